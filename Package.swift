@@ -16,6 +16,18 @@ let privacyManifest: [Resource] = []
 let privacyManifestElsewhere = ["PrivacyInfo.xcprivacy"]
 #endif
 
+// A Mac builds for systems on which no LMDB is installed. The same library there as its sources, under the same name.
+#if os(macOS)
+let lmdbPackages: [Package.Dependency] = [
+    .package(url: "https://github.com/agisboye/CLMDB", .upToNextMinor(from: "0.9.33"))
+]
+let lmdb = Target.target(
+    name: "CLMDB", dependencies: [.product(name: "LMDB", package: "CLMDB")], path: "Sources/CLMDB/Apple")
+#else
+let lmdbPackages: [Package.Dependency] = []
+let lmdb = Target.systemLibrary(name: "CLMDB", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"])])
+#endif
+
 // Each product of other packages is named once.
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
@@ -35,7 +47,7 @@ let migrations = [
     "0001-mutations", "0002-watchers", "0003-environments", "0004-transfers", "0005-touched-keys",
     "0006-transfer-changes", "0007-transfer-places", "0008-transfer-digests", "0009-transfer-removals",
     "0010-mutation-links", "0011-mutation-doubts", "0012-transfer-doubts", "0013-forgotten-outcomes",
-    "0014-pins",
+    "0014-pins", "0015-homes",
 ]
 
 let package = Package(
@@ -63,14 +75,10 @@ let package = Package(
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
-    ],
+    ] + lmdbPackages,
     targets: [
         // The layers, lowest first. Imports point down only.
-        .systemLibrary(
-            name: "CLMDB",
-            pkgConfig: "lmdb",
-            providers: [.apt(["liblmdb-dev"]), .brew(["lmdb"])]
-        ),
+        lmdb,
         // Calls that Swift does not see.
         .target(name: "CFiles"),
         .target(name: "LarderFiles", dependencies: ["CFiles"], swiftSettings: strict),

@@ -32,5 +32,6 @@ package struct Migration: Sendable {
         Migration(number: 12, name: "transfer-doubts", sql: PackageResources._012_transfer_doubts_sql),
         Migration(number: 13, name: "forgotten-outcomes", sql: PackageResources._013_forgotten_outcomes_sql),
         Migration(number: 14, name: "pins", sql: PackageResources._014_pins_sql),
+        Migration(number: 15, name: "homes", sql: PackageResources._015_homes_sql),
     ]
 }

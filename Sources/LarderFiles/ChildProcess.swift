@@ -54,7 +54,14 @@ package final class ChildProcess {
         var signals = sigset_t()
         sigemptyset(&signals)
         posix_spawnattr_setsigmask(&attributes, &signals)
-        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK))
+        #if canImport(Darwin)
+        // Close-on-exec cannot be set there as a descriptor is made: another thread's may lack it at this moment.
+        let others = POSIX_SPAWN_CLOEXEC_DEFAULT
+        #else
+        let others: Int32 = 0
+        #endif
+        posix_spawnattr_setflags(
+            &attributes, Int16(truncatingIfNeeded: Int32(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK) | others))
         // Safe: the copies of the texts live until the program has been started, which has copies of its own.
         var texts = ([path] + arguments).map { strdup($0) } + [nil]
         var variables = environment.map { strdup("\($0.key)=\($0.value)") } + [nil]

@@ -1,4 +1,5 @@
 import CFiles
+import Synchronization
 
 #if canImport(Darwin)
 import Darwin
@@ -8,18 +9,29 @@ import Glibc
 import Musl
 #endif
 
-/// A file or folder that is open, until the last reference to it goes away.
+/// A file or folder that is open, until it is closed or the last reference to it goes away.
 package final class File: Sendable {
     package let path: String
-    /// For calls of other libraries. It is valid as long as the file is referenced.
-    package let descriptor: Int32
     package let system: FileSystem
+    /// -1 once the file is closed.
+    private let held: Atomic<Int32>
 
     init(_ descriptor: Int32, _ path: String, _ system: FileSystem) {
-        (self.descriptor, self.path, self.system) = (descriptor, path, system)
+        held = Atomic(descriptor)
+        (self.path, self.system) = (path, system)
     }
 
-    deinit { close(descriptor) }
+    deinit { close() }
+
+    /// For calls of other libraries. It is valid until the file is closed.
+    package var descriptor: Int32 { held.load(ordering: .relaxed) }
+
+    /// Gives the descriptor back, and with it the locks. Calls from now on fail as those on no file do. No call of
+    /// another thread may be under way: the system may give the number to another file meanwhile.
+    package func close() {
+        let descriptor = held.exchange(-1, ordering: .relaxed)
+        if descriptor >= 0 { closeDescriptor(descriptor) }
+    }
 
     func call(_ kind: FileCall.Kind, _ body: () -> Int32) -> Int32 { system.call(kind, path, body) }
 
@@ -156,3 +168,6 @@ package final class File: Sendable {
         return UInt64(size) &+ 1 << 20 >= UInt64(limit.rlim_cur)
     }
 }
+
+/// The system's own `close`, which a method hides.
+private func closeDescriptor(_ descriptor: Int32) { _ = close(descriptor) }

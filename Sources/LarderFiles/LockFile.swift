@@ -47,6 +47,9 @@ package final class LockFile: Sendable {
 
     package func unlock() { file.unlock() }
 
+    /// Gives the lock and the file back, for good.
+    package func close() { file.close() }
+
     /// The first bytes of the file, as text.
     package func note() -> String {
         guard let bytes = try? file.bytes(at: 0, count: Self.noteSize) else { return "" }

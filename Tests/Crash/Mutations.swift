@@ -51,7 +51,7 @@ enum Mutations {
         try store.close()
     }
 
-    private static func accept(_ app: Partition, _ random: inout SeededNumbers) async throws {
+    static func accept(_ app: Partition, _ random: inout SeededNumbers) async throws {
         let recipe = "r\(random.next() % 1_000_000_000)"
         let operation = GraphQLOperation(
             "mutation Rate($recipe: ID!, $stars: Int!) { rate(recipe: $recipe, stars: $stars) { id stars } }",
@@ -61,7 +61,7 @@ enum Mutations {
         say("accepted \(receipt.id) \(recipe) \(lane)")
     }
 
-    private static func runner(_ app: Partition, _ step: (MutationRunner.KillPoint, Int)?) -> MutationRunner {
+    static func runner(_ app: Partition, _ step: (MutationRunner.KillPoint, Int)?) -> MutationRunner {
         let left = Mutex(step?.1 ?? 0)
         var options = MutationRunner.Options()
         options.backoff = Backoff(first: .milliseconds(1), cap: .milliseconds(2))

@@ -18,6 +18,8 @@ import LarderTestSupport
 //     larder-crash STORE stranger WORK  does something as a user to whom nothing here belongs: see Stranger
 //     larder-crash STORE mutate LEDGER plain|telling SEED COUNT [STEP N]
 //                                       queues mutations and sends them, until it is killed: see Mutations
+//     larder-crash STORE suspend LEDGER plain|telling SEED COUNT ROUNDS
+//                                       does that, and suspends and resumes meanwhile: see Suspending
 //     larder-crash STORE switch SEED [STEP N]
 //                                       switches between environments, queues and signs in there, until it is killed, or
 //                                       kills itself after a step: see Switching
@@ -130,6 +132,9 @@ case "mutate":
     try await Mutations.run(
         in: folder, server: ledgerServer(), accepting: words.number(3), killedAfter: words.step(4),
         seed: words.number(2))
+case "suspend":
+    try await Suspending.run(
+        in: folder, server: ledgerServer(), accepting: words.number(3), rounds: words.number(4), seed: words.number(2))
 case "switch":
     let step: (EnvironmentSwitch.KillPoint, Int)? = words.step(1)
     try await Switching.run(in: folder, seed: words.number(0), until: step?.0, times: step?.1 ?? 0)

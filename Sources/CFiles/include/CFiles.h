@@ -13,6 +13,10 @@ void larder_begin_writing(int descriptor, int64_t offset, int64_t length);
 struct sqlite3;
 int larder_keep_log(struct sqlite3 *connection, int keeps);
 
+// Lets a connection read damaged definitions of tables, which Apple's SQLite refuses by itself: the same function with
+// SQLITE_DBCONFIG_DEFENSIVE.
+int larder_lower_defence(struct sqlite3 *connection);
+
 // The C library's functions on memory, inlined where they are called, for layers that do not import the system's module.
 static inline int larder_compare(const void *one, const void *other, size_t count) {
     return __builtin_memcmp(one, other, count);

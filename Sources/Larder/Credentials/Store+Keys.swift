@@ -11,7 +11,7 @@ extension Store {
     public func rotateKeys(deadline: ContinuousClock.Instant) async throws(LarderError) -> KeyRotation.Report {
         let rotation = KeyRotation(
             database: try operationsStore.database(),
-            provider: options.keys ?? FileKeyProvider(besides: folder, options.files),
+            provider: options.keys(besides: folder),
             locks: folder.appending(path: "locks"), label: options.label, options.files)
         return try await rotation.run(deadline: deadline)
     }

@@ -29,6 +29,8 @@ extension LarderError.Code {
     public static let recordsBusy = Self(rawValue: RecordError.Code.busy.rawValue)
     /// `records.closed`: the cache was closed.
     public static let recordsClosed = Self(rawValue: RecordError.Code.closed.rawValue)
+    /// `records.suspended`: the cache is suspended; seen as `larder.suspended`.
+    public static let recordsSuspended = Self(rawValue: RecordError.Code.suspended.rawValue)
     /// `records.alreadyOpen`: the cache is open already in this process; the message says where it was opened.
     public static let recordsAlreadyOpen = Self(rawValue: RecordError.Code.alreadyOpen.rawValue)
     /// `records.otherPartition`: the cache at the partition's place is another partition's: its folder was moved.
@@ -80,6 +82,8 @@ extension LarderError.Code {
     public static let operationsBusy = Self(rawValue: OperationsError.Code.busy.rawValue)
     /// `operations.closed`: the database was closed.
     public static let operationsClosed = Self(rawValue: OperationsError.Code.closed.rawValue)
+    /// `operations.suspended`: the database is suspended; seen as `larder.suspended`.
+    public static let operationsSuspended = Self(rawValue: OperationsError.Code.suspended.rawValue)
     /// `operations.unsupported`: the file system or SQLite cannot keep what is promised.
     public static let operationsUnsupported = Self(rawValue: OperationsError.Code.unsupported.rawValue)
     /// `operations.commitUnknown`: the disk failed during a commit, so that the mutation is queued or not; `mutation`

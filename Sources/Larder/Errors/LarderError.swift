@@ -36,6 +36,8 @@ public struct LarderError: Error, Sendable {
         public static let noTransport = Code(rawValue: "larder.noTransport")
         /// The partition is not the current one any more, or the store was closed.
         public static let parked = Code(rawValue: "larder.parked")
+        /// The store is suspended.
+        public static let suspended = Code(rawValue: "larder.suspended")
         /// An environment's definition, or its configuration file, cannot be used.
         public static let environment = Code(rawValue: "larder.environment")
         /// Forgotten data is still on disk; the cause says why.
@@ -101,6 +103,11 @@ extension LarderError: CustomStringConvertible {
 
 extension LarderError {
     init(_ error: RecordError) {
+        guard error.code != .suspended else {
+            self = .suspended
+            cause = error
+            return
+        }
         self.init(Code(rawValue: error.code.rawValue), error.message, cause: error)
         if let path = error.path, !path.components.isEmpty { message += ", at \(path)" }
     }

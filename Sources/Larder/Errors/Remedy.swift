@@ -143,6 +143,7 @@ package enum Situation: String, CaseIterable, Sendable {
         .busy: [
             .recordsBusy, .operationsBusy, .operationsMigrationLocked, .lock, .transportNotPrepared,
             .objectNotPrepared, .recordsAlreadyOpen, .recordsClosed, .operationsClosed,
+            .suspended, .recordsSuspended, .operationsSuspended,
         ],
         .keysLocked: [.keysLocked, .keysTimedOut],
         .keyLost: [.keysMissing, .keysUnknownKey],

@@ -26,7 +26,7 @@ extension Partition {
     package func collectGarbage(
         isRehearsal: Bool = false, sliceTime: Duration, progress: @Sendable (GarbageProgress) -> Void = { _ in }
     ) async throws(LarderError) -> GarbageReport {
-        try core.requireCurrent()
+        try await core.requireAwake()
         guard core.watchers.beginNoting() else {
             throw LarderError(
                 .init(rawValue: RecordError.Code.busy.rawValue),

@@ -44,10 +44,17 @@ public struct MutationReceipt: Sendable {
 
     /// The status after the end.
     private func ended(within time: Duration) async throws(LarderError) -> MutationStatus {
-        let deadline = ContinuousClock.now + time
+        var deadline = ContinuousClock.now + time
         while true {
+            deadline += await operationsStore.suspension.sitOut()
             let count = operationsStore.changeSignal.count
-            guard let status = try status() else {
+            let found: MutationStatus?
+            do throws(LarderError) { found = try status() } catch {
+                // Suspended just now.
+                guard error.code == .suspended, !Task.isCancelled else { throw error }
+                continue
+            }
+            guard let status = found else {
                 throw LarderError(.unknownMutation, "There is no mutation \(id), or its outcome was forgotten")
             }
             if status.isEnded { return status }

@@ -38,7 +38,7 @@ extension MutationRunner: Service {
         progress.withLock { $0.session = session }
         // The threads are the runner's own: they may wait for the disk, and need not change for each step.
         let queue = try core.operationsStore.database().mutations.blocking
-        try await lifecycle.alone(options.connectivity) { owner in
+        try await lifecycle.alone(options.connectivity) { [self] owner in
             let attempts = AttemptRunner(runner: self, queue: queue, transport: transport, owner: owner)
             await withTaskExecutorPreference(executor) {
                 await withDiscardingTaskGroup { group in

@@ -18,10 +18,12 @@ final class OperationsStore: Sendable {
     private let state = Mutex(State.unopened)
     /// Rung whenever this process has changed something.
     let changeSignal = ChangeSignal()
+    let suspension: Suspension
 
     init(folder: URL, options: OperationsDatabase.Options) {
         self.folder = folder
         self.options = options
+        suspension = Suspension(wait: options.suspensionWait)
     }
 
     /// The database; nil where there is none and none is to be made.
@@ -30,6 +32,7 @@ final class OperationsStore: Sendable {
             switch state {
             case .open(let database): return .success(database)
             case .closed: return .failure(.parked)
+            case .unopened where suspension.isAsked: return .failure(.suspended)
             case .unopened:
                 let file = folder.appending(path: OperationsDatabase.fileName)
                 do throws(OperationsError) {
@@ -68,6 +71,17 @@ final class OperationsStore: Sendable {
         return database
     }
 
+    /// Gives the file back until `resume`.
+    func suspend(until deadline: ContinuousClock.Instant) throws(LarderError) {
+        guard case .open(let database) = state.withLock({ $0 }) else { return }
+        do throws(OperationsError) { try database.suspend(until: deadline) } catch { throw LarderError(error) }
+    }
+
+    func resume() throws(LarderError) {
+        guard case .open(let database) = state.withLock({ $0 }) else { return }
+        do throws(OperationsError) { try database.resume() } catch { throw LarderError(error) }
+    }
+
     func close() throws(LarderError) {
         let open = state.withLock { state in
             defer { state = .closed }
@@ -83,6 +97,9 @@ extension LarderError {
     init(_ error: OperationsError) {
         if [.closed, .parked].contains(error.code) {
             self = .parked
+            cause = error
+        } else if error.code == .suspended {
+            self = .suspended
             cause = error
         } else {
             self.init(Code(rawValue: error.code.rawValue), error.message, cause: error)

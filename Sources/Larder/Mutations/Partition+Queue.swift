@@ -18,7 +18,7 @@ extension Partition {
     public func enqueue(
         _ operation: GraphQLOperation, options: MutationOptions = MutationOptions()
     ) async throws(LarderError) -> MutationReceipt {
-        try core.requireCurrent()
+        try await core.requireAwake()
         let draft = try draft(operation, options)
         let queue = try core.operationsStore.database().mutations
         let removals = core.layers.removals
@@ -58,7 +58,7 @@ extension Partition {
     public func enqueue(
         _ mutations: [(operation: GraphQLOperation, options: MutationOptions)]
     ) async throws(LarderError) -> [MutationReceipt] {
-        try core.requireCurrent()
+        try await core.requireAwake()
         var drafts: [MutationDraft] = []
         drafts.reserveCapacity(mutations.count)
         for (operation, options) in mutations { drafts.append(try draft(operation, options)) }
@@ -159,7 +159,7 @@ extension Partition {
     private func change(
         _ body: (MutationQueue) async throws(OperationsError) -> Void
     ) async throws(LarderError) {
-        try core.requireCurrent()
+        try await core.requireAwake()
         let queue = try core.operationsStore.database().mutations
         do { try await body(queue) } catch { throw LarderError(error) }
         try core.layers.reload(queue)

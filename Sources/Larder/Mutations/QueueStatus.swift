@@ -48,6 +48,7 @@ public struct QueueStates: AsyncSequence, Sendable {
         public mutating func next() async -> QueueStatus? {
             if last != nil { await CancellableTimer.wait(until: .now + Self.pause) }
             while !Task.isCancelled, !core.isParked {
+                _ = await core.operationsStore.suspension.sitOut()
                 let count = core.operationsStore.changeSignal.count
                 if let status = changed() { return status }
                 guard !isOver else { return nil }
@@ -70,6 +71,8 @@ public struct QueueStates: AsyncSequence, Sendable {
                     isOver = true
                     return nil
                 }
+                // Just now; the next look waits for its end.
+                if error.code == .suspended { return nil }
                 status.error = error
             }
             let isSame =

@@ -19,7 +19,7 @@ extension Partition {
     ///
     /// - Parameter response: The response in JSON. Fields that have an error keep what the cache knew of them.
     package func take(_ response: [UInt8], of operation: GraphQLOperation) async throws(LarderError) -> TakenResponse {
-        try core.requireCurrent()
+        try await core.requireAwake()
         let bound = try core.operations.bound(operation)
         do throws(RecordError) {
             let parsed = try ParsedResponse.parse(response, along: bound.layout)

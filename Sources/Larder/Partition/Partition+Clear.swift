@@ -21,7 +21,7 @@ extension Partition {
     ///   is to be given up and is under way; `records.busy`, `records.full` or `records.notWritable`. Then everything
     ///   is there, but for what was to be given up.
     public func clear(unsent: UnsentWork = .refuse) async throws(LarderError) {
-        try core.requireCurrent()
+        try await core.requireAwake()
         try await settle(unsent)
         try await emptyCache()
     }
@@ -37,7 +37,7 @@ extension Partition {
         if unsent != .keep, let database = try core.operationsStore.database(making: false) {
             do { try database.mutations.requireStored(in: core.name) } catch { throw LarderError(error) }
         }
-        try core.requireCurrent()
+        try await core.requireAwake()
         try await settle(unsent)
         try await eraseTransfers(keepsQueued: unsent == .keep)
         try await emptyCache()

@@ -17,7 +17,7 @@ extension Partition {
     ) async throws(LarderError) -> Response {
         let operation = try core.withRealIDs(operation)
         let bound = try core.operations.bound(query: operation)
-        try core.requireCurrent()
+        try await core.requireAwake()
         switch policy {
         case .cacheOnly: return try answer(bound, from: .query, allowsPartial: false).response
         case .cacheFirst:
@@ -120,7 +120,7 @@ extension Partition {
         guard let transport else {
             throw LarderError(.noTransport, "The partition has no transport, and the cache does not suffice")
         }
-        try core.requireCurrent()
+        try await core.requireAwake()
         try core.requireRealIDs(in: operation)
         // A server is not asked, and less told to change anything, where its answer could not be kept.
         do { try core.cache.checkWritable() } catch { throw LarderError.parking(error) }

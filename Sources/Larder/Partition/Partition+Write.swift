@@ -114,7 +114,7 @@ extension Partition {
 
     /// Removes objects by their cache keys; keys that the cache does not have are passed over.
     public func remove(keys: [String], as removal: Removal) async throws(LarderError) {
-        try core.requireCurrent()
+        try await core.requireAwake()
         do {
             _ = try await core.cache.remove(keys: keys, as: .init(removal))
         } catch { throw LarderError.parking(error) }
@@ -124,7 +124,7 @@ extension Partition {
     ///
     /// - Complexity: O(n) in the objects of the type.
     public func remove(type: String, as removal: Removal) async throws(LarderError) {
-        try core.requireCurrent()
+        try await core.requireAwake()
         do {
             _ = try await core.cache.remove(type: type, as: .init(removal))
         } catch { throw LarderError.parking(error) }
@@ -136,7 +136,7 @@ extension Partition {
     ///   - field: The field's name, or a whole field key such as `recipe({"id":"7"})` to remove one set of arguments.
     ///   - key: The object's cache key; nil for the root of all queries.
     public func remove(field: String, of key: String? = nil) async throws(LarderError) {
-        try core.requireCurrent()
+        try await core.requireAwake()
         do {
             _ = try await core.cache.remove(field: field, of: key ?? CacheKey.queryRoot)
         } catch { throw LarderError.parking(error) }
@@ -145,7 +145,7 @@ extension Partition {
     private func write(
         _ operation: BoundOperation, _ json: [UInt8], to root: RecordCache.Root
     ) async throws(LarderError) {
-        try core.requireCurrent()
+        try await core.requireAwake()
         do throws(RecordError) {
             let parsed = try ParsedResponse.parse(data: json, along: operation.layout)
             _ = try await core.cache.write(parsed, of: operation, to: root)
@@ -156,7 +156,7 @@ extension Partition {
         _ operation: BoundOperation, at root: RecordCache.Root,
         _ change: @escaping @Sendable (Response) throws -> [UInt8]
     ) async throws {
-        try core.requireCurrent()
+        try await core.requireAwake()
         // What the program throws is not the cache's error, and comes back as it was.
         let thrown = Mutex<(any Error)?>(nil)
         let keep: @Sendable (any Error) -> Void = { error in thrown.withLock { $0 = error } }

@@ -96,6 +96,15 @@ final class PartitionCore: Sendable {
         guard !isParked else { throw .parked }
     }
 
+    /// The same, once the store is not suspended any more.
+    ///
+    /// - Throws: `.parked`; `.suspended` where that takes longer than a call waits.
+    func requireAwake() async throws(LarderError) {
+        try requireCurrent()
+        try await operationsStore.suspension.requireAwake()
+        try requireCurrent()
+    }
+
     /// Ends the streams and refuses calls, until it is the current one again. Work under way ends as it would have.
     func park() {
         parking.store(true, ordering: .releasing)

@@ -30,7 +30,9 @@ final class RunnerLifecycle: Sendable {
     }
 
     var state: RunnerState { progress.withLock { $0.state } }
-    var isStopping: Bool { progress.withLock { $0.isStopping } }
+    private var isStopped: Bool { progress.withLock { $0.isStopping } }
+    /// Whether nothing more is to be begun, for good or until the store is resumed.
+    var isStopping: Bool { isStopped || core.operationsStore.suspension.isAsked }
     var hasFailed: Bool { progress.withLock { $0.failure != nil } }
 
     func set(_ state: RunnerState) {
@@ -94,16 +96,67 @@ final class RunnerLifecycle: Sendable {
 
     // MARK: Working
 
-    /// Works as soon as no other runner does; not at all where it is stopped before.
+    /// Works as soon as no other runner does; not at all where it is stopped before. Where the store is suspended, the
+    /// work ends, and begins anew when the store is resumed.
     ///
     /// - Parameter work: Is given what stands beside all that is under way: `RunnerLock.owner`.
-    func alone(_ connectivity: any Connectivity, _ work: (_ owner: String) async throws -> Void) async throws {
-        let lock = try RunnerLock(folder: core.folder, partition: core.name, suffix: lockSuffix, core.files)
+    func alone(
+        _ connectivity: any Connectivity, _ work: @escaping @Sendable (_ owner: String) async throws -> Void
+    ) async throws {
         let observation = connectivity.observe { [changeSignal] _ in changeSignal.notify() }
         defer { observation.stop() }
+        let suspension = core.operationsStore.suspension
+        while !isStopped {
+            let (count, signals) = (suspension.count, changeSignal.count)
+            let breaker = Breaker()
+            guard let number = suspension.begin({ breaker.breakOff() }) else {
+                try core.requireCurrent()
+                set(.suspended)
+                await changeSignal.wait(past: signals, for: nil)
+                continue
+            }
+            let result: Result<Void, any Error>
+            do { result = .success(try await lockedWork(work, breaker)) } catch { result = .failure(error) }
+            suspension.end(number)
+            try result.get()
+            guard suspension.count != count else { return }
+        }
+    }
+
+    private func lockedWork(
+        _ work: @escaping @Sendable (_ owner: String) async throws -> Void, _ breaker: Breaker
+    ) async throws {
+        let lock = try RunnerLock(folder: core.folder, partition: core.name, suffix: lockSuffix, core.files)
+        defer { lock.close() }
         guard try await acquire(lock) else { return }
-        defer { lock.release() }
-        try await work(lock.owner)
+        let task = Task { [owner = lock.owner] in try await work(owner) }
+        breaker.set { task.cancel() }
+        try await withTaskCancellationHandler {
+            try await task.value
+        } onCancel: {
+            task.cancel()
+        }
+    }
+
+    /// Breaks off work that may not have begun yet.
+    private final class Breaker: Sendable {
+        private let state = Mutex<(isBroken: Bool, cancel: (@Sendable () -> Void)?)>((false, nil))
+
+        func set(_ cancel: @escaping @Sendable () -> Void) {
+            let isBroken = state.withLock { state in
+                state.cancel = cancel
+                return state.isBroken
+            }
+            if isBroken { cancel() }
+        }
+
+        func breakOff() {
+            let cancel = state.withLock { state in
+                state.isBroken = true
+                return state.cancel
+            }
+            cancel?()
+        }
     }
 
     private func acquire(_ lock: RunnerLock) async throws -> Bool {

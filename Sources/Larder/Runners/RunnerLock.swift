@@ -28,5 +28,6 @@ final class RunnerLock: Sendable {
         return true
     }
 
-    func release() { file.unlock() }
+    /// Gives the lock and its file back.
+    func close() { file.close() }
 }

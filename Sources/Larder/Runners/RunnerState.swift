@@ -11,6 +11,8 @@ public enum RunnerState: Sendable, Hashable {
     case waitingForSignIn
     /// There is no network.
     case offline
+    /// The store is suspended.
+    case suspended
     /// What answers at the endpoint is no GraphQL server, or the endpoint is none: a wrong address, a page to sign in
     /// to a network with. The runner asks again after pauses, and sends nothing until a GraphQL server answers.
     case unusableServer

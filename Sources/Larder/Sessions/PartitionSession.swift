@@ -43,12 +43,13 @@ final class PartitionSession: Sendable {
             sessionOptions.logger = options.logger
             sessionOptions.now = options.now
             sessionOptions.files = options.files
+            sessionOptions.suspension = operationsStore.suspension
             // One that has nothing in the database yet is that of a program which names no environment.
             let stored = partition ?? StoredPartition(name: name, environment: nil, user: nil)
             let provider = options.identityProvider(PartitionIdentity(stored))
             let session = Session(
                 database: database, partition: name, identity: identity,
-                keys: options.keys ?? FileKeyProvider(besides: folder, options.files), provider: provider,
+                keys: options.keys(besides: folder), provider: provider,
                 locksFolder: folder.appending(path: "locks"), options: sessionOptions, unsaved: new.unsaved)
             defer {
                 new.session = session

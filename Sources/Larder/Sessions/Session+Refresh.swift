@@ -52,6 +52,9 @@ extension Session {
         _ part: Credentials.Part, by provider: any IdentityProvider, unless isRefused: (Credentials) -> Bool,
         until end: ContinuousClock.Instant
     ) async throws(LarderError) -> Bool {
+        // A token that was rotated must be stored before the files are given back.
+        guard let work = options.suspension.begin() else { throw .suspended }
+        defer { options.suspension.end(work) }
         @Sendable func stage(_ stage: String) { refreshing.withLock { $0[part]?.stage = stage } }
         if let unsaved = unsaved[part] {
             stage("the new credentials to be stored")

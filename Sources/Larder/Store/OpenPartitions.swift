@@ -14,6 +14,8 @@ final class OpenPartitions: Sendable {
         var current: CurrentPartition?
         var listeners: [UUID: AsyncStream<PartitionIdentity?>.Continuation] = [:]
         var following: Task<Void, Never>?
+        /// Whether following is to begin again when the store is resumed.
+        var followsAgain = false
         /// There was no database to look at. Once opened, it does not tell of changes made before.
         var hasMissed = false
         var isClosed = false
@@ -98,6 +100,7 @@ final class OpenPartitions: Sendable {
     func followOthers() {
         state.withLock { state in
             guard state.following == nil, !state.isClosed else { return }
+            guard !operationsStore.suspension.isAsked else { return state.followsAgain = true }
             state.following = Task { [weak self, operationsStore, logger] in
                 // What goes wrong is told once when it begins, and once when it has ended.
                 var failing: String?
@@ -138,6 +141,28 @@ final class OpenPartitions: Sendable {
             }
         }
     }
+
+    /// Looks for nothing more of other processes, until `followAgain`; returns when the look that is under way has ended.
+    func endFollowing() async {
+        let following = state.withLock { state in
+            defer { state.following = nil }
+            if state.following != nil { state.followsAgain = true }
+            state.following?.cancel()
+            return state.following
+        }
+        await following?.value
+    }
+
+    func followAgain() {
+        let isDue = state.withLock { state in
+            defer { state.followsAgain = false }
+            return state.followsAgain
+        }
+        if isDue { followOthers() }
+    }
+
+    /// The partitions that are open, parked ones among them.
+    func all() -> [Partition] { state.withLock { Array($0.open.values) } }
 
     /// Takes a partition out, to be closed; nil where it is not open.
     func remove(_ name: String) -> Partition? { state.withLock { $0.open.removeValue(forKey: name) } }

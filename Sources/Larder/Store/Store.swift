@@ -20,23 +20,32 @@ public final class Store: Sendable {
         /// The record cache's greatest size in bytes: 64 GiB, and 2 GiB on a phone. Address space is reserved for it as
         /// far as there is any; disk is not.
         public var maximumSize = RecordCache.Options.defaultMaximumSize
-        /// The bytes of memory that one answer from the cache may take: a million objects of twenty short fields each
-        /// take about half of the default. A larger answer is `records.tooLarge`.
-        public var maximumAnswerSize = 1 << 30
+        /// The bytes of memory that one answer from the cache may take: 1 GiB, of which a million objects of twenty short
+        /// fields each take about half, and 128 MiB on a phone. A larger answer is `records.tooLarge`.
+        public var maximumAnswerSize = RecordCache.Options.defaultMaximumAnswerSize
         /// Whether nothing may be written; the store must exist.
         public var isReadOnly = false
         /// Whether every page is looked at when the store is opened, and not only after an unclean close.
         public var verifiesAlways = false
         /// How long opening, and each write, may wait for other processes.
         public var lockDeadline = Duration.seconds(5)
+        /// How long a call that comes while the store is suspended waits for `resume`, before it throws `.suspended`. A
+        /// call that is not `async` keeps its thread meanwhile.
+        public var suspensionWait = Duration.zero
         /// The program's name, for the errors of other processes that wait for this one.
         public var label = "larder"
         /// Where diagnostics go: events that are not worth an error, and failures that no caller can receive.
         public var logger = Logger(label: "larder")
         /// What works out what mutations do to lists, by the names that they say.
         public var updaters: [String: ListUpdater] = [:]
-        /// Gives the keys that credentials are sealed with; nil for a file beside the store's folder.
+        /// Gives the keys that credentials are sealed with; nil for the Keychain in an app for a phone, and elsewhere for a
+        /// file beside the store's folder.
         public var keys: (any KeyProvider)?
+        /// The folder relative to which the files of transfers are noted, so that they are found where it has moved; nil:
+        /// their whole paths are noted. In an app for a phone it is the app's container.
+        public var home: URL? = systemHome
+        /// By what a copy of the store is known, whose queue may have been sent by the original; nil: it is not known.
+        public var deviceTokens: (any DeviceTokens)? = systemDeviceTokens
         /// Gives the provider that refreshes credentials, and that is told when a user signs out.
         public var identityProvider: @Sendable (PartitionIdentity) -> (any IdentityProvider)? = { _ in nil }
         /// How sessions behave.
@@ -63,6 +72,7 @@ public final class Store: Sendable {
     private let openedBy: String
     let partitions: OpenPartitions
     let operationsStore: OperationsStore
+    var suspension: Suspension { operationsStore.suspension }
 
     private init(folder: URL, schema: Schema, options: Options, openedBy: String) {
         self.openedBy = openedBy
@@ -129,12 +139,16 @@ public final class Store: Sendable {
     package func partition(
         named name: String, _ transport: (any GraphQLTransport)?
     ) throws(LarderError) -> Partition {
-        let partition = try partitions.partition(name) { () throws(LarderError) in try open(name) }
+        let partition = try partitions.partition(name) { () throws(LarderError) in
+            guard !suspension.isAsked else { throw .suspended }
+            return try open(name)
+        }
         if try operationsStore.database(making: false) != nil { partitions.followOthers() }
         return transport.map(partition.with(transport:)) ?? partition
     }
 
     private func open(_ name: String) throws(LarderError) -> Partition {
+        if !options.isReadOnly { Self.prepareForSystem(folder, options.files) }
         try StoreRestoration.finish(folder, partition: name, options: options)
         var options = options.records
         options.openedBy = openedBy
@@ -168,6 +182,7 @@ public final class Store: Sendable {
     public func close() throws(LarderError) {
         var failure: LarderError?
         let open = partitions.close()
+        suspension.close()
         for partition in open {
             do throws(LarderError) { try partition.close() } catch { failure = failure ?? error }
         }
@@ -182,6 +197,14 @@ extension Store.Options {
         var options = OperationsDatabase.Options()
         options.isReadOnly = isReadOnly
         options.busyTimeout = lockDeadline
+        options.home = home.map { HomeFolder($0.standardizedFileURL.path) }
+        options.device = deviceTokens.map { DeviceMark($0) }
+        options.foundCopied = { [logger] count in
+            logger.warning(
+                "the store is a copy; what the original may have sent is set aside", metadata: ["mutations": "\(count)"]
+            )
+        }
+        options.suspensionWait = suspensionWait
         options.verifiesAlways = verifiesAlways
         options.files = files
         return options
@@ -194,6 +217,7 @@ extension Store.Options {
         options.isReadOnly = isReadOnly
         options.verifiesAlways = verifiesAlways
         options.lockDeadline = lockDeadline
+        options.suspensionWait = suspensionWait
         options.label = label
         options.files = files
         return options

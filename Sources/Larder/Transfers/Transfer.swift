@@ -28,12 +28,18 @@ public struct Transfer: Sendable, Identifiable {
     /// - Throws: `.unfinishedTransfer` when the time is over; `.unknownTransfer`; `.parked`; `.cancelled` where the
     ///   waiting task is.
     public func outcome(within time: Duration) async throws(LarderError) -> TransferOutcome {
-        let deadline = ContinuousClock.now + time
+        var deadline = ContinuousClock.now + time
         let changeSignal = core.transfers.changeSignal(of: id.uuid, core)
         defer { core.transfers.releaseChangeSignal(of: id.uuid) }
         while true {
+            deadline += await core.operationsStore.suspension.sitOut()
             let count = changeSignal.count
-            let status = try status()
+            let status: TransferStatus
+            do throws(LarderError) { status = try self.status() } catch {
+                // Suspended just now.
+                guard error.code == .suspended, !Task.isCancelled else { throw error }
+                continue
+            }
             if let outcome = TransferOutcome(status) { return outcome }
             if Task.isCancelled { throw LarderError(.cancelled, "The wait for transfer \(id) was cancelled") }
             try core.requireCurrent()
@@ -95,7 +101,7 @@ public struct Transfer: Sendable, Identifiable {
     private func change(
         _ body: (TransferTable) async throws(OperationsError) -> Void
     ) async throws(LarderError) {
-        try core.requireCurrent()
+        try await core.requireAwake()
         let table = try core.operationsStore.database().transfers
         do { try await body(table) } catch { throw translated(error) }
         core.transfers.noteChanges(of: [id.uuid])

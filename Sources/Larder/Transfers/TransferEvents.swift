@@ -18,6 +18,7 @@ public struct TransferEvents: AsyncSequence, Sendable {
         /// The next change; nil when there will be none.
         public mutating func next() async -> TransferStatus? {
             while !Task.isCancelled, !core.isParked {
+                _ = await core.operationsStore.suspension.sitOut()
                 let count = core.transfers.changeSignal.count
                 if let id = listener.take() {
                     guard let status = try? Transfer(id: TransferID(id), core: core).status() else { continue }

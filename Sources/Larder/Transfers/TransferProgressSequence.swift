@@ -22,8 +22,14 @@ public struct TransferProgressSequence: AsyncSequence, Sendable {
             let changeSignal = core.transfers.changeSignal(of: transfer.id.uuid, core)
             defer { core.transfers.releaseChangeSignal(of: transfer.id.uuid) }
             while !isOver, !Task.isCancelled, !core.isParked {
+                _ = await core.operationsStore.suspension.sitOut()
                 let count = changeSignal.count
-                guard let status = try? transfer.status() else { return nil }
+                let status: TransferStatus
+                do throws(LarderError) { status = try transfer.status() } catch {
+                    // Suspended just now.
+                    guard error.code == .suspended, !Task.isCancelled else { return nil }
+                    continue
+                }
                 let progress = core.transfers.progress(of: status)
                 isOver = status.isEnded
                 if progress != last {

@@ -100,7 +100,7 @@ public struct Transfers: Sendable {
     public var events: TransferEvents { TransferEvents(core: core) }
 
     private func queue(_ drafts: [TransferDraft]) async throws(LarderError) -> [Transfer] {
-        try core.requireCurrent()
+        try await core.requireAwake()
         let table = try core.operationsStore.database().transfers
         do { try await table.enqueue(drafts) } catch { throw LarderError(error) }
         core.transfers.noteChanges(of: drafts.map(\.id))

@@ -50,13 +50,22 @@ public struct NamedWatch: AsyncSequence, Sendable {
         /// - Throws: `operations.…` where the position cannot be noted, `operations.unknownWatcher` where the watcher
         ///   was removed; what `Partition.read` throws where the cache cannot be read.
         public mutating func next() async throws -> NamedWatchState? {
+            let core = watch.partition.core
+            _ = await core.operationsStore.suspension.sitOut()
             if let given {
                 try await watch.note(last?.isOptimistic == true ? .unknown : given)
                 noted = given
                 self.given = nil
             }
-            while await states.next() != nil {
-                let cache = watch.partition.core.cache
+            var mustRead = false
+            while true {
+                if mustRead {
+                    _ = await core.operationsStore.suspension.sitOut()
+                } else if await states.next() == nil {
+                    return nil
+                }
+                mustRead = false
+                let cache = core.cache
                 do throws(RecordError) {
                     // Before the answer: a change that comes between the two is given again, and none is skipped.
                     let position = try cache.position
@@ -74,10 +83,11 @@ public struct NamedWatch: AsyncSequence, Sendable {
                     return NamedWatchState(response: answer.response, changes: changes)
                 } catch {
                     if error.code == .closed { return nil }
-                    throw LarderError(error)
+                    // Suspended just now.
+                    guard error.code == .suspended, !Task.isCancelled else { throw LarderError(error) }
+                    mustRead = true
                 }
             }
-            return nil
         }
     }
 }

@@ -10,7 +10,7 @@ extension Partition {
     ///
     /// - Throws: `.syntax`, `.operation`, `.variables`; `operations.…` where it cannot be stored.
     public func watch(named name: String, _ operation: GraphQLOperation) async throws(LarderError) -> NamedWatch {
-        try core.requireCurrent()
+        try await core.requireAwake()
         _ = try core.operations.bound(query: operation)
         let database = try core.operationsStore.database()
         let stored: StoredWatcher

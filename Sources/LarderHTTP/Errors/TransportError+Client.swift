@@ -7,6 +7,10 @@ import NIOHTTPCompression
 import NIOPosix
 import NIOSSL
 
+#if canImport(Network)
+import Network
+#endif
+
 // The one place where errors of AsyncHTTPClient, NIO and the operating system become transport errors.
 
 extension TransportError {
@@ -160,6 +164,13 @@ extension TransportError {
             (.insecure, "TLS could not be agreed with the server, or its certificate is not trusted.")
         case let error as HTTPClient.NWPOSIXError:
             meaning(ofErrno: error.errorCode.rawValue)
+        // Over plain HTTP, and of names, the client hands them on as they are.
+        case NWError.dns:
+            (.unreachable, "The server's name has no address.")
+        case NWError.tls:
+            (.insecure, "TLS could not be agreed with the server, or its certificate is not trusted.")
+        case NWError.posix(let code):
+            meaning(ofErrno: code.rawValue)
         default:
             nil
         }

@@ -28,6 +28,8 @@ import Synchronization
     package let mayHaveLostCommits: Bool
     private let isDistrusted = Atomic<Bool>(false)
     private let withholdsStamp = Atomic<Bool>(false)
+    /// Whether LMDB has closed it, and every file was given back.
+    private let isReleased = Atomic<Bool>(false)
     /// Write transactions begun.
     private let writes = Atomic<Int>(0)
 
@@ -93,11 +95,25 @@ import Synchronization
         if pool.withLock({ $0.close() }) { try finishClosing() }
     }
 
+    /// Closes as `close()` does, and returns once the last transaction has ended and every file was given back.
+    ///
+    /// - Throws: `.lockTimedOut` where a transaction is open past the deadline; then the environment stays open.
+    package func close(until deadline: ContinuousClock.Instant) throws(LMDBError) {
+        try close()
+        var isReleased: Bool { self.isReleased.load(ordering: .acquiring) }
+        let released: Void? = poll(until: deadline) { isReleased ? () : nil }
+        guard released == nil, pool.withLock({ $0.reopen() }) else { return }
+        files.leave(false)
+        throw LMDBError(
+            .lockTimedOut, "A transaction of this process is still open. Wait longer, or end it.", path: folder)
+    }
+
     private func finishClosing() throws(LMDBError) {
         pool.withLock { $0.drain() }
         defer {
             unsafe mdb_env_close(handle)
             files.release()
+            isReleased.store(true, ordering: .releasing)
         }
         guard !isDistrusted.load(ordering: .relaxed), !withholdsStamp.load(ordering: .relaxed) else { return }
         try files.stamp { () throws(LMDBError) in try flush(doing: "closing") }

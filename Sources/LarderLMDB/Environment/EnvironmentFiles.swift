@@ -151,12 +151,15 @@ final class EnvironmentFiles: Sendable {
         } catch { return false }
     }
 
-    /// Says that the file will be given up as soon as the last transaction has ended.
-    func leave() { registration.leave() }
+    /// Says whether the file will be given up as soon as the last transaction has ended.
+    func leave(_ isLeaving: Bool = true) { registration.leave(isLeaving) }
 
     /// Gives the file up, to others in this process and outside it, once LMDB has closed it.
     func release() {
         registration.cancel()
+        data.close()
+        writer?.close()
+        unregistered?.close()
         presence?.leave()
     }
 }

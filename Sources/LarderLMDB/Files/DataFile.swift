@@ -29,6 +29,8 @@ final class DataFile: Sendable {
 
     var hasNoRoom: Bool { file.hasNoRoom }
 
+    func close() { file.close() }
+
     /// Writes the meta pages once more as they are. Only for the holder of LMDB's own lock.
     func rewriteMetaPages() throws(LMDBError) {
         let pageSize = try MetaPage.newest(in: pages).pageSize

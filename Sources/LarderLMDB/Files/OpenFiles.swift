@@ -51,11 +51,11 @@ enum OpenFiles {
 
         deinit { cancel() }
 
-        /// Says that the file will be given up as soon as the last transaction has ended.
-        func leave() {
+        /// Says whether the file will be given up as soon as the last transaction has ended.
+        func leave(_ isLeaving: Bool) {
             openers.withLock { openers in
                 guard !isCancelled.load(ordering: .relaxed) else { return }
-                openers[identity]?.isLeaving = true
+                openers[identity]?.isLeaving = isLeaving
             }
         }
 

@@ -39,9 +39,19 @@ final class PresenceLock: Sendable {
             try poll(until: deadline) { () throws(FileError) in try tryEnter() }
         }
         if let entry { return entry }
-        let advice = "Wait longer, or end that process if it is stopped."
-        throw LMDBError(.lockTimedOut, "Another process is verifying the file. \(advice)", path: file.path)
+        throw LMDBError(.lockTimedOut, Self.taken, path: file.path)
     }
+
+    /// Apple's LMDB has semaphores that a killed process leaves taken, and then all others wait for ever. One process at a
+    /// time has an environment open there.
+    #if canImport(Darwin)
+    private static let isShared = false
+    private static let taken = "Another process has the file open. One process may on this system: end the other."
+    #else
+    private static let isShared = true
+    private static let taken =
+        "Another process is verifying the file. Wait longer, or end that process if it is stopped."
+    #endif
 
     /// Nil while another process verifies.
     private func tryEnter() throws(FileError) -> Entry? {
@@ -66,12 +76,13 @@ final class PresenceLock: Sendable {
     /// - Parameter isRecovered: Whether the file had not been closed cleanly.
     func settle(isRecovered: Bool, deadline: ContinuousClock.Instant) throws(LMDBError) {
         if file.isWritable { file.setNote(isRecovered ? Note.recovered : Note.verified) }
+        guard Self.isShared else { return }
         // Another process may slip in while the lock changes its kind. It verifies once more, and no process writes
         // meanwhile.
         guard try !translated({ () throws(FileError) in try file.lock(.shared, until: deadline) }) else { return }
         throw LMDBError(.lockTimedOut, "Another process is verifying the file. Wait longer.", path: file.path)
     }
 
-    /// Says that this process has it open no more.
-    func leave() { file.unlock() }
+    /// Says that this process has it open no more, for good.
+    func leave() { file.close() }
 }

@@ -41,6 +41,8 @@ final class WriterLock: Sendable {
         return true
     }
 
+    func close() { file.close() }
+
     func release() {
         file.unlock()
         isHeld.store(false, ordering: .releasing)

@@ -84,6 +84,13 @@ struct ReaderPool {
         return readers + pins == 0
     }
 
+    /// Takes back `close` while something still keeps the environment open; false where nothing does.
+    mutating func reopen() -> Bool {
+        guard isClosed, readers + pins > 0 else { return false }
+        isClosed = false
+        return true
+    }
+
     /// Ends every reader that is not in use. One at a time: a chain must not be released recursively.
     mutating func drain() {
         while let slot = idle {

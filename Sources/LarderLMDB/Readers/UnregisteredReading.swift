@@ -43,6 +43,9 @@ final class UnregisteredReading: Sendable {
         }
     }
 
+    /// Gives the lock's file back.
+    func close() { readers.withLock { $0.lock = nil } }
+
     private func lock(_ readers: inout Readers) throws(LMDBError) {
         if readers.lock == nil {
             do throws(FileError) {

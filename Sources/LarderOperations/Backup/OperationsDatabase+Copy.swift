@@ -8,13 +8,12 @@ extension OperationsDatabase {
     ///
     /// - Throws: `.full`, `.damaged`, `.notWritable`, `.storage`; nothing of the file stays then.
     package func copy(to target: URL) throws(OperationsError) {
-        try requireOpen()
         do {
-            try translated {
+            try using { connection in
                 try options.files.makeEmptyFile(target.path)
                 let copy = try DatabaseQueue(path: target.path)
                 do {
-                    try pool.backup(to: copy)
+                    try connection.pool.backup(to: copy)
                     // A file that needs none beside it: the copy of a log is one as well.
                     try copy.writeWithoutTransaction { db in try db.run("PRAGMA journal_mode = DELETE") }
                 } catch {

@@ -111,15 +111,9 @@ extension OperationsDatabase {
             try queue.write { db in
                 report.mutations = Int(try db.integer("SELECT count(*) FROM mutation") ?? 0)
                 report.partitions = Int(try db.integer("SELECT count(*) FROM partition") ?? 0)
-                if !nothingSentSince { try RestorationDoubt.warn("SELECT sequence FROM mutation", db) }
-                let doubt = RestorationDoubt.expression("m", isProven: nothingSentSince ? "1" : "0")
-                report.setAside = try RestorationDoubt.setAside(
-                    "SELECT m.sequence, \(doubt) AS doubt FROM mutation m", now, db)
-                // The store that was lost went on giving numbers. A later backup of it may be brought back as well.
-                let gap = Int64.random(in: 1 << 20...1 << 40)
-                try db.run("UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'mutation'", [gap])
-                try ForgottenOutcomes(db: db).noteEverything()
-                try db.run("UPDATE store SET restoration = ?", [token])
+                report.setAside = try RestorationDoubt.distrustAll(db, isProven: nothingSentSince, now)
+                try db.run(
+                    "UPDATE store SET restoration = ?, device_token = NULL, next_device_token = NULL", [token])
             }
             try queue.writeWithoutTransaction { db in try db.run("PRAGMA journal_mode = DELETE") }
         } catch {

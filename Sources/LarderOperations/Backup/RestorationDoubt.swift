@@ -37,6 +37,21 @@ enum RestorationDoubt: String, CaseIterable {
         return found.count
     }
 
+    /// Treats a whole database as one that a backup has brought back.
+    ///
+    /// - Parameter isProven: Whether nothing of it was sent since.
+    /// - Returns: How many mutations were set aside.
+    static func distrustAll(_ db: Database, isProven: Bool, _ now: Date) throws -> Int {
+        if !isProven { try warn("SELECT sequence FROM mutation", db) }
+        let doubt = expression("m", isProven: isProven ? "1" : "0")
+        let count = try setAside("SELECT m.sequence, \(doubt) AS doubt FROM mutation m", now, db)
+        // The other store goes on, or went on, giving numbers. A later backup of it may be brought back as well.
+        let gap = Int64.random(in: 1 << 20...1 << 40)
+        try db.run("UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'mutation'", [gap])
+        try ForgottenOutcomes(db: db).noteEverything()
+        return count
+    }
+
     /// Adds to the reasons of mutations that were set aside before the backup was made that they may have been replayed
     /// since: who replays them must know.
     ///

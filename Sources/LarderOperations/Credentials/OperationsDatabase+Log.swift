@@ -11,7 +11,6 @@ extension OperationsDatabase {
     package func emptyLog(until deadline: ContinuousClock.Instant) async throws(OperationsError) -> Bool {
         var pause = Duration.milliseconds(2)
         while true {
-            try requireOpen()
             if try await tryEmptyLog() { return true }
             guard .now < deadline, (try? await Task.sleep(for: min(pause, deadline - .now))) != nil else {
                 return false
@@ -22,8 +21,10 @@ extension OperationsDatabase {
 
     private func tryEmptyLog() async throws(OperationsError) -> Bool {
         let timeout = Int(min(max(0, options.busyTimeout / .milliseconds(1)), 86_400_000))
+        let connection = try beginUse()
+        defer { endUse() }
         let result = await withCheckedContinuation { continuation in
-            pool.asyncWriteWithoutTransaction { db in
+            connection.pool.asyncWriteWithoutTransaction { db in
                 continuation.resume(
                     returning: Result { () throws(OperationsError) -> Bool in
                         try translated {
@@ -31,7 +32,7 @@ extension OperationsDatabase {
                             try db.execute(sql: "PRAGMA busy_timeout = 0")
                             defer { try? db.execute(sql: "PRAGMA busy_timeout = \(timeout)") }
                             do {
-                                try self.log.checkpoint(db, .truncate)
+                                try connection.log.checkpoint(db, .truncate)
                             } catch let error as DatabaseError {
                                 guard error.resultCode == .SQLITE_BUSY else { throw error }
                                 return false

@@ -28,7 +28,9 @@ extension OperationsDatabase {
                     switch options.schema {
                     case .asItIs: break
                     case .migrated where options.isReadOnly: try migrations.requireComplete(db)
-                    case .migrated: try apply(migrations, db, log, file, options)
+                    case .migrated:
+                        try apply(migrations, db, log, file, options)
+                        try notePlace(db, log, file, options)
                     }
                 }
                 let version = try pool.writeWithoutTransaction { try dataVersion($0) }

@@ -7,10 +7,19 @@ extension OperationsDatabase {
         package var isReadOnly = false
         /// How long each access may wait for other programs.
         package var busyTimeout = Duration.seconds(5)
+        /// How long a call waits while the database is suspended.
+        package var suspensionWait = Duration.zero
         /// Whether SQLite's `quick_check` reads the whole file first. O(size).
         package var verifiesAlways = false
         /// What becomes of migrations that are missing.
         package var schema = SchemaUse.migrated
+
+        /// The folder relative to which the paths of transfers are stored; nil: they are stored whole.
+        package var home: HomeFolder?
+        /// By which a copy of the database is known; nil: it is not.
+        package var device: DeviceMark?
+        /// Told how many mutations were set aside where the database is a copy.
+        package var foundCopied: @Sendable (Int) -> Void = { _ in }
 
         /// By which this layer makes its own calls of the system; SQLite makes others.
         package var files = FileSystem()

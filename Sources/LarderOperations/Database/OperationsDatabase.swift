@@ -16,12 +16,10 @@ package final class OperationsDatabase: Sendable {
     /// Where the file is.
     package let file: URL
     package let options: Options
-    let pool: DatabasePool
     let migrations: MigrationSet
-    let writer: Writer
-    let log: SyncedLog
-    private let isClosed = Mutex(false)
-    private let seenVersion: Mutex<Int64>
+    let use: Mutex<Use>
+    /// Nil where others may have committed while nothing was open.
+    private let seenVersion: Mutex<Int64?>
 
     /// Opens the database in a folder, which is made unless it is to be read only.
     ///
@@ -44,9 +42,7 @@ package final class OperationsDatabase: Sendable {
         self.options = options
         self.migrations = migrations
         let (pool, log, version) = try Self.open(file, options, migrations)
-        self.pool = pool
-        self.log = log
-        writer = Writer(pool: pool, log: log, isReadOnly: options.isReadOnly)
+        use = Mutex(Use(connection: Connection(pool, log, options)))
         seenVersion = Mutex(version)
     }
 
@@ -63,36 +59,23 @@ package final class OperationsDatabase: Sendable {
     package var environments: EnvironmentTable { EnvironmentTable(database: self) }
 
     /// How many commits this process has made since it was opened.
-    package var commitCount: Int { writer.commitCount }
+    package var commitCount: Int { use.withLock { $0.earlierCommits + ($0.connection?.writer.commitCount ?? 0) } }
 
     /// Closes the file. Writes that were begun end first; calls from now on throw `.closed`. Closing twice does
     /// nothing.
     package func close() throws(OperationsError) {
-        let wasClosed = isClosed.withLock { isClosed in
-            defer { isClosed = true }
-            return isClosed
+        let open = use.withLock { use in
+            defer { use.isClosed = true }
+            return use.isClosed ? nil : use.connection
         }
-        guard !wasClosed else { return }
-        writer.close()
-        // SQLite would do so when the last connection closes, but that is one which only reads. What the log holds is
-        // safe there too, as far as it is not damaged: a log that is, is cut off without a word. Waits for no lock.
-        if !options.isReadOnly, log.isWritten {
-            try? pool.writeWithoutTransaction { db in
-                try db.execute(sql: "PRAGMA busy_timeout = 0")
-                try log.checkpoint(db, .passive)
-            }
-        }
-        try translated { try pool.close() }
+        try open?.close(options)
     }
 
     /// Whether another process, or another `OperationsDatabase` of this one, has committed since this was last asked,
     /// or since the database was opened. Cheap: it reads a counter in shared memory, and waits for the write that this
     /// process is making, if there is one.
     package func hasChanged() throws(OperationsError) -> Bool {
-        try requireOpen()
-        let version = try translated {
-            try pool.writeWithoutTransaction { try Self.dataVersion($0) }
-        }
+        let version = try using { try $0.pool.writeWithoutTransaction { try Self.dataVersion($0) } }
         return seenVersion.withLock { seen in
             defer { seen = version }
             return seen != version
@@ -101,8 +84,7 @@ package final class OperationsDatabase: Sendable {
 
     /// Which commits there are, so that a caller can tell whether there are others by now. Cheap, as `hasChanged`.
     package func contentVersion() throws(OperationsError) -> ContentVersion {
-        try requireOpen()
-        let others = try translated { try pool.writeWithoutTransaction { try Self.dataVersion($0) } }
+        let others = try using { try $0.pool.writeWithoutTransaction { try Self.dataVersion($0) } }
         return ContentVersion(own: commitCount, others: others)
     }
 
@@ -118,14 +100,12 @@ package final class OperationsDatabase: Sendable {
         try Int64.fetchOne(db.cachedStatement(sql: "PRAGMA data_version")) ?? 0
     }
 
-    func requireOpen() throws(OperationsError) {
-        if isClosed.withLock({ $0 }) { throw .closed }
-    }
+    /// Has the next `hasChanged` say that something has.
+    func forgetSeenVersion() { seenVersion.withLock { $0 = nil } }
 
     /// Reads what was committed, all of it at one moment.
     func read<Value>(_ body: (Database) throws -> Value) throws(OperationsError) -> Value {
-        try requireOpen()
-        return try translated { try pool.read(body) }
+        try using { try $0.pool.read(body) }
     }
 
     /// Makes a write on the caller's thread, in a transaction of its own, and returns when it is on disk.
@@ -141,15 +121,14 @@ package final class OperationsDatabase: Sendable {
     private func transaction<Value>(
         _ end: Database.TransactionCompletion, _ body: (Database) throws -> Value
     ) throws(OperationsError) -> Value {
-        try requireOpen()
         guard !options.isReadOnly else { throw OperationsError.readOnly }
-        return try translated {
-            try pool.writeWithoutTransaction { db in
-                try log.begin(db)
+        return try using { connection in
+            try connection.pool.writeWithoutTransaction { db in
+                try connection.log.begin(db)
                 do {
                     let value = try body(db)
                     switch end {
-                    case .commit: try log.commit(db)
+                    case .commit: try connection.log.commit(db)
                     case .rollback: try db.rollback()
                     }
                     return value
@@ -164,16 +143,15 @@ package final class OperationsDatabase: Sendable {
 
     /// Runs `body`, which makes transactions of its own, once what the log holds is durable.
     func writeWithoutTransaction<Value>(_ body: (Database) throws -> Value) throws(OperationsError) -> Value {
-        try requireOpen()
-        return try translated {
-            try pool.writeWithoutTransaction { db in
-                try log.require(db)
+        try using { connection in
+            try connection.pool.writeWithoutTransaction { db in
+                try connection.log.require(db)
                 let value: Value
                 do { value = try body(db) } catch {
-                    log.doubt(db)
+                    connection.log.doubt(db)
                     throw error
                 }
-                log.checkpointIfLong(db)
+                connection.log.checkpointIfLong(db)
                 return value
             }
         }
@@ -184,9 +162,10 @@ package final class OperationsDatabase: Sendable {
     ///
     /// Opening the store decides it too: what is there then stays.
     package func settleCommits() throws(OperationsError) {
-        guard log.isDoubtful else { return }
-        try requireOpen()
-        try translated { try pool.writeWithoutTransaction { try log.require($0) } }
+        try using { connection in
+            guard connection.log.isDoubtful else { return }
+            try connection.pool.writeWithoutTransaction { try connection.log.require($0) }
+        }
     }
 
     /// Makes a write, alone in its savepoint, and returns when it is on disk.
@@ -195,7 +174,9 @@ package final class OperationsDatabase: Sendable {
     func write<Value: Sendable>(
         isBlocking: Bool = false, _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws(OperationsError) -> Value {
-        try await writer.perform(isBlocking: isBlocking, body)
+        let connection = try beginUse()
+        defer { endUse() }
+        return try await connection.writer.perform(isBlocking: isBlocking, body)
     }
 }
 

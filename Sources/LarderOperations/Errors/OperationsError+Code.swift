@@ -47,6 +47,8 @@ extension OperationsError {
         package static let busy = Code(rawValue: "operations.busy")
         /// The database was closed.
         package static let closed = Code(rawValue: "operations.closed")
+        /// The database is suspended.
+        package static let suspended = Code(rawValue: "operations.suspended")
         /// The file system or SQLite cannot keep what is promised, such as a commit that survives power loss.
         package static let unsupported = Code(rawValue: "operations.unsupported")
         /// The disk failed during a commit, which may be there or not. Asking for it by its id decides that, and trying

@@ -1,3 +1,4 @@
+import CFiles
 package import Foundation
 import GRDB
 package import LarderFiles
@@ -83,7 +84,10 @@ extension OperationsDatabase {
             var configuration = Configuration()
             // SQLite then takes what it can read of the definitions of tables, where it would refuse all of them:
             // https://www.sqlite.org/pragma.html#pragma_writable_schema
-            configuration.prepareDatabase { try $0.execute(sql: "PRAGMA writable_schema = ON") }
+            configuration.prepareDatabase { db in
+                _ = larder_lower_defence(db.sqliteConnection)
+                try db.execute(sql: "PRAGMA writable_schema = ON")
+            }
             // Attached: GRDB reads a definition of each database that it opens itself.
             let source = try DatabaseQueue(configuration: configuration)
             defer { try? source.close() }

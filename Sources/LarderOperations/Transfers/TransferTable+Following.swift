@@ -29,7 +29,7 @@ extension TransferTable {
     ) throws(OperationsError) -> (transfers: [StoredTransfer], position: TransferPosition) {
         try read { transaction in
             guard let number = try transaction.db.partition(partition) else { return ([], position) }
-            let transfers = try transaction.changes(in: number, since: position)
+            let transfers = try transaction.changes(in: number, since: position).map(located)
             return (transfers, try transaction.position(in: partition))
         }
     }

@@ -9,7 +9,7 @@ extension TransferTable {
 
     /// Nil where there is none of this id, or it was forgotten.
     package func find(_ id: UUID) throws(OperationsError) -> StoredTransfer? {
-        try read { try $0.transfer(id) }
+        try read { try $0.transfer(id) }.map(located)
     }
 
     /// Transfers in the order in which they were queued, of one partition or of all, in any state or in some. Those
@@ -17,7 +17,7 @@ extension TransferTable {
     package func list(
         in partition: String? = nil, states: Set<TransferState>? = nil
     ) throws(OperationsError) -> [StoredTransfer] {
-        try read { try $0.list(partition, states) }
+        try read { try $0.list(partition, states) }.map(located)
     }
 
     /// The transfers of all partitions that are being cancelled, and the failed ones of which something may be left, in
@@ -29,7 +29,7 @@ extension TransferTable {
             let noted = try transaction.db.readableRows(TransferTransaction.allRemainsSQL) { try StoredTransfer($0) }
             let others = try named.subtracting(noted.map(\.id)).compactMap { try transaction.transfer($0) }
             return (noted + others.filter { $0.state == .failed }).sorted { $0.sequence < $1.sequence }
-        }
+        }.map(located)
     }
 
     /// The parts of a transfer that have arrived whole, by number.

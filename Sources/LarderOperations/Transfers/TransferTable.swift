@@ -11,6 +11,7 @@ package struct TransferTable: Sendable {
     ///
     /// - Throws: `.duplicate` where an id was used before; `.parked`; `.full`, `.busy` and others of the database.
     package func enqueue(_ drafts: [TransferDraft]) async throws(OperationsError) {
+        let home = database.options.home
         try await write { transaction in
             var partitions: [String: Int64] = [:]
             for draft in drafts {
@@ -18,9 +19,19 @@ package struct TransferTable: Sendable {
                     try partitions[draft.partition]
                     ?? transaction.db.usablePartition(making: draft.partition)
                 partitions[draft.partition] = partition
+                var draft = draft
+                if let home { draft.path = home.stored(draft.path) }
                 try transaction.enqueue(draft, in: partition)
             }
         }
+    }
+
+    /// The transfer with its file's whole path.
+    func located(_ transfer: StoredTransfer) -> StoredTransfer {
+        guard let home = database.options.home else { return transfer }
+        var transfer = transfer
+        transfer.path = home.located(transfer.path)
+        return transfer
     }
 
     // MARK: What a runner does
@@ -29,7 +40,7 @@ package struct TransferTable: Sendable {
     ///
     /// - Returns: The transfer as it was begun; nil where it is not pending any more, or its time has come.
     package func begin(_ id: UUID, owner: String, now: Date) async throws(OperationsError) -> StoredTransfer? {
-        try await write { try $0.begin(id, owner: owner, now: now) }
+        try await write { try $0.begin(id, owner: owner, now: now) }.map(located)
     }
 
     /// Notes what an attempt has found out or agreed with the storage, in one transaction.

@@ -16,13 +16,15 @@ extension RecordCache {
         package var maximumSize = Self.defaultMaximumSize
         /// The bytes of memory that one answer may take, what it lacks included. What refers to each other can be asked
         /// for along every path, so that a small cache holds answers larger than any memory.
-        package var maximumAnswerSize = 1 << 30
+        package var maximumAnswerSize = Self.defaultMaximumAnswerSize
         package var durability = Durability.withoutMetaSync
         package var isReadOnly = false
         /// Whether every page is looked at when the cache is opened, and not only after an unclean close.
         package var verifiesAlways = false
         /// How long a write may wait for writers of other processes.
         package var lockDeadline = Duration.seconds(5)
+        /// How long a call waits while the cache is suspended.
+        package var suspensionWait = Duration.zero
         /// Who this is, for the errors of others who wait.
         package var label = "larder"
         /// The place in the program that opens it, for the error of a caller that opens it again in this process.
@@ -37,11 +39,13 @@ extension RecordCache {
         /// By which this layer makes its calls of the system.
         package var files = FileSystem()
 
-        /// A process has a few gigabytes of address space on a phone, and no bounds to speak of elsewhere.
+        /// A process has a few gigabytes of address space on a phone, of memory less, and no bounds to speak of elsewhere.
         #if os(Linux) || os(macOS)
         package static let defaultMaximumSize = 64 << 30
+        package static let defaultMaximumAnswerSize = 1 << 30
         #else
         package static let defaultMaximumSize = 2 << 30
+        package static let defaultMaximumAnswerSize = 128 << 20
         #endif
 
         package init() {}

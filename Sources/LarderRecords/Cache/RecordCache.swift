@@ -35,6 +35,26 @@ package final class RecordCache: Sendable {
         try translated { try generations.close() }
     }
 
+    /// Closes cleanly until `resume`, and gives back every lock and every file. Calls meanwhile wait for as long as
+    /// `Options.suspensionWait`, and then throw `.suspended`.
+    ///
+    /// - Throws: `.busy` where a read or a write is under way past the deadline; then nothing is suspended.
+    package func suspend(until deadline: ContinuousClock.Instant) async throws(RecordError) {
+        try await writer.betweenWrites(until: deadline) {
+            if !self.options.isReadOnly { try self.writer.beginEpochIfDue(until: deadline) }
+            try self.generations.suspend(until: deadline)
+        }
+    }
+
+    /// Opens again what is current by now. Watchers that could not read meanwhile are woken.
+    package func resume() throws(RecordError) {
+        try translated { try generations.resume() }
+        observers.tellSoon(
+            Commit(
+                generation: generations.current.identity, changes: ChangeSet(),
+                position: ChangePosition(epoch: 0, number: 0)))
+    }
+
     /// Throws what every write would, so that a caller can ask before it fetches what it will write.
     ///
     /// - Throws: `.closed`, or `.notWritable` where the cache was opened to be read only.

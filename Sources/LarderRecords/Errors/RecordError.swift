@@ -30,6 +30,8 @@ public struct RecordError: Error, Sendable {
         public static let busy = Code(rawValue: "records.busy")
         /// The cache was closed.
         public static let closed = Code(rawValue: "records.closed")
+        /// The cache is suspended.
+        public static let suspended = Code(rawValue: "records.suspended")
         /// The cache is open already in this process.
         public static let alreadyOpen = Code(rawValue: "records.alreadyOpen")
         /// Nothing is there to be opened, or it belongs to something else.

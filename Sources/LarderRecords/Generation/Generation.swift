@@ -33,6 +33,12 @@ package final class Generation: Sendable {
         self.maximumAnswerSize = maximumAnswerSize
     }
 
+    /// Says that a commit has started the epoch that an unclean close asked for.
+    func hasBegunEpoch() {
+        mayHaveLostCommits.store(false, ordering: .relaxed)
+        environment.withholdStamp(false)
+    }
+
     /// Whether the snapshot is of the current generation. Looks once for each commit.
     @inline(__always)
     func isCurrent(_ transaction: borrowing ReadTransaction) throws -> Bool {

@@ -10,6 +10,7 @@ final class Generations: Sendable {
     let folder: GenerationFolder
     private let held: Locked<Generation>
     private let isClosed = Atomic<Bool>(false)
+    private let isSuspended = Atomic<Bool>(false)
     /// Told where numbers mean something else in the next generation.
     private let observers: CommitObservers
 
@@ -27,7 +28,42 @@ final class Generations: Sendable {
         try current.environment.close()
     }
 
+    /// Closes cleanly, as `close`, until `resume`.
+    ///
+    /// - Throws: `.busy` where a read or a write is under way past the deadline; then nothing is suspended.
+    func suspend(until deadline: ContinuousClock.Instant) throws {
+        let environment = held.withLock { current in
+            // Under the lock, so that no generation is opened after this.
+            isSuspended.store(true, ordering: .sequentiallyConsistent)
+            return current.environment
+        }
+        do throws(LMDBError) { try environment.close(until: deadline) } catch {
+            if error.code == .lockTimedOut { isSuspended.store(false, ordering: .sequentiallyConsistent) }
+            throw error
+        }
+    }
+
+    /// Opens again what is current by now, which another process may have changed.
+    func resume() throws {
+        try held.withLock { current in
+            guard isSuspended.load(ordering: .sequentiallyConsistent),
+                !isClosed.load(ordering: .sequentiallyConsistent)
+            else { return }
+            let next = try folder.openCurrent(above: current.number - 1)
+            if next.identity != current.identity { observers.entered(next.identity) }
+            current = next
+            isSuspended.store(false, ordering: .sequentiallyConsistent)
+        }
+    }
+
+    /// - Throws: `.closed`; `.suspended` where the cache is, for longer than a call waits.
     func checkOpen() throws(RecordError) {
+        let awake: Void? = poll(until: .now + folder.options.suspensionWait) {
+            isSuspended.load(ordering: .relaxed) && !isClosed.load(ordering: .relaxed) ? nil : ()
+        }
+        guard awake != nil else {
+            throw RecordError(.suspended, "The record cache is suspended; resume the store, and try again")
+        }
         guard !isClosed.load(ordering: .relaxed) else { throw RecordError(.closed, "The record cache was closed") }
     }
 
@@ -85,7 +121,7 @@ final class Generations: Sendable {
     func reopen(after old: Generation) throws {
         try checkOpen()
         try held.withLock { current in
-            guard current === old else { return }
+            guard current === old, !isSuspended.load(ordering: .sequentiallyConsistent) else { return }
             current = try folder.openCurrent(above: old.number)
             if current.identity != old.identity { observers.entered(current.identity) }
             // Reads under way end first. An error is of no use here: no caller opens that environment again.

@@ -178,13 +178,27 @@ final class WriteQueue: Sendable {
         let changed = outcomes.compactMap { try? $0.get() }.filter { !$0.isEmpty }
         if !changed.isEmpty {
             try transaction.commit()
-            if startsEpoch {
-                generation.mayHaveLostCommits.store(false, ordering: .relaxed)
-                generation.environment.withholdStamp(false)
-            }
+            if startsEpoch { generation.hasBegunEpoch() }
             for changes in changed { generation.names.learn(changes.newNames) }
         }
         return outcomes
+    }
+
+    /// Makes the commit by which an epoch begins where one is due, so that a clean close can be stamped. On the writer's
+    /// thread.
+    func beginEpochIfDue(until deadline: ContinuousClock.Instant) throws {
+        try generations.retrying(to: "begin an epoch", until: deadline) { generation -> Void? in
+            guard generation.mayHaveLostCommits.load(ordering: .relaxed) else { return () }
+            var transaction = try generation.environment.beginWrite(deadline: deadline)
+            var state = try GenerationState.stored(transaction, generation.tables)
+            guard !state.isSuperseded else { return nil }
+            state.startEpoch()
+            try transaction.clear(generation.tables.changes)
+            try state.store(&transaction, generation.tables)
+            try transaction.commit()
+            generation.hasBegunEpoch()
+            return ()
+        }
     }
 
     /// Runs the steps of a part, each on what the steps before it have written.

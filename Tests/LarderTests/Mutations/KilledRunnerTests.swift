@@ -61,6 +61,35 @@ struct KilledRunnerTests {
     }
 
     @Test(
+        "The process is killed while its store is suspended or resumed: what was accepted takes effect once",
+        arguments: [true, false])
+    func killedSuspending(tellsRepeats: Bool) async throws {
+        var random = SeededNumbers(seed: TestSeed.of("killed suspending", tellsRepeats ? 1 : 0))
+        for _ in 0..<max(Self.rounds * 35 / 100, 1) {
+            let seed = random.next() >> 1
+            try await withTemporaryFolder { (folder) throws in
+                let (store, ledger) = (folder.appending(path: "store"), folder.appending(path: "ledger"))
+                let server = tellsRepeats ? "telling" : "plain"
+                var said: [String] = []
+                var next = SeededNumbers(seed: seed)
+                // Three lives that are killed, and a last one that comes to its end.
+                for life in 0..<4 {
+                    let file = folder.appending(path: "said \(life)")
+                    let child = try ChildProgram.start(
+                        store,
+                        [life == 3 ? "mutate" : "suspend", ledger.path, server, "\(next.next() >> 1)"]
+                            + (life == 3 ? ["0"] : ["2", "\(1 + next.next() % 3)"]), output: file)
+                    await child.ended()
+                    let isKilled = child.terminationReason == .uncaughtSignal && child.terminationStatus == SIGKILL
+                    #expect(isKilled == (life < 3), "seed \(seed), status \(child.terminationStatus)")
+                    said += try ChildProgram.lines(of: file)
+                }
+                try check(store, ledger, said, tellsRepeats, seed)
+            }
+        }
+    }
+
+    @Test(
         "Of several processes on one store some are killed: a survivor sends what all of them accepted, once",
         arguments: [true, false])
     func severalProcesses(tellsRepeats: Bool) async throws {

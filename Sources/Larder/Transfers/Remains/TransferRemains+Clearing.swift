@@ -56,7 +56,7 @@ extension TransferRemains {
                 cleared.left += transfers.map { Left(transfer: $0.id, reason: .runnerWorks) }
                 continue
             }
-            defer { lock.release() }
+            defer { lock.close() }
             for transfer in transfers {
                 // It may have been retried since.
                 guard let found = try table.find(transfer.id), [.failed, .cancelling].contains(found.state) else {

@@ -38,7 +38,7 @@ extension TransferRunner: Service {
         let table = try core.operationsStore.database().transfers
         let session = try core.sessionStanding()
         progress.withLock { $0.session = session }
-        try await lifecycle.alone(options.connectivity) { owner in
+        try await lifecycle.alone(options.connectivity) { [self] owner in
             try await core.settingDamagedAside {
                 try await recover(table)
                 try await table.prune(keeping: Self.kept, in: core.name)

@@ -1,0 +1,216 @@
+import Foundation
+import LarderTestSupport
+import Synchronization
+import Testing
+
+@testable import Larder
+
+@Suite("A store whose folder moves, or is copied", .timeLimit(.minutes(10)))
+struct MovedStoreTests {
+    private func open(
+        _ folder: URL, home: URL? = nil, tokens: (any DeviceTokens)? = nil, _ transport: (any GraphQLTransport)? = nil
+    ) throws -> (Store, Partition) {
+        var options = Store.Options()
+        options.home = home
+        options.deviceTokens = tokens
+        let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+        return (store, try store.partition(transport: transport))
+    }
+
+    // MARK: Homes
+
+    /// Queues an upload and a download in one home and carries them out in another one, to which it was moved.
+    private func transferAcrossMove(in folder: URL, names homeBefore: URL?, _ before: URL, _ after: URL) async throws {
+        try FileManager.default.createDirectory(at: before, withIntermediateDirectories: true)
+        let (store, app) = try open(before.appending(path: "store"), home: homeBefore)
+        let source = before.appending(path: "Documents/ü/source")
+        try FileManager.default.createDirectory(
+            at: source.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try Data([1, 2, 3]).write(to: source)
+        let (place, kept) = (ObjectLocation(bucket: "media", key: "up"), ObjectLocation(bucket: "media", key: "down"))
+        let upload = try await app.transfers.upload(source, to: place)
+        let download = try await app.transfers.download(kept, to: before.appending(path: "Documents/copy"))
+        try store.close()
+        try FileManager.default.moveItem(at: before, to: after)
+        let storage = MemoryStorage()
+        storage.keep([4, 5], at: kept)
+        let (again, reopened) = try open(after.appending(path: "store"), home: after)
+        #expect(
+            try reopened.transfers[upload.id].status().file.path == after.appending(path: "Documents/ü/source").path)
+        try await TransferRunner(reopened, storage: storage).drain()
+        #expect(try await reopened.transfers[upload.id].finished().state == .done)
+        #expect(try await reopened.transfers[download.id].finished().state == .done)
+        #expect(storage.object(place)?.bytes == [1, 2, 3])
+        #expect(try Data(contentsOf: after.appending(path: "Documents/copy")) == Data([4, 5]))
+        try again.close()
+        try expectSound(after.appending(path: "store"))
+    }
+
+    @Test("Transfers find their files after the home that the program names has moved")
+    func moved() async throws {
+        try await withTemporaryFolder { folder in
+            let (before, after) = (folder.appending(path: "one"), folder.appending(path: "two"))
+            try await transferAcrossMove(in: folder, names: before, before, after)
+        }
+    }
+
+    @Test("Whole paths that were stored before there was a home follow an app's container that moved")
+    func formerContainer() async throws {
+        try await withTemporaryFolder { folder in
+            let (before, after) = (
+                folder.appending(path: UUID().uuidString), folder.appending(path: UUID().uuidString)
+            )
+            try await transferAcrossMove(in: folder, names: nil, before, after)
+        }
+    }
+
+    @Test("Whole paths become relative once a home is named, and follow it from then on")
+    func namedLater() async throws {
+        try await withTemporaryFolder { folder in
+            let (before, after) = (folder.appending(path: "one"), folder.appending(path: "two"))
+            try FileManager.default.createDirectory(at: before, withIntermediateDirectories: true)
+            let source = before.appending(path: "source")
+            try Data([1]).write(to: source)
+            let (store, app) = try open(before.appending(path: "store"))
+            let upload = try await app.transfers.upload(source, to: ObjectLocation(bucket: "b", key: "k"))
+            try store.close()
+            let (named, _) = try open(before.appending(path: "store"), home: before)
+            #expect(try named.partition().transfers[upload.id].status().file.path == source.path)
+            try named.close()
+            try FileManager.default.moveItem(at: before, to: after)
+            let (again, reopened) = try open(after.appending(path: "store"), home: after)
+            let file = try reopened.transfers[upload.id].status().file
+            #expect(file.path == after.appending(path: "source").path)
+            try again.close()
+        }
+    }
+
+    @Test("A file outside of the home keeps its whole path")
+    func outside() async throws {
+        try await withTemporaryFolder { folder in
+            let (home, source) = (folder.appending(path: "home"), folder.appending(path: "homework"))
+            try Data([1]).write(to: source)
+            let (store, app) = try open(folder.appending(path: "store"), home: home)
+            let upload = try await app.transfers.upload(source, to: ObjectLocation(bucket: "b", key: "k"))
+            try store.close()
+            let (again, reopened) = try open(folder.appending(path: "store"), home: folder.appending(path: "other"))
+            #expect(try reopened.transfers[upload.id].status().file.path == source.path)
+            try again.close()
+        }
+    }
+
+    // MARK: Devices
+
+    private func state(_ app: Partition, _ receipt: MutationReceipt) throws -> MutationStatus? {
+        try app.mutation(receipt.id).status()
+    }
+
+    @Test("A store that was copied to another device sets aside what it has queued, and sends nothing of it")
+    func otherDevice() async throws {
+        try await withTemporaryFolder { folder in
+            let (place, copy) = (folder.appending(path: "store"), folder.appending(path: "copy"))
+            let here = FileDeviceTokens(folder: folder.appending(path: "here"))
+            let server = ScriptedServer.rating()
+            let (store, app) = try open(place, tokens: here)
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            try store.close()
+            try FileManager.default.copyItem(at: place, to: copy)
+            let there = FileDeviceTokens(folder: folder.appending(path: "there"))
+            for _ in 0..<2 {
+                let (other, copied) = try open(copy, tokens: there, server)
+                try await MutationRunner(copied).drain()
+                #expect(try state(copied, receipt)?.state == .deadLetter)
+                #expect(try state(copied, receipt)?.failure?.kind == "restored")
+                try other.close()
+            }
+            #expect(server.effects == [])
+            let (again, original) = try open(place, tokens: here, server)
+            try await MutationRunner(original).drain()
+            #expect(try state(original, receipt)?.state == .applied)
+            #expect(server.effects == ["1 5"])
+            try again.close()
+            try expectSound(copy)
+        }
+    }
+
+    @Test("A store that a backup of the system brought back to its device sends nothing twice")
+    func broughtBack() async throws {
+        try await withTemporaryFolder { folder in
+            let (place, backup) = (folder.appending(path: "store"), folder.appending(path: "backup"))
+            let tokens = FileDeviceTokens(folder: folder.appending(path: "tokens"))
+            let server = ScriptedServer.rating(tellsRepeats: false)
+            let (store, app) = try open(place, tokens: tokens)
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            try store.close()
+            try FileManager.default.copyItem(at: place, to: backup)
+            let (again, later) = try open(place, tokens: tokens, server)
+            try await MutationRunner(later).drain()
+            #expect(server.effects == ["1 5"])
+            try again.close()
+            try FileManager.default.removeItem(at: place)
+            try FileManager.default.copyItem(at: backup, to: place)
+            let (restored, last) = try open(place, tokens: tokens, server)
+            #expect(try state(last, receipt)?.state == .deadLetter)
+            let new = try await last.enqueue(giveStars("2", 4))
+            try await MutationRunner(last).drain()
+            #expect(try state(last, new)?.state == .applied)
+            #expect(server.effects == ["1 5", "2 4"])
+            try restored.close()
+            try expectSound(place)
+        }
+    }
+
+    @Test("Opening again, suspending and resuming set nothing aside")
+    func sameDevice() async throws {
+        try await withTemporaryFolder { folder in
+            let place = folder.appending(path: "store")
+            let tokens = FileDeviceTokens(folder: folder.appending(path: "tokens"))
+            // Queued before the program had tokens kept.
+            let (first, app) = try open(place)
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            try first.close()
+            for _ in 0..<3 {
+                let (store, app) = try open(place, tokens: tokens)
+                #expect(try state(app, receipt)?.state == .pending)
+                try await store.suspend(within: .seconds(300))
+                try store.resume()
+                #expect(try state(app, receipt)?.state == .pending)
+                try store.close()
+            }
+        }
+    }
+
+    /// Tokens of which the keeping fails, before or after it is done.
+    private final class FailingTokens: DeviceTokens {
+        struct Failure: Error {}
+
+        let failure = Mutex<(isDone: Bool, isFailing: Bool)>((false, false))
+        let tokens = Mutex<[String: String]>([:])
+
+        func token(of store: String) throws -> String? { tokens.withLock { $0[store] } }
+
+        func keep(_ token: String, of store: String) throws {
+            let (isDone, isFailing) = failure.withLock { $0 }
+            if !isFailing || isDone { tokens.withLock { $0[store] = token } }
+            if isFailing { throw Failure() }
+        }
+    }
+
+    @Test("A process that ends while the token is replaced finds the store its own", arguments: [true, false])
+    func interrupted(isDone: Bool) async throws {
+        try await withTemporaryFolder { folder in
+            let tokens = FailingTokens()
+            let (store, app) = try open(folder, tokens: tokens)
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            try store.close()
+            for _ in 0..<2 {
+                tokens.failure.withLock { $0 = (isDone, true) }
+                await expectCode(.operationsStorage) { _ = try open(folder, tokens: tokens) }
+            }
+            tokens.failure.withLock { $0.isFailing = false }
+            let (again, reopened) = try open(folder, tokens: tokens)
+            #expect(try state(reopened, receipt)?.state == .pending)
+            try again.close()
+        }
+    }
+}

@@ -1,0 +1,405 @@
+import Foundation
+import LarderOperations
+import LarderTestSupport
+import Synchronization
+import Testing
+
+@testable import Larder
+@testable import LarderRecords
+
+@Suite("A store is suspended and resumed", .timeLimit(.minutes(10)))
+struct SuspensionTests {
+    private func open(
+        _ folder: URL, _ transport: (any GraphQLTransport)? = nil, waiting: Duration = .zero
+    ) throws -> (Store, Partition) {
+        var options = Store.Options()
+        options.suspensionWait = waiting
+        options.lockDeadline = .seconds(300)
+        let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+        return (store, try store.partition(transport: transport))
+    }
+
+    /// Works on the store as another process would, while it is suspended.
+    private func elsewhere(_ folder: URL, _ body: (Partition) async throws -> Void) async throws {
+        let (store, app) = try open(folder)
+        try await body(app)
+        try store.close()
+    }
+
+    private let card = GraphQLFragment("fragment Card on Cook { name }")
+
+    #if os(Linux)
+    @Test("A suspended store has no file open, although runners, watchers and a session are there")
+    func descriptors() async throws {
+        try await withTemporaryFolder { folder in
+            let place = folder.appending(path: "store")
+            let (store, app) = try open(place, ScriptedServer.rating())
+            let service = Task { try await app.run(RunOptions(storage: MemoryStorage())) }
+            var watch = try app.watch(recipeList).makeAsyncIterator()
+            _ = try await next(&watch)
+            _ = try app.session.state
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            _ = try await receipt.outcome(within: .seconds(300))
+            _ = try app.read(recipeList, allowsPartial: true)
+            #expect(try !openFiles(below: place).isEmpty)
+            try await store.suspend(within: .seconds(300))
+            #expect(try openFiles(below: place) == [])
+            try store.resume()
+            let second = try await app.enqueue(giveStars("1", 4))
+            #expect(try await second.outcome(within: .seconds(300)).isApplied)
+            service.cancel()
+            try await service.value
+            try store.close()
+            try expectSound(place)
+        }
+    }
+
+    private func openFiles(below folder: URL) throws -> [String] {
+        let own = "/proc/self/fd"
+        let prefix = folder.resolvingSymlinksInPath().path
+        return try FileManager.default.contentsOfDirectory(atPath: own).compactMap { number in
+            let path = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(own)/\(number)")
+            return path?.hasPrefix(prefix) == true ? path : nil
+        }
+    }
+    #endif
+
+    @Test("Reads and writes of a suspended store throw suspended, and go on after resume")
+    func refused() async throws {
+        try await withTemporaryFolder { folder in
+            let (store, app) = try open(folder, ScriptedServer.rating())
+            try await app.write("Cook:1", card, ["name": "Ada"])
+            try await app.enqueue(giveStars("1", 5))
+            try await store.suspend(within: .seconds(300))
+            await expectCode(.suspended) { _ = try app.read("Cook:1", card) }
+            await expectCode(.suspended) { try await app.write("Cook:1", card, ["name": "Bea"]) }
+            await expectCode(.suspended) { try await app.enqueue(giveStars("1", 4)) }
+            await expectCode(.suspended) { _ = try app.mutations(in: [.pending]) }
+            await expectCode(.suspended) { _ = try await app.fetch(recipeList) }
+            await expectCode(.suspended) { _ = try store.partition() }
+            await expectCode(.suspended) { try await store.suspend() }
+            try store.resume()
+            try store.resume()
+            #expect(try app.read("Cook:1", card)["name"]?.string == "Ada")
+            #expect(try app.mutations(in: [.pending]).count == 1)
+            try await app.write("Cook:1", card, ["name": "Bea"])
+            #expect(try app.read("Cook:1", card)["name"]?.string == "Bea")
+            try store.close()
+            await expectCode(.parked) { try await store.suspend() }
+            try expectSound(folder)
+        }
+    }
+
+    @Test("Calls wait for resume where the program has chosen that")
+    func waiting() async throws {
+        try await withTemporaryFolder { folder in
+            let (store, app) = try open(folder, waiting: .seconds(300))
+            try await app.write("Cook:1", card, ["name": "Ada"])
+            try await store.suspend(within: .seconds(300))
+            let begun = Flag()
+            let reading = Task.detached { [card] in
+                begun.set()
+                return try app.read("Cook:1", card)["name"]?.string
+            }
+            let queueing = Task { try await app.enqueue(giveStars("1", 5)) }
+            let writing = Task { [card] in try await app.write("Cook:2", card, ["name": "Bea"]) }
+            await begun.wait()
+            try store.resume()
+            #expect(try await reading.value == "Ada")
+            try await writing.value
+            let receipt = try await queueing.value
+            #expect(try receipt.status()?.state == .pending)
+            try store.close()
+        }
+    }
+
+    @Test("A mutation that is under way is answered before the store is suspended, and not sent again")
+    func answered() async throws {
+        try await withTemporaryFolder { folder in
+            let server = GatedServer(tellsRepeats: false)
+            let (store, app) = try open(folder, server)
+            let service = Task { try await app.run() }
+            let receipts = [
+                try await app.enqueue(giveStars("1", 5)), try await app.enqueue(giveStars("2", 4)),
+            ]
+            try await eventually { server.held.count == 1 }
+            let isSuspended = Flag()
+            let suspending = Task {
+                try await store.suspend(within: .seconds(300))
+                isSuspended.set()
+            }
+            try await eventually { store.suspension.isAsked }
+            #expect(!isSuspended.isSet)
+            server.end(try #require(server.held.first).number, .success(GraphQLAnswer(rated("1", 5))))
+            try await suspending.value
+            #expect(server.held.isEmpty)
+            let outcome = Task { try await receipts[1].outcome(within: .seconds(300)) }
+            try store.resume()
+            try await eventually { server.held.count == 1 }
+            server.end(try #require(server.held.first).number, .success(GraphQLAnswer(rated("2", 4))))
+            #expect(try await outcome.value.isApplied)
+            #expect(try receipts[0].status()?.state == .applied)
+            service.cancel()
+            try await service.value
+            try store.close()
+            try expectSound(folder)
+        }
+    }
+
+    @Test("An exchange that does not end in time is broken off, and sent again with the same key")
+    func brokenOff() async throws {
+        try await withTemporaryFolder { folder in
+            let keys = Mutex<[String?]>([])
+            let server = ScriptedServer(.header(name: "Idempotency-Key")) { number, request in
+                keys.withLock { $0.append(request.headers.first { $0.name == "Idempotency-Key" }?.value) }
+                if number == 0 {
+                    do { try await Task.sleep(for: .seconds(600)) } catch {
+                        return .failure(TransportError(.cancelled, "The exchange was broken off"))
+                    }
+                }
+                return ScriptedServer.done(request)
+            }
+            let (store, app) = try open(folder, server)
+            let service = Task { try await app.run() }
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            try await eventually { keys.withLock { $0.count == 1 } }
+            try await store.suspend(within: .seconds(8))
+            try store.resume()
+            #expect(try await receipt.outcome(within: .seconds(300)).isApplied)
+            let sent = keys.withLock { $0 }
+            #expect(sent.count == 2 && sent[0] != nil && sent[0] == sent[1])
+            service.cancel()
+            try await service.value
+            try store.close()
+        }
+    }
+
+    @Test("After resume watchers and runners find what another process has written, queued and compacted")
+    func changedElsewhere() async throws {
+        try await withTemporaryFolder { folder in
+            let server = ScriptedServer.rating()
+            let (store, app) = try open(folder, server)
+            try await app.write(recipeList, json: Array(#"{"recipes":[{"id":"1","title":"Soup","author":null}]}"#.utf8))
+            try await app.enqueue(giveStars("9", 1))
+            let service = Task { try await app.run() }
+            var watch = try app.watch(recipeList).makeAsyncIterator()
+            #expect(title(try await next(&watch)) == "Soup")
+            try await store.suspend(within: .seconds(300))
+            var queued: MutationReceipt?
+            try await elsewhere(folder) { other in
+                try await other.write(
+                    recipeList, json: Array(#"{"recipes":[{"id":"1","title":"Bread","author":null}]}"#.utf8))
+                queued = try await other.enqueue(giveStars("2", 4))
+                _ = try await other.records.compact()
+            }
+            try store.resume()
+            var last: WatchState?
+            repeat { last = try await next(&watch) } while title(last) != "Bread"
+            let id = try #require(queued).id
+            #expect(try await app.mutation(id).outcome(within: .seconds(300)).isApplied)
+            #expect(server.effects.contains("2 4"))
+            service.cancel()
+            try await service.value
+            try store.close()
+            try expectSound(folder)
+        }
+    }
+
+    private func title(_ state: WatchState?) -> String? {
+        state?.response?["recipes"]?.elements.first?["title"]?.string
+    }
+
+    @Test("After resume a watcher of a cache that was cleared elsewhere shows the empty cache")
+    func clearedElsewhere() async throws {
+        try await withTemporaryFolder { folder in
+            let (store, app) = try open(folder)
+            try await app.write("Cook:1", card, ["name": "Ada"])
+            var watch = try app.watch("Cook:1", card).makeAsyncIterator()
+            #expect(try await next(&watch)?.response?["name"]?.string == "Ada")
+            try await store.suspend(within: .seconds(300))
+            try await elsewhere(folder) { other in _ = try await other.records.clear() }
+            try store.resume()
+            var last: WatchState?
+            repeat { last = try await next(&watch) } while last?.response?["name"]?.string == "Ada"
+            #expect(last?.error == nil)
+            try store.close()
+        }
+    }
+
+    @Test("A watcher that begins while the store is suspended says so, and shows the data after resume")
+    func watchedMeanwhile() async throws {
+        try await withTemporaryFolder { folder in
+            let (store, app) = try open(folder)
+            try await app.write("Cook:1", card, ["name": "Ada"])
+            try await store.suspend(within: .seconds(300))
+            var watch = try app.watch("Cook:1", card).makeAsyncIterator()
+            #expect(try await next(&watch)?.error?.code == .suspended)
+            try store.resume()
+            var last: WatchState?
+            repeat { last = try await next(&watch) } while last?.response?["name"]?.string != "Ada"
+            #expect(last?.error == nil)
+            try store.close()
+        }
+    }
+
+    @Test("A read that is under way keeps the store from being suspended, which then goes on")
+    func busy() async throws {
+        try await withTemporaryFolder { folder in
+            let (store, app) = try open(folder)
+            try await app.write("Cook:1", card, ["name": "Ada"])
+            let (hasBegun, mayEnd) = (Flag(), Flag())
+            Thread.detachNewThread {
+                try? app.records.generations.withSnapshot { _, _ in
+                    hasBegun.set()
+                    while !mayEnd.isSet { usleep(1_000) }
+                }
+            }
+            await hasBegun.wait()
+            await expectCode(.recordsBusy) { try await store.suspend(within: .milliseconds(10)) }
+            mayEnd.set()
+            #expect(try app.read("Cook:1", card)["name"]?.string == "Ada")
+            try store.close()
+        }
+    }
+
+    @Test("Closing a suspended store ends its runners with parked")
+    func closed() async throws {
+        try await withTemporaryFolder { folder in
+            let (store, app) = try open(folder, ScriptedServer.rating())
+            try await app.enqueue(giveStars("1", 5))
+            let runner = MutationRunner(app)
+            let service = Task { try await runner.run() }
+            try await eventually { runner.state == .running }
+            try await store.suspend(within: .seconds(300))
+            try await eventually { runner.state == .suspended }
+            try store.close()
+            await expectCode(.parked) { try await service.value }
+            await expectCode(.parked) { _ = try app.read(recipeList) }
+            try expectSound(folder)
+        }
+    }
+
+    @Test("A runner that is cancelled while the store is suspended ends")
+    func cancelled() async throws {
+        try await withTemporaryFolder { folder in
+            let (store, app) = try open(folder, ScriptedServer.rating())
+            try await app.enqueue(giveStars("1", 5))
+            let runner = MutationRunner(app)
+            let service = Task { try await runner.run() }
+            try await eventually { runner.state == .running }
+            try await store.suspend(within: .seconds(300))
+            service.cancel()
+            try await service.value
+            try store.resume()
+            try store.close()
+        }
+    }
+
+    @Test("The deadline of a wait for an outcome stands still while the store is suspended")
+    func deadlines() async throws {
+        let suspension = Suspension()
+        try suspension.ask()
+        let waited = Task { await suspension.sitOut() }
+        let start = ContinuousClock.now
+        try await Task.sleep(for: .milliseconds(50))
+        let least = ContinuousClock.now - start
+        // Begun by now or not: a wait that begins later is the shorter by that.
+        suspension.withdraw()
+        #expect(await waited.value <= ContinuousClock.now - start)
+        #expect(least >= .milliseconds(50))
+        try await withTemporaryFolder { folder in
+            let server = GatedServer(tellsRepeats: true)
+            let (store, app) = try open(folder, server)
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            try await store.suspend(within: .seconds(300))
+            // Over at once, were it to run.
+            let outcome = Task { try await receipt.outcome(within: .zero) }
+            try store.resume()
+            await expectCode(.unsettled) { _ = try await outcome.value }
+            try store.close()
+        }
+    }
+}
+
+@Suite(
+    "A suspended process beside others", .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"),
+    .timeLimit(.minutes(10)))
+struct SuspendedProcessTests {
+    @Test("Another process finds no lock of a suspended one, which is killed, and the next opening walks nothing")
+    func killed() async throws {
+        try await withTemporaryFolder { folder in
+            let (place, said) = (folder.appending(path: "store"), folder.appending(path: "said"))
+            let ledger = folder.appending(path: "ledger")
+            let child = try ChildProgram.start(
+                place, ["suspend", ledger.path, "telling", "7", "3", "0"], output: said)
+            try await eventually { try ChildProgram.lines(of: said).contains("suspended") }
+            #if os(Linux)
+            let locks = try String(contentsOfFile: "/proc/locks", encoding: .utf8).split(separator: "\n")
+            #expect(!locks.contains { $0.split(separator: " ").contains("\(child.processIdentifier)") })
+            let descriptors = "/proc/\(child.processIdentifier)/fd"
+            for number in try FileManager.default.contentsOfDirectory(atPath: descriptors) {
+                let path = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(descriptors)/\(number)")
+                #expect(path?.hasPrefix(place.resolvingSymlinksInPath().path) != true)
+            }
+            #endif
+            var options = Store.Options()
+            options.lockDeadline = .zero
+            let schema = try Schema(parsing: Self.schema)
+            let store = try Store.open(at: place, schema: schema, options: options)
+            let app = try store.partition()
+            #expect(!app.records.generations.current.environment.wasVerified)
+            #expect(try app.mutations(in: [.pending]).count == 3)
+            _ = try await app.records.compact()
+            // The locks of the runner and of all that changes the store as a whole.
+            let runner = MutationRunner(try store.partition(transport: ScriptedServer.away))
+            let service = Task { try await runner.run() }
+            try await eventually { ![.standingBy, .stopped].contains(runner.state) }
+            service.cancel()
+            try await service.value
+            try store.close()
+            let backup = folder.appending(path: "backup")
+            _ = try StoreBackup.make(of: place, into: backup)
+            kill(child.processIdentifier, SIGKILL)
+            await child.ended()
+            let again = try Store.open(at: place, schema: schema)
+            let reopened = try again.partition()
+            #expect(!reopened.records.generations.current.environment.wasVerified)
+            #expect(try reopened.mutations(in: [.pending]).count == 3)
+            try again.close()
+            try expectSound(place)
+        }
+    }
+
+    private static let schema = """
+        type Recipe { id: ID! stars: Int! }
+        type Query { recipe(id: ID!): Recipe }
+        type Mutation { rate(recipe: ID!, stars: Int!): Recipe! }
+        """
+
+    @Test("A store that was not closed cleanly is stamped when it is suspended, also where nothing was written since")
+    func stamped() async throws {
+        try await withTemporaryFolder { folder in
+            let said = folder.appending(path: "said")
+            let place = folder.appending(path: "store")
+            let child = try ChildProgram.start(place, "count", "5", output: said)
+            try await eventually { try ChildProgram.lines(of: said).count > 3 }
+            kill(child.processIdentifier, SIGKILL)
+            await child.ended()
+            let schema = try Schema(
+                parsing: """
+                    type Book { id: ID! title: String! pages: [Page!]! }
+                    type Page { text: String! }
+                    type Query { books: [Book!]! }
+                    """)
+            let store = try Store.open(at: place, schema: schema)
+            let app = try store.partition()
+            try #require(app.records.generations.current.environment.wasVerified)
+            try await store.suspend(within: .seconds(300))
+            try store.resume()
+            #expect(!app.records.generations.current.environment.wasVerified)
+            let isEpochDue = app.records.generations.current.mayHaveLostCommits.load(ordering: .relaxed)
+            #expect(!isEpochDue)
+            try store.close()
+        }
+    }
+}
