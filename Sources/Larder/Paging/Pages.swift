@@ -105,12 +105,11 @@ public final class Pages: Sendable {
         list = try PagedList(operation, partition.core)
     }
 
-    /// How much of the list is loaded. The first question looks through the pages that the cache has, one at a time.
+    /// How much of the list is loaded, also while a call loads more. The first question looks through the pages that the
+    /// cache has, one at a time.
     public func status() async throws(LarderError) -> PagesStatus {
-        try await exclusively { () async throws(LarderError) in
-            try self.know()
-            return self.loaded.withLock { $0.status }
-        }
+        try know()
+        return loaded.withLock { $0.status }
     }
 
     /// A page that is loaded, from the cache; nil where fewer are.

@@ -38,6 +38,7 @@ let ordersAt = GraphQLOperation(
 final class OrderDesk: Sendable {
     private let pages: Mutex<[String: String]>
     private let asked = Mutex<[String]>([])
+    private let held = Mutex<(@Sendable (_ token: String) async -> Void)?>(nil)
 
     /// - Parameter pages: By token, what the page is made of; "" for the first.
     init(_ pages: [String: String]) { self.pages = Mutex(pages) }
@@ -46,6 +47,9 @@ final class OrderDesk: Sendable {
     var requests: [String] { asked.withLock { $0 } }
 
     func set(_ page: String, at token: String) { pages.withLock { $0[token] = page } }
+
+    /// Runs `body` before each answer.
+    func hold(_ body: @escaping @Sendable (_ token: String) async -> Void) { held.withLock { $0 = body } }
 
     func removePage(at token: String) { pages.withLock { $0[token] = nil } }
 
@@ -59,6 +63,7 @@ final class OrderDesk: Sendable {
                 ["limit", "first", "last", "size"].lazy
                 .compactMap { name in values[name].flatMap { $0 is NSNull ? nil : "\($0)" } }.first ?? "-"
             asked.withLock { $0.append("\(token)/\(limit)") }
+            await held.withLock { $0 }?(token)
             guard let page = pages.withLock({ $0[token] }) else {
                 return #"{"data":null,"errors":[{"message":"The pagination token has expired."}]}"#
             }

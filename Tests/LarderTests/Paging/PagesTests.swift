@@ -46,6 +46,23 @@ struct PagesTests {
         }
     }
 
+    @Test("The status tells what is loaded while a page is under way")
+    func statusMeanwhile() async throws {
+        try await withPages(Self.three) { (pages, desk, _) async throws in
+            let (isAsked, isTold) = (Flag(), Flag())
+            desk.hold { token in
+                guard token == "a" else { return }
+                isAsked.set()
+                await isTold.wait()
+            }
+            async let all = pages.all()
+            await isAsked.wait()
+            #expect(try await pages.status() == PagesStatus(pageCount: 1, objectCount: 3))
+            isTold.set()
+            #expect(try await all.objectCount == 8)
+        }
+    }
+
     @Test("Each page stays readable by itself")
     func readsAlone() async throws {
         try await withPages(Self.three) { (pages, _, app) async throws in
