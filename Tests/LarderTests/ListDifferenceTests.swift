@@ -61,7 +61,33 @@ struct ListDifferenceTests {
             for (place, id) in coming.sorted(by: { $0.0 < $1.0 }) { shown.insert(id, at: place) }
             #expect(shown == new.map(\.id), "seed \(seed)")
             #expect(leaving.count == difference.removals.count + difference.moves.count)
+            #expect(difference.removals == difference.removals.sorted())
+            #expect(difference.insertions == difference.insertions.sorted())
+            #expect(difference.moves.map(\.new) == difference.moves.map(\.new).sorted())
+            #expect(difference.isEmpty == (old == new))
+            let stays = shared(old, new)
+            #expect(difference.moves.count == stays.count - longest(stays.map(\.0)), "seed \(seed)")
+            #expect(difference.updates == stays.filter { old[$0.0] != new[$0.1] }.map(\.1))
         }
+    }
+
+    /// The places in the old and the new list of the elements that are in both, in the new order.
+    private func shared(_ old: [Item], _ new: [Item]) -> [(Int, Int)] {
+        var free = old.indices.map { Optional(old[$0].id) }
+        return new.indices.compactMap { place in
+            guard let before = free.firstIndex(of: new[place].id) else { return nil }
+            free[before] = nil
+            return (before, place)
+        }
+    }
+
+    /// The length of the longest subsequence that ascends, by trying each end.
+    private func longest(_ numbers: [Int]) -> Int {
+        var lengths: [Int] = []
+        for (index, number) in numbers.enumerated() {
+            lengths.append(1 + (0..<index).filter { numbers[$0] < number }.map { lengths[$0] }.reduce(0, max))
+        }
+        return lengths.max() ?? 0
     }
 
     private func random(_ numbers: inout SeededNumbers) -> Item {

@@ -83,6 +83,9 @@ struct QueueStatusTests {
             let status = try await status(&iterator) { $0.error != nil }
             #expect(status.count(.pending) == 1)
             #expect(status.error?.code.rawValue.hasPrefix("operations.") == true)
+            try OtherProgram(folder).run("ALTER TABLE lost RENAME TO mutation")
+            let again = try await self.status(&iterator) { $0.error == nil }
+            #expect(again.count(.pending) == 1)
             try? store.close()
         }
     }

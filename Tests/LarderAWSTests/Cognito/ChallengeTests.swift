@@ -1,0 +1,163 @@
+import Foundation
+import Larder
+import LarderAWS
+import LarderTestSupport
+import Testing
+
+/// What a sign-in sends, and what is made of the challenges that come back.
+@Suite("Challenges of a sign-in", .timeLimit(.minutes(5)))
+struct ChallengeTests {
+    private typealias Script = CognitoScript
+
+    @Test(
+        "Each way to begin sends what it needs, and no password that it does not need",
+        arguments: [
+            (CognitoUserPool.Flow.password, "word" as String?, "USER_PASSWORD_AUTH", ["PASSWORD": "word"]),
+            (.custom, nil, "CUSTOM_AUTH", [:]), (.custom, "word", "CUSTOM_AUTH", [:]),
+            (.choice(), "word", "USER_AUTH", [:]),
+            (.choice(preferred: .emailCode), nil, "USER_AUTH", ["PREFERRED_CHALLENGE": "EMAIL_OTP"]),
+            (
+                .choice(preferred: .password), "word", "USER_AUTH",
+                ["PREFERRED_CHALLENGE": "PASSWORD", "PASSWORD": "word"]
+            ),
+        ])
+    func begins(
+        _ flow: CognitoUserPool.Flow, _ password: String?, _ name: String, _ parameters: [String: String]
+    ) async throws {
+        try await Script.run(["InitiateAuth": try Script.result()]) { (script) async throws in
+            let tokens = try await script.pool().signIn("ann", password: password, flow: flow, deadline: ample).tokens
+            #expect(tokens.refreshToken == nil)
+            let members = try script.members()
+            #expect(members["AuthFlow"] as? String == name && members["ClientId"] as? String == "client")
+            let expected = parameters.merging(["USERNAME": "ann"]) { $1 }
+            #expect(members["AuthParameters"] as? [String: String] == expected)
+        }
+    }
+
+    @Test(
+        "A way that needs a password asks nothing without one",
+        arguments: [
+            CognitoUserPool.Flow.password, .passwordProof, .choice(preferred: .password),
+            .choice(preferred: .passwordProof),
+        ])
+    func needsPassword(_ flow: CognitoUserPool.Flow) async throws {
+        try await Script.run { (script) async throws in
+            let code = try await cognitoCode {
+                try await script.pool().signIn("ann", password: nil, flow: flow, deadline: ample)
+            }
+            #expect(code == .invalidInput && script.operations.isEmpty)
+        }
+    }
+
+    @Test("Each challenge is told as what it asks for")
+    func kinds() async throws {
+        let sent = ["CODE_DELIVERY_DELIVERY_MEDIUM": "SMS", "CODE_DELIVERY_DESTINATION": "+1***"]
+        let delivery = CodeDelivery(medium: "SMS", destination: "+1***")
+        let cases: [(String, [String: String], String, SignInChallenge.Kind)] = [
+            ("SMS_MFA", sent, "", .code(.secondMessageCode, delivery)),
+            ("SMS_OTP", sent, "", .code(.messageCode, delivery)),
+            ("EMAIL_OTP", [:], "", .code(.emailCode, CodeDelivery(medium: nil, destination: nil))),
+            (
+                "SOFTWARE_TOKEN_MFA", [:], "",
+                .code(.authenticator, CodeDelivery(medium: nil, destination: nil))
+            ),
+            (
+                "NEW_PASSWORD_REQUIRED",
+                ["requiredAttributes": #"["userAttributes.a","b"]"#, "userAttributes": #"{"c":"3"}"#], "",
+                .newPassword(required: ["a", "b"], attributes: ["c": "3"])
+            ),
+            (
+                "NEW_PASSWORD_REQUIRED", ["requiredAttributes": "no list", "userAttributes": "[]"], "",
+                .newPassword(required: [], attributes: [:])
+            ),
+            (
+                "SELECT_MFA_TYPE", ["MFAS_CAN_CHOOSE": #"["SMS_MFA","SOFTWARE_TOKEN_MFA"]"#], "",
+                .chooseSecondFactor([.secondMessageCode, .authenticator])
+            ),
+            (
+                "SELECT_CHALLENGE", [:],
+                #", "AvailableChallenges": ["PASSWORD", "PASSWORD_SRP", "EMAIL_OTP", "SMS_OTP", "WEB_AUTHN", "NEW"]"#,
+                .chooseFirstFactor([.password, .passwordProof, .emailCode, .messageCode, .passkey, .other("NEW")])
+            ),
+            ("SELECT_CHALLENGE", [:], "", .chooseFirstFactor([])),
+            ("MFA_SETUP", ["MFAS_CAN_SETUP": #"["SMS_MFA","SOFTWARE_TOKEN_MFA"]"#], "", .setUpAuthenticator),
+            ("MFA_SETUP", ["MFAS_CAN_SETUP": #"["SMS_MFA"]"#], "", .unknown(name: "MFA_SETUP")),
+            ("CUSTOM_CHALLENGE", ["USERNAME": "u", "USER_ID_FOR_SRP": "u", "q": "?"], "", .custom(["q": "?"])),
+            ("WEB_AUTHN", ["CREDENTIAL_REQUEST_OPTIONS": "{}"], "", .passkey(options: "{}")),
+            ("PASSWORD_VERIFIER", [:], "", .unknown(name: "PASSWORD_VERIFIER")),
+        ]
+        try await Script.run { (script) async throws in
+            for (name, parameters, more, kind) in cases {
+                script.set("InitiateAuth", try Script.challenge(name, parameters, more: more))
+                let found = try await script.pool().signIn("ann", password: nil, flow: .custom, deadline: ample)
+                    .challenge
+                #expect(found.kind == kind, "\(name)")
+                #expect(found.user == parameters["USERNAME"] ?? "ann" && found.description == "challenge \(name)")
+            }
+        }
+    }
+
+    @Test("Each answer is sent by the challenge's own name, with its session")
+    func answers() async throws {
+        let list = #", "AvailableChallenges": ["PASSWORD"]"#
+        let cases: [(String, [String: String], String, SignInAnswer, [String: String])] = [
+            ("SMS_OTP", [:], "", .code("1"), ["SMS_OTP_CODE": "1"]),
+            ("SOFTWARE_TOKEN_MFA", [:], "", .code("1"), ["SOFTWARE_TOKEN_MFA_CODE": "1"]),
+            (
+                "NEW_PASSWORD_REQUIRED", [:], "", .newPassword("n", attributes: ["a": "1"]),
+                ["NEW_PASSWORD": "n", "userAttributes.a": "1"]
+            ),
+            ("SELECT_MFA_TYPE", [:], "", .factor(.secondMessageCode), ["ANSWER": "SMS_MFA"]),
+            ("SELECT_CHALLENGE", [:], list, .factor(.passkey), ["ANSWER": "WEB_AUTHN"]),
+            ("SELECT_CHALLENGE", [:], list, .factor(.other("NEW")), ["ANSWER": "NEW"]),
+            (
+                "SELECT_CHALLENGE", [:], list, .password("p", asProof: false), ["ANSWER": "PASSWORD", "PASSWORD": "p"]
+            ),
+            ("CUSTOM_CHALLENGE", [:], "", .text("t"), ["ANSWER": "t"]),
+            ("WEB_AUTHN", [:], "", .credential("{}"), ["CREDENTIAL": "{}"]),
+        ]
+        try await Script.run(["RespondToAuthChallenge": try Script.result()]) { (script) async throws in
+            let pool = script.pool()
+            for (name, parameters, more, answer, responses) in cases {
+                script.set("InitiateAuth", try Script.challenge(name, parameters, more: more))
+                let challenge = try await pool.signIn("ann", password: nil, flow: .custom, deadline: ample).challenge
+                _ = try await pool.answer(challenge, answer, deadline: ample).tokens
+                let members = try script.members()
+                #expect(members["ChallengeName"] as? String == name && members["Session"] as? String == "s1")
+                let expected = responses.merging(["USERNAME": "ann"]) { $1 }
+                #expect(members["ChallengeResponses"] as? [String: String] == expected, "\(name)")
+            }
+        }
+    }
+
+    @Test("An authenticator app is confirmed with the session of its key, and the sign-in goes on with the next")
+    func authenticator() async throws {
+        let setUp = try Script.challenge("MFA_SETUP", ["MFAS_CAN_SETUP": #"["SOFTWARE_TOKEN_MFA"]"#])
+        let answers = [
+            "InitiateAuth": setUp, "AssociateSoftwareToken": #"{"SecretCode": "KEY", "Session": "s2"}"#,
+            "VerifySoftwareToken": #"{"Status": "ERROR", "Session": "s3"}"#,
+            "RespondToAuthChallenge": try Script.result(),
+        ]
+        try await Script.run(answers) { (script) async throws in
+            let pool = script.pool()
+            let challenge = try await pool.signIn("ann", password: nil, flow: .custom, deadline: ample).challenge
+            let key = try await pool.authenticatorKey(for: challenge, deadline: ample)
+            #expect(key.secret == "KEY" && key.challenge.kind == .confirmAuthenticator && key.challenge.user == "ann")
+            #expect(try script.text() == #"{"Session":"s1"}"#)
+            let refused = try await cognitoCode { try await pool.answer(key.challenge, .code("1"), deadline: ample) }
+            #expect(refused == .codeMismatch)
+            #expect(try script.text() == #"{"Session":"s2","UserCode":"1"}"#)
+            script.set("VerifySoftwareToken", #"{"Status": "SUCCESS", "Session": "s3"}"#)
+            _ = try await pool.answer(key.challenge, .code("1"), deadline: ample).tokens
+            #expect(try script.members()["Session"] as? String == "s3")
+            // No other challenge has a key, and none comes without a session to go on with.
+            let wrong = try await cognitoCode { try await pool.authenticatorKey(for: key.challenge, deadline: ample) }
+            #expect(wrong == .invalidInput)
+            for answer in ["{}", #"{"SecretCode": "KEY"}"#, #"{"Session": "s2"}"#] {
+                script.set("AssociateSoftwareToken", answer)
+                let code = try await cognitoCode { try await pool.authenticatorKey(for: challenge, deadline: ample) }
+                #expect(code == .unusableAnswer)
+            }
+        }
+    }
+}

@@ -1,0 +1,187 @@
+import Foundation
+import Larder
+import LarderAWS
+import LarderHTTP
+import LarderTestSupport
+import Testing
+
+@Suite("Errors of Cognito", .timeLimit(.minutes(5)))
+struct CognitoErrorTests {
+    private static let kinds: [(CognitoError.Code, [String])] = [
+        (.wrongCredentials, ["NotAuthorizedException"]), (.userNotFound, ["UserNotFoundException"]),
+        (.userNotConfirmed, ["UserNotConfirmedException"]),
+        (.passwordResetRequired, ["PasswordResetRequiredException"]), (.signInAgain, ["RefreshTokenReuseException"]),
+        (.codeMismatch, ["CodeMismatchException", "EnableSoftwareTokenMFAException"]),
+        (.codeExpired, ["ExpiredCodeException"]), (.weakPassword, ["InvalidPasswordException"]),
+        (.passwordUsedBefore, ["PasswordHistoryPolicyViolationException"]),
+        (.userExists, ["UsernameExistsException"]), (.aliasExists, ["AliasExistsException"]),
+        (.tooManyAttempts, ["TooManyFailedAttemptsException"]),
+        (
+            .refusedByFunction,
+            ["UserLambdaValidationException", "UnexpectedLambdaException", "InvalidLambdaResponseException"]
+        ),
+        (.throttled, ["TooManyRequestsException", "LimitExceededException", "ThrottlingException"]),
+        (
+            .unreachable,
+            [
+                "InternalErrorException", "ExternalServiceException", "ConcurrentModificationException",
+                "ServiceUnavailableException", "CodeDeliveryFailureException",
+            ]
+        ),
+        (.invalidInput, ["InvalidParameterException"]),
+        (
+            .configuration,
+            [
+                "ResourceNotFoundException", "ResourceConflictException", "UnsupportedOperationException",
+                "InvalidUserPoolConfigurationException", "InvalidSmsRoleAccessPolicyException",
+                "InvalidSmsRoleTrustRelationshipException", "MFAMethodNotFoundException",
+                "SoftwareTokenMFANotFoundException", "FeatureUnavailableInTierException", "UnauthorizedException",
+                "UnsupportedTokenTypeException", "InvalidIdentityPoolConfigurationException",
+            ]
+        ),
+        (.rejected, ["SomethingNewException"]),
+    ]
+
+    private func error(_ script: CognitoScript) async throws -> CognitoError {
+        let error = await #expect(throws: CognitoError.self) {
+            _ = try await script.pool().forgotPassword(of: "ann", deadline: ample)
+        }
+        return try #require(error)
+    }
+
+    @Test("Each of Cognito's names for an error has its code")
+    func names() async throws {
+        try await CognitoScript.run { (script) async throws in
+            for (code, names) in Self.kinds {
+                for name in names {
+                    script.fail("ForgotPassword", name)
+                    let error = try await error(script)
+                    #expect(error.code == code && error.serverCode == name, "\(name): \(error)")
+                    #expect(error.message == "m" && error.description == "m [\(code.rawValue)]")
+                }
+            }
+        }
+    }
+
+    @Test(
+        "A name that stands for several things is told apart by its message",
+        arguments: [
+            ("NotAuthorizedException", "User is disabled.", CognitoError.Code.userDisabled),
+            ("NotAuthorizedException", "Unable to verify secret hash for client", .clientSecret),
+            ("NotAuthorizedException", "Invalid session for the user.", .signInAgain),
+            ("NotAuthorizedException", "Refresh Token has been revoked", .signInAgain),
+            ("NotAuthorizedException", "Password attempts exceeded", .tooManyAttempts),
+            ("NotAuthorizedException", "Incorrect username or password.", .wrongCredentials),
+            ("InvalidParameterException", "USER_SRP_AUTH flow not enabled for this client", .flowNotEnabled),
+            ("UserNotFoundException", "User is disabled: session", .userNotFound),
+        ])
+    func messages(_ name: String, _ message: String, _ code: CognitoError.Code) async throws {
+        try await CognitoScript.run { (script) async throws in
+            script.fail("ForgotPassword", name, message)
+            let found = try await error(script).code
+            #expect(found == code)
+        }
+    }
+
+    @Test("A name in the head counts for more than one in the body, up to its colon, and without its namespace")
+    func head() async throws {
+        try await CognitoScript.run { (script) async throws in
+            script.set(
+                "ForgotPassword", #"{"__type": "UserNotFoundException", "Message": "said"}"#, status: 400,
+                headers: [("x-amzn-errortype", "ns#CodeMismatchException:http://amazon"), ("Retry-After", "7")])
+            let found = try await error(script)
+            #expect(found.code == .codeMismatch && found.serverCode == "CodeMismatchException")
+            #expect(found.message == "said" && found.retryAfter == .seconds(7))
+        }
+    }
+
+    @Test("What Cognito says is cut at 500 characters, and an error without words says its name")
+    func words() async throws {
+        try await CognitoScript.run { (script) async throws in
+            script.fail("ForgotPassword", "UserNotFoundException", String(repeating: "x", count: 501))
+            let long = try await error(script).message
+            #expect(long == String(repeating: "x", count: 500))
+            script.fail("ForgotPassword", "UserNotFoundException", "")
+            let short = try await error(script).message
+            #expect(short == "Cognito answered UserNotFoundException.")
+        }
+    }
+
+    @Test(
+        "A status without a name is a fault of the server, a plea to wait, or a refusal",
+        arguments: [
+            (500, CognitoError.Code.unreachable), (503, .unreachable), (429, .throttled), (499, .rejected),
+            (400, .rejected), (300, .unusableAnswer),
+        ])
+    func statuses(_ status: Int, _ code: CognitoError.Code) async throws {
+        try await CognitoScript.run { (script) async throws in
+            script.set("ForgotPassword", "<html>", status: status, headers: [("Retry-After", "9")])
+            let found = try await error(script)
+            #expect(found.code == code)
+            #expect(found.retryAfter == (code == .unusableAnswer ? nil : .seconds(9)))
+            // A name that is not known leaves it to the status.
+            script.set("ForgotPassword", #"{"__type": "New"}"#, status: status)
+            let named = try await error(script).code
+            #expect(named == code)
+        }
+    }
+
+    @Test("A name that the library knows counts for more than the status")
+    func nameBeforeStatus() async throws {
+        try await CognitoScript.run { (script) async throws in
+            script.set("ForgotPassword", #"{"__type": "UserNotFoundException"}"#, status: 500)
+            let found = try await error(script).code
+            #expect(found == .userNotFound)
+        }
+    }
+
+    @Test("An exchange that comes to nothing is unreachable, or cancelled")
+    func transport() async throws {
+        try await CognitoScript.run { (script) async throws in
+            let (pool, away) = (script.pool(), script.pool { $0.endpoint = URL(string: "http://127.0.0.1:1/") })
+            let refused = try await cognitoCode { try await away.forgotPassword(of: "a", deadline: ample) }
+            #expect(refused == .unreachable)
+            let late = try await cognitoCode { try await pool.forgotPassword(of: "a", deadline: .now) }
+            #expect(late == .unreachable)
+            script.set("ForgotPassword", Reply(ending: .hang, isSilent: true))
+            let silent = try await cognitoCode {
+                try await pool.forgotPassword(of: "a", deadline: .now + .milliseconds(50))
+            }
+            #expect(silent == .unreachable)
+            let task = Task { try await pool.forgotPassword(of: "a", deadline: ample) }
+            task.cancel()
+            let cancelled = try await cognitoCode { try await task.value }
+            #expect(cancelled == .cancelled)
+        }
+    }
+
+    @Test(
+        "A session learns of a refusal only where Cognito has refused",
+        arguments: [
+            ("NotAuthorizedException", "identity.userPoolRefused"),
+            ("RefreshTokenReuseException", "identity.userPoolRefused"),
+            ("UserNotFoundException", "identity.userPoolRefused"),
+            ("UserNotConfirmedException", "identity.userPoolRefused"),
+            ("PasswordResetRequiredException", "identity.userPoolRefused"),
+            ("InternalErrorException", "identity.unreachable"), ("ThrottlingException", "identity.throttled"),
+            ("TooManyFailedAttemptsException", "identity.throttled"),
+            ("ResourceNotFoundException", "identity.unusable"),
+            ("CodeMismatchException", "identity.unusable"), ("UserLambdaValidationException", "identity.unusable"),
+        ])
+    func refusals(_ name: String, _ code: String) async throws {
+        try await CognitoScript.run { (script) async throws in
+            for operation in ["RevokeToken", "GetTokensFromRefreshToken"] {
+                script.set(
+                    operation, #"{"__type": "\#(name)"}"#, status: 400, headers: [("Retry-After", "3")])
+            }
+            let provider = script.provider()
+            let user = Credentials(userPool: try CognitoScript.tokens())
+            let out = await #expect(throws: IdentityError.self) { try await provider.signOut(user, deadline: ample) }
+            #expect(out?.code.rawValue == code && out?.retryAfter == .seconds(3))
+            let refresh = await #expect(throws: IdentityError.self) {
+                _ = try await provider.refresh(.userPool, of: user, deadline: ample)
+            }
+            #expect(refresh?.code.rawValue == code)
+        }
+    }
+}

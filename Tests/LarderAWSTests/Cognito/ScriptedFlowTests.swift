@@ -1,0 +1,246 @@
+import Foundation
+import Larder
+import LarderAWS
+import LarderTestSupport
+import Testing
+
+@Suite("Sign-in flows by scripted answers", .timeLimit(.minutes(5)))
+@MainActor
+struct ScriptedFlowTests {
+    private typealias Script = CognitoScript
+
+    private nonisolated func withFlow(
+        _ answers: [String: String], _ change: @Sendable (inout SignInFlow.Options) -> Void = { _ in },
+        _ body: @MainActor @Sendable (SignInFlow, Session, CognitoScript) async throws -> Void
+    ) async throws {
+        try await Script.run(answers) { (script) async throws in
+            try await withTemporaryFolder { folder in
+                var storeOptions = Store.Options()
+                storeOptions.keys = InMemoryKeyProvider()
+                let provider = script.provider()
+                storeOptions.identityProvider = { _ in provider }
+                let store = try Store.open(
+                    at: folder.appending(path: "store"), schema: try Schema(parsing: AppSyncFixture.schema),
+                    options: storeOptions)
+                let session = try store.partition(of: script.environment()).session
+                var options = SignInFlow.Options()
+                (options.flow, options.timeout) = (.password, .seconds(120))
+                change(&options)
+                let flow = await SignInFlow(script.pool(), session: session, options: options)
+                try await body(flow, session, script)
+                try store.close()
+            }
+        }
+    }
+
+    private static let right = ["name": "ann", "password": "word"]
+
+    private func code(_ flow: SignInFlow) -> String? { flow.state.failure?.code.rawValue }
+
+    @Test("A question of the pool's own functions is shown, and its answer sent")
+    func question() async throws {
+        let answers = [
+            "InitiateAuth": try Script.challenge("CUSTOM_CHALLENGE", ["q": "?"]),
+            "RespondToAuthChallenge": try Script.result(),
+        ]
+        try await withFlow(answers, { $0.flow = .custom }) { (flow, session, script) async throws in
+            #expect(flow.state.fields == [SignInField("name", .name)])
+            await flow.perform(.submit, ["name": "ann"])
+            #expect(flow.state.step == .question(["q": "?"]) && flow.state.fields == [SignInField("answer", .text)])
+            #expect(flow.state.actions == [.submit, .back, .cancel])
+            await flow.perform(.submit, ["answer": "word"])
+            #expect(flow.state.step == .done && session.state == .signedIn && flow.state.actions.isEmpty)
+            #expect(try script.text().contains(#""ANSWER":"word""#))
+        }
+    }
+
+    @Test("A passkey's options are shown, and its credential sent")
+    func passkey() async throws {
+        let answers = [
+            "InitiateAuth": try Script.challenge("WEB_AUTHN", ["CREDENTIAL_REQUEST_OPTIONS": "{1}"]),
+            "RespondToAuthChallenge": try Script.result(),
+        ]
+        try await withFlow(answers) { (flow, _, script) async throws in
+            await flow.perform(.submit, Self.right)
+            #expect(flow.state.step == .passkey(options: "{1}"))
+            #expect(flow.state.fields == [SignInField("credential", .credential)])
+            await flow.perform(.submit, ["credential": "made"])
+            #expect(flow.state.step == .done)
+            #expect(try script.text().contains(#""CREDENTIAL":"made""#))
+        }
+    }
+
+    @Test("A second factor is chosen by an action, and no password is asked for")
+    func secondFactor() async throws {
+        let answers = [
+            "InitiateAuth": try Script.challenge(
+                "SELECT_MFA_TYPE", ["MFAS_CAN_CHOOSE": #"["SMS_MFA","SOFTWARE_TOKEN_MFA"]"#]),
+            "RespondToAuthChallenge": try Script.challenge("SMS_MFA", ["CODE_DELIVERY_DESTINATION": "+1***"]),
+        ]
+        try await withFlow(answers) { (flow, _, script) async throws in
+            await flow.perform(.submit, Self.right)
+            #expect(flow.state.step == .chooseFactor([.secondMessageCode, .authenticator]))
+            #expect(flow.state.actions == [.choose(.secondMessageCode), .choose(.authenticator), .back, .cancel])
+            #expect(flow.state.fields.isEmpty)
+            // What the state does not offer does nothing.
+            let asked = script.operations.count
+            await flow.perform(.choose(.passkey))
+            await flow.perform(.submit)
+            #expect(script.operations.count == asked)
+            await flow.perform(.choose(.secondMessageCode))
+            let delivery = CodeDelivery(medium: nil, destination: "+1***")
+            #expect(flow.state.step == .code(.secondMessageCode, delivery))
+        }
+    }
+
+    @Test("The password that the user has given serves for a factor; going back forgets it")
+    func firstFactor() async throws {
+        let choice = try Script.challenge("SELECT_CHALLENGE", more: #", "AvailableChallenges": ["PASSWORD"]"#)
+        try await withFlow(["InitiateAuth": choice]) { (flow, _, script) async throws in
+            script.fail("RespondToAuthChallenge", "NotAuthorizedException", "no")
+            await flow.perform(.submit, Self.right)
+            #expect(flow.state.fields.isEmpty)
+            await flow.perform(.choose(.password))
+            #expect(code(flow) == "cognito.wrongCredentials" && !flow.state.isWorking)
+            #expect(flow.state.actions == [.choose(.password), .back, .cancel])
+            #expect(try script.text().contains(#""PASSWORD":"word""#))
+            await flow.perform(.back)
+            #expect(flow.state.step == .signIn && flow.state.failure == nil)
+            #expect(flow.state.fields.map(\.value) == ["ann", ""])
+            // The empty field is refused here, and not sent with the old password.
+            await flow.perform(.submit, ["name": "ann"])
+            #expect(flow.state.refusedFields == ["password"])
+        }
+    }
+
+    @Test("A challenge that the library does not know is a failure, and the user stays where they are")
+    func unknown() async throws {
+        try await withFlow(["InitiateAuth": try Script.challenge("RETINA")]) { (flow, session, _) async throws in
+            await flow.perform(.submit, Self.right)
+            #expect(flow.state.step == .signIn && code(flow) == "cognito.unknownChallenge")
+            #expect(flow.state.actions.contains(.submit) && !flow.state.isWorking && session.state != .signedIn)
+        }
+    }
+
+    @Test("A program in which users make no accounts offers none")
+    func noAccounts() async throws {
+        try await withFlow([:], { $0.signUpAttributes = nil }) { (flow, _, _) async throws in
+            #expect(flow.state.actions == [.submit, .forgotPassword, .cancel])
+            await flow.perform(.signUp)
+            #expect(flow.state.step == .signIn)
+        }
+    }
+
+    @Test("An account that needs no code is signed in at once, and the attributes alone are sent as such")
+    func signUp() async throws {
+        let answers = ["SignUp": #"{"UserConfirmed": true}"#, "InitiateAuth": try Script.result()]
+        try await withFlow(answers) { (flow, _, script) async throws in
+            await flow.perform(.signUp)
+            #expect(flow.state.actions == [.submit, .back, .cancel])
+            await flow.perform(.submit, ["name": "bea", "newPassword": "word", "email": "b@example.com"])
+            #expect(flow.state.step == .done)
+            #expect(script.operations == ["SignUp", "InitiateAuth"])
+            let body = String(decoding: try #require(script.server.requests.first).body, as: UTF8.self)
+            #expect(
+                body.contains(#"[{"Name":"email","Value":"b@example.com"}]"#)
+                    || body.contains(#"[{"Value":"b@example.com","Name":"email"}]"#))
+            #expect(try script.text().contains(#""PASSWORD":"word","USERNAME":"bea""#))
+        }
+    }
+
+    @Test("An account without a password is confirmed, and the user signs in afterwards")
+    func confirmedWithoutPassword() async throws {
+        try await withFlow([:], { $0.flow = .custom }) { (flow, _, script) async throws in
+            script.fail("InitiateAuth", "UserNotConfirmedException")
+            await flow.perform(.submit, ["name": "ann"])
+            #expect(flow.state.actions == [.submit, .resendCode, .back, .cancel])
+            await flow.perform(.submit, ["code": "1"])
+            #expect(flow.state.step == .signIn && flow.state.failure == nil)
+            #expect(script.operations == ["InitiateAuth", "ResendConfirmationCode", "ConfirmSignUp"])
+        }
+    }
+
+    @Test("The code of a forgotten password is sent once more after the pause, and no earlier")
+    func resent() async throws {
+        try await withFlow(
+            [:],
+            {
+                $0.resendPause = 0
+                $0.now = { Date(timeIntervalSince1970: 1_000) }
+            }
+        ) { (flow, _, script) async throws in
+            await flow.perform(.forgotPassword, ["name": "ann"])
+            #expect(flow.state.step == .forgotPassword && flow.state.resendTime == nil)
+            await flow.perform(.submit)
+            #expect(flow.state.fields.map(\.id) == ["code", "newPassword"])
+            #expect(flow.state.resendTime == Date(timeIntervalSince1970: 1_000))
+            await flow.perform(.resendCode)
+            #expect(script.operations == ["ForgotPassword", "ForgotPassword"])
+            #expect(try script.members()["Username"] as? String == "ann")
+            script.fail("ConfirmForgotPassword", "ExpiredCodeException")
+            await flow.perform(.submit, ["code": "1", "newPassword": "new"])
+            #expect(code(flow) == "cognito.codeExpired" && flow.state.actions.contains(.resendCode))
+        }
+    }
+
+    @Test("A server that does not answer ends an action by its time, and the user can go on")
+    func silent() async throws {
+        try await withFlow([:], { $0.timeout = .milliseconds(100) }) { (flow, _, script) async throws in
+            script.set("InitiateAuth", Reply(ending: .hang, isSilent: true))
+            await flow.perform(.submit, Self.right)
+            #expect(code(flow) == "cognito.unreachable" && flow.state.step == .signIn)
+            #expect(flow.state.actions == [.submit, .forgotPassword, .signUp, .cancel] && !flow.state.isWorking)
+        }
+    }
+
+    @Test("Each of two readers sees the working state, and a failure is gone when the next action begins")
+    func working() async throws {
+        try await withFlow([:]) { (flow, _, script) async throws in
+            script.fail("InitiateAuth", "NotAuthorizedException", "no")
+            await flow.perform(.submit, Self.right)
+            #expect(flow.state.failure != nil)
+            script.set("InitiateAuth", Reply(ending: .hang, isSilent: true))
+            var readers = [flow.states.makeAsyncIterator(), flow.states.makeAsyncIterator()]
+            for index in readers.indices { _ = await readers[index].next(isolation: MainActor.shared) }
+            let working = Task { await flow.perform(.submit, Self.right) }
+            for index in readers.indices {
+                let state = await readers[index].next(isolation: MainActor.shared)
+                #expect(state?.isWorking == true && state?.failure == nil)
+            }
+            await flow.perform(.cancel)
+            for index in readers.indices {
+                #expect(await readers[index].next(isolation: MainActor.shared)?.step == .cancelled)
+                #expect(await readers[index].next(isolation: MainActor.shared) == nil)
+            }
+            working.cancel()
+            await working.value
+            #expect(flow.state.step == .cancelled && flow.state.failure == nil)
+        }
+    }
+
+    @Test("A session that cannot store the credentials is a failure, and the user can try again")
+    func unstored() async throws {
+        try await withFlow(["InitiateAuth": try Script.result()]) { (flow, session, _) async throws in
+            session.close()
+            await flow.perform(.submit, Self.right)
+            #expect(code(flow) == "larder.parked" && flow.state.actions.contains(.submit))
+        }
+    }
+
+    @Test("A screen hides passwords, and nothing else")
+    func secret() {
+        let kinds: [SignInField.Kind] = [
+            .name, .password, .newPassword, .code, .text, .attribute("email"), .credential,
+        ]
+        #expect(kinds.filter { SignInField("x", $0).isSecret } == [.password, .newPassword])
+    }
+
+    @Test("A password that breaks one rule is told by that rule alone", arguments: PasswordRules.Violation.allCases)
+    func rules(_ violation: PasswordRules.Violation) {
+        let passwords: [PasswordRules.Violation: String] = [
+            .tooShort: "Abcde1!", .noLowercaseLetter: "ABCDEFé1!", .noUppercaseLetter: "abcdefÉ1!",
+            .noDigit: "Abcdefg٣!", .noSymbol: "Abcdefg1ß",
+        ]
+        #expect(PasswordRules().violations(of: passwords[violation] ?? "") == [violation])
+    }
+}

@@ -1,0 +1,89 @@
+import Foundation
+import Larder
+import LarderTesting
+import Synchronization
+import Testing
+
+@Suite("A scripted server", .timeLimit(.minutes(5)))
+struct ScriptedServerTests {
+    private struct Odd: Error {}
+
+    private let request = GraphQLRequest(
+        kind: .query, operationName: nil, document: "{ a }", documentHash: "", variables: Array("{}".utf8))
+
+    private var soon: ContinuousClock.Instant { .now + .seconds(60) }
+
+    @Test("What a script throws says that the server is away, unless it is an error of a transport")
+    func errors() async {
+        let cases: [(any Error & Sendable, TransportError.Code)] = [
+            (Odd(), .unreachable), (CancellationError(), .cancelled), (TransportError(.insecure, "no"), .insecure),
+        ]
+        for (thrown, code) in cases {
+            let server = ScriptedServer { _ in throw thrown }
+            let error = await #expect(throws: TransportError.self) {
+                try await server.send(request, deadline: soon)
+            }
+            #expect(error?.code == code)
+            #expect(server.requests.count == 1)
+        }
+    }
+
+    @Test("A server that cannot be reached notes what it was asked, and its script does not see it")
+    func unreachable() async throws {
+        let server = ScriptedServer { _ in "{}" }
+        server.isReachable = false
+        let error = await #expect(throws: TransportError.self) { try await server.send(request, deadline: soon) }
+        #expect(error?.code == .unreachable && error?.phase == .beforeSending)
+        #expect(!server.isReachable && server.requests.map(\.document) == ["{ a }"])
+        server.isReachable = true
+        let answer = try await server.send(request, deadline: soon)
+        #expect(answer.body == Array("{}".utf8) && answer.status == 200 && server.requests.count == 2)
+    }
+
+    @Test("A wait for requests gives those that came before it as well, and ends when its task is cancelled")
+    func waits() async throws {
+        let server = ScriptedServer(.header(name: "Key")) { _ in "{}" }
+        #expect(server.idempotency == .header(name: "Key"))
+        _ = try await server.send(request, deadline: soon)
+        let found = try await server.requests(1, within: .zero)
+        #expect(found.count == 1)
+        let waiting = Task { try await server.requests(2) }
+        waiting.cancel()
+        let error = await #expect(throws: TransportError.self) { try await waiting.value }
+        #expect(error?.code == .cancelled)
+    }
+
+    @Test("Observers of a network are told in the order in which they came")
+    func observers() {
+        let network = SwitchedConnectivity(isConnected: false)
+        #expect(!network.isConnected)
+        let told = Mutex<[String]>([])
+        let observations = (0..<12).map { number in
+            network.observe { isConnected in told.withLock { $0.append("\(number) \(isConnected)") } }
+        }
+        network.isConnected = true
+        #expect(network.isConnected && told.withLock { $0 } == (0..<12).map { "\($0) true" })
+        for observation in observations { observation.stop() }
+        network.isConnected = false
+        #expect(told.withLock { $0.count } == 12)
+    }
+
+    @Test("A temporary store is closed and removed, whatever comes of the body")
+    func temporary() async throws {
+        var folder: URL?
+        let app = try await withTemporaryStore(schemaText: [kitchenSchema]) { store in
+            folder = store.folder
+            #expect(FileManager.default.fileExists(atPath: store.folder.path))
+            return try store.partition()
+        }
+        #expect(throws: LarderError.self) { try app.read(GraphQLOperation("{ node { id } }")) }
+        #expect(try !FileManager.default.fileExists(atPath: #require(folder).path))
+        await #expect(throws: Odd.self) {
+            try await withTemporaryStore(schemaText: [kitchenSchema]) { store in
+                folder = store.folder
+                throw Odd()
+            }
+        }
+        #expect(try !FileManager.default.fileExists(atPath: #require(folder).path))
+    }
+}

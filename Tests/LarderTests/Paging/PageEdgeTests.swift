@@ -1,0 +1,292 @@
+import Larder
+import LarderTestSupport
+import Testing
+
+/// Lists whose pages are at the edge of what a list may be.
+@Suite("Edges of pages", .timeLimit(.minutes(10)))
+struct PageEdgeTests {
+    private static let connection = [
+        "": OrderDesk.connectionPage(5...6, previous: "x"), "x": OrderDesk.connectionPage(3...4, previous: "y"),
+        "y": OrderDesk.connectionPage(1...2),
+    ]
+    private static let numbered = GraphQLOperation(
+        "query N($page: Int, $size: Int) { ordersOn(page: $page, size: $size) { sku } }")
+
+    private func withPages(
+        _ pages: [String: String], _ operation: GraphQLOperation, _ variables: [String: Value] = [:],
+        schema: String = orderSchema, options: FetchOptions = FetchOptions(),
+        _ body: (Pages, OrderDesk, Partition, ScriptedServer) async throws -> Void
+    ) async throws {
+        let desk = OrderDesk(pages)
+        let server = desk.transport
+        var operation = operation
+        operation.variables = variables
+        try await withStoreFixture(server, schema: schema) { [operation] app in
+            try await body(try app.pages(operation, options: options), desk, app, server)
+        }
+    }
+
+    private func at(_ ids: some Sequence<Int>) -> String { #""ordersAt":[\#(OrderDesk.objects(ids))]"# }
+
+    private func on(_ ids: some Sequence<Int>) -> String { #""ordersOn":[\#(OrderDesk.objects(ids))]"# }
+
+    @Test("A list of tokens has no page before its first")
+    func onlyForward() async throws {
+        try await withPages(["": OrderDesk.tokenPage(1...2, next: nil)], orderList) {
+            (pages, desk, _, _) async throws in
+            #expect(try await pages.previous()?.skus == skus(1...2))
+            #expect(try await pages.previous() == nil)
+            #expect(desk.requests.count == 1)
+        }
+    }
+
+    @Test("There is no page beyond the loaded ones, and one whose object was evicted is a miss")
+    func readsNoMore() async throws {
+        try await withPages(["": OrderDesk.tokenPage(1...2, next: nil)], orderList) { (pages, _, app, _) async throws in
+            #expect(try pages.page(0) == nil)
+            try await pages.all()
+            #expect(try pages.page(0)?.skus == skus(1...2))
+            #expect(try pages.page(1) == nil && pages.page(-1) == nil)
+            try await app.remove("Order:2", as: .evicted)
+            #expect(await larderError { try pages.page(0) }?.code == .miss)
+        }
+    }
+
+    @Test("Pages before the first are known after a restart as well, in the list's order")
+    func knowsBackward() async throws {
+        try await withPages(Self.connection, orderConnection, ["last": 2]) { (pages, desk, app, _) async throws in
+            while try await pages.previous() != nil {}
+            var operation = orderConnection
+            operation.variables = ["last": 2]
+            let later = try app.pages(operation)
+            #expect(try await later.status().pageCount == 3)
+            #expect(try await later.skus() == skus(1...6))
+            #expect(try await later.previous() == nil)
+            #expect(desk.requests.count == 3)
+        }
+    }
+
+    @Test("Pages before the first are as large as the policy allows where the operation leaves it open")
+    func backwardSize() async throws {
+        try await withPages(Self.connection, orderConnection) { (pages, desk, _, _) async throws in
+            _ = try await pages.previous()
+            _ = try await pages.previous()
+            #expect(desk.requests == ["/100", "x/100"])
+        }
+    }
+
+    @Test("A token that is no newer than this value, and a network that is away, start nothing over")
+    func startsNothingOver() async throws {
+        let page = ["": OrderDesk.tokenPage(1...3, next: "a")]
+        try await withPages(page, orderList) { (pages, desk, app, server) async throws in
+            try await pages.all(upTo: 1)
+            let later = try app.pages(orderList)
+            server.isReachable = false
+            #expect(await larderError { try await later.all() }?.code.rawValue == "transport.unreachable")
+            #expect(try await later.status() == PagesStatus(pageCount: 1, objectCount: 3))
+            #expect(server.requests.count == 2)
+        }
+    }
+
+    @Test("A call that waits for another is cancelled at once")
+    func cancelsWaiting() async throws {
+        let (asked, free) = (Flag(), Flag())
+        let server = ScriptedServer { _ in
+            asked.set()
+            await free.wait()
+            return #"{"data":{\#(OrderDesk.tokenPage(1...2, next: nil))}}"#
+        }
+        try await withStoreFixture(server, schema: orderSchema) { (app) async throws in
+            let pages = try app.pages(orderList)
+            let loading = Task { try await pages.next() }
+            await asked.wait()
+            let waiting = Task { try await pages.next() }
+            waiting.cancel()
+            #expect(await larderError { try await waiting.value }?.code == .cancelled)
+            free.set()
+            #expect(try await loading.value?.skus == skus(1...2))
+            #expect(server.requests.count == 1)
+        }
+    }
+
+    @Test("Offsets lead back to where the page before begins, and not below zero")
+    func offsetsBack() async throws {
+        let pages = ["4": at(5...7), "1": at(2...4), "0": at(1...3)]
+        try await withPages(pages, ordersAt, ["offset": 4, "limit": 3]) { (pages, desk, _, _) async throws in
+            #expect(try await pages.previous()?.skus == skus(5...7))
+            #expect(try await pages.previous()?.skus == skus(2...4))
+            // What the page after it has as well is shown there.
+            #expect(try await pages.previous()?.skus == skus(1...1))
+            #expect(try await pages.previous() == nil)
+            #expect(desk.requests == ["4/3", "1/3", "0/3"])
+        }
+    }
+
+    @Test("Offsets without a limit go on until a page is empty")
+    func offsetsWithoutLimit() async throws {
+        let pages = ["": at(1...3), "3": at(4...4), "4": at([])]
+        try await withPages(pages, ordersAt) { (pages, desk, _, _) async throws in
+            #expect(try await pages.all() == PagesStatus(pageCount: 3, objectCount: 4, isComplete: true))
+            #expect(desk.requests == ["/-", "3/-", "4/-"])
+            #expect(try await pages.previous() == nil)
+        }
+    }
+
+    @Test("A limit that stands in the document says when a page is not full")
+    func fixedLimit() async throws {
+        let operation = GraphQLOperation("query A($offset: Int) { ordersAt(offset: $offset, limit: 2) { sku } }")
+        try await withPages(["": at(1...2), "2": at(3...3)], operation) { (pages, desk, _, _) async throws in
+            #expect(try await pages.all() == PagesStatus(pageCount: 2, objectCount: 3, isComplete: true))
+            #expect(desk.requests.count == 2)
+        }
+    }
+
+    @Test("A list ends where the next number is larger than an Int of GraphQL can be")
+    func largestNumber() async throws {
+        let last = Int64(Int32.max)
+        let pages = ["\(last - 1)": on(1...1), "\(last)": on(2...2)]
+        try await withPages(pages, Self.numbered, ["page": .int(last - 1), "size": 1]) {
+            (pages, desk, _, _) async throws in
+            #expect(try await pages.all() == PagesStatus(pageCount: 2, objectCount: 2, isComplete: true))
+            #expect(desk.requests == ["\(last - 1)/1", "\(last)/1"])
+        }
+    }
+
+    @Test("Pages with numbers begin at 1 where the operation does not say")
+    func firstNumber() async throws {
+        try await withPages(["": on(1...2), "2": on(3...3)], Self.numbered, ["size": 2]) {
+            (pages, desk, _, _) async throws in
+            #expect(try await pages.all().objectCount == 3)
+            #expect(try await pages.previous() == nil)
+            #expect(desk.requests == ["/2", "2/2"])
+        }
+    }
+
+    @Test("An edge whose node is null is left out, and a page of null edges is not the end")
+    func nullNodes() async throws {
+        let edges =
+            #"{"__typename":"OrderEdge","node":null},null,{"__typename":"OrderEdge","node":\#(OrderDesk.object(1))}"#
+        let info =
+            #""pageInfo":{"__typename":"PageInfo","hasNextPage":true,"hasPreviousPage":false,"#
+            + #""startCursor":null,"endCursor":"x"}"#
+        let pages = [
+            "": #""orders":{"__typename":"OrderConnection","edges":[\#(edges)],\#(info)}"#,
+            "x": OrderDesk.connectionPage(2...2),
+        ]
+        try await withPages(pages, orderConnection, ["first": 3]) { (pages, _, _, _) async throws in
+            #expect(try await pages.all() == PagesStatus(pageCount: 2, objectCount: 2, isComplete: true))
+            #expect(try await pages.skus() == skus(1...2))
+        }
+    }
+
+    @Test("A cursor is followed only where the page says that another comes")
+    func cursorAtEnd() async throws {
+        let info =
+            #""pageInfo":{"__typename":"PageInfo","hasNextPage":false,"hasPreviousPage":false,"#
+            + #""startCursor":"a","endCursor":"z"}"#
+        let page = #""orders":{"__typename":"OrderConnection","edges":[],\#(info)}"#
+        try await withPages(["": page], orderConnection) { (pages, desk, _, _) async throws in
+            #expect(try await pages.all() == PagesStatus(pageCount: 1, objectCount: 0, isComplete: true))
+            #expect(try await pages.previous() == nil)
+            #expect(desk.requests.count == 1)
+        }
+    }
+
+    @Test("Objects are the same by all of their key fields, of whatever type, and by their type")
+    func identities() async throws {
+        let schema = """
+            type Query @fieldPolicy(forField: "things", paginationArgs: "offset limit") {
+              things(offset: Int = 0, limit: Int): [Thing]
+            }
+            interface Thing { n: Int }
+            type A implements Thing @typePolicy(keyFields: "n isOn") { n: Int isOn: Boolean }
+            type B implements Thing @typePolicy(keyFields: "n isOn") { n: Int isOn: Boolean }
+            type C implements Thing @typePolicy(keyFields: "") { n: Int }
+            """
+        func thing(_ type: String, _ isOn: Bool? = nil) -> String {
+            #"{"__typename":"\#(type)","n":1\#(isOn.map { #","isOn":\#($0)"# } ?? "")}"#
+        }
+        let all = [thing("A", true), thing("A", false), thing("B", true), thing("C"), thing("C")]
+        let pages = [
+            "": #""things":[\#(all.joined(separator: ","))]"#, "5": #""things":[\#(all.joined(separator: ","))]"#,
+        ]
+        let operation = GraphQLOperation("query T($offset: Int) { things(offset: $offset, limit: 5) { n } }")
+        try await withPages(pages.merging(["10": #""things":[]"#]) { $1 }, operation, schema: schema) {
+            (pages, _, _, _) async throws in
+            // Objects without identity are other objects on each page.
+            #expect(try await pages.all() == PagesStatus(pageCount: 3, objectCount: 7, isComplete: true))
+            #expect(try pages.page(0)?.objects.count == 5 && pages.page(1)?.objects.count == 2)
+        }
+    }
+
+    @Test("The program's options are those of each page's request")
+    func options() async throws {
+        let pages = ["": OrderDesk.tokenPage([1], next: "a"), "a": OrderDesk.tokenPage([2], next: nil)]
+        let options = FetchOptions(headers: [.init(name: "X-Shop", value: "7")])
+        try await withPages(pages, orderList, options: options) { (pages, _, _, server) async throws in
+            try await pages.all()
+            #expect(server.requests.map { $0.headers.map(\.value) } == [["7"], ["7"]])
+        }
+    }
+
+    @Test("Objects come in the program's own type, and one that does not fit is an error with the page")
+    func decodes() async throws {
+        struct Order: Decodable, Equatable { var sku: String }
+        struct Other: Decodable { var price: Int }
+        try await withPages(["": OrderDesk.tokenPage(1...2, next: nil)], orderList) { (pages, _, _, _) async throws in
+            let page = try #require(try await pages.next())
+            #expect(try page.decode(Order.self) == [Order(sku: "s1"), Order(sku: "s2")])
+            let error = await larderError { try page.decode(Other.self) }
+            #expect(error?.code == .data && error?.response == page.response)
+        }
+    }
+
+    @Test("A closed store loads no pages")
+    func parked() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: orderSchema))
+            let app = try store.partition()
+            let pages = try app.pages(orderList)
+            try store.close()
+            #expect(await larderError { try await pages.next() }?.code == .parked)
+        }
+    }
+
+    @Test("A watcher of whole lists sees no list that is not whole")
+    func watchesWhole() async throws {
+        let pages = ["": OrderDesk.tokenPage([1], next: "a"), "a": OrderDesk.tokenPage([2], next: nil)]
+        try await withPages(pages, orderList) { (pages, _, _, _) async throws in
+            var states = try pages.watch(.whenComplete).makeAsyncIterator()
+            var each = try pages.watch().makeAsyncIterator()
+            while try #require(try await next(&each)).pages.isEmpty { _ = try await pages.next() }
+            _ = try await pages.next()
+            let first = try #require(try await next(&states))
+            #expect(first.isComplete && first.objects.compactMap { $0["sku"]?.string } == skus(1...2))
+        }
+    }
+
+    @Test("A watcher sees pages before the first in the list's order")
+    func watchesBackward() async throws {
+        try await withPages(Self.connection, orderConnection, ["last": 2]) { (pages, _, _, _) async throws in
+            var states = try pages.watch().makeAsyncIterator()
+            while try await pages.previous() != nil {}
+            while let state = try await next(&states) {
+                if state.pages.count == 3 {
+                    #expect(state.pages.flatMap(\.skus) == skus(1...6) && state.isComplete && state.error == nil)
+                    break
+                }
+            }
+        }
+    }
+
+    @Test("A page without what leads to the next is an error of the state")
+    func watchesError() async throws {
+        let page = #""orders":{"__typename":"OrderConnection","edges":[],"pageInfo":null}"#
+        try await withPages(["": page], orderConnection) { (pages, _, _, _) async throws in
+            #expect(await larderError { try await pages.next() }?.code == .paging)
+            var states = try pages.watch().makeAsyncIterator()
+            let state = try #require(try await next(&states))
+            #expect(state.error?.code == .paging && !state.isComplete)
+        }
+    }
+}
