@@ -33,7 +33,7 @@ struct EffectTests {
         points += boundaries.map { .answering($0) }
         var faults = points.flatMap { point in Fault.Damage.allCases.map { Fault(point: point, harm: $0) } }
         if !isSecure {
-            // At each byte another failure; a stall takes a second.
+            // At each byte another failure; a stall takes half a second.
             let harms: [Fault.Damage] = [.close, .reset, .garbage]
             faults += (0...answerLength).map { Fault(point: .answering($0), harm: harms[$0 % harms.count]) }
         }
@@ -50,7 +50,7 @@ struct EffectTests {
             try await FaultyServer.run(tellsRepeats: tellsRepeats, certificate: certificate) { server in
                 var configuration = HTTPTransport.clientConfiguration()
                 // A handshake that stalls holds up those who wait for a connection until then.
-                configuration.timeout.connect = .seconds(1)
+                configuration.timeout.connect = .milliseconds(500)
                 if let certificate { configuration.tlsConfiguration = try certificate.clientConfiguration() }
                 try await HTTPClient.withHTTPClient(configuration: configuration) { client in
                     var options = HTTPTransport.Options()
@@ -70,7 +70,7 @@ struct EffectTests {
     ) async throws {
         var options = MutationRunner.Options()
         options.backoff = Backoff(first: .milliseconds(1), cap: .milliseconds(5))
-        options.timeout = .milliseconds(1_000)
+        options.timeout = .milliseconds(500)
         options.maximumLanes = 1
         let runner = MutationRunner(app, options: options)
         let running = Task { try await runner.run() }
@@ -124,6 +124,8 @@ struct EffectTests {
             let certificate = try TestCertificate(in: folder)
             try await FaultyServer.run(tellsRepeats: false, certificate: certificate) { server in
                 var configuration = HTTPTransport.clientConfiguration()
+                // The client is shut down once the handshake that stalls is given up.
+                configuration.timeout.connect = .seconds(10)
                 configuration.tlsConfiguration = try certificate.clientConfiguration()
                 try await HTTPClient.withHTTPClient(configuration: configuration) { client in
                     let transport = HTTPTransport(endpoint: server.url, client: client)

@@ -1,5 +1,6 @@
 import Foundation
 import LarderTestSupport
+import Testing
 
 /// The built tool, and the program larder-crash, run as child processes.
 enum MigrateProcess {
@@ -69,6 +70,7 @@ enum MigrateProcess {
             while !isDone(lines), process.isRunning, .now < deadline {
                 try await Task.sleep(for: .milliseconds(5))
             }
+            try #require(isDone(lines) || !process.isRunning, "the process has not said it within a minute")
         }
 
         func kill(_ signal: Int32 = SIGKILL) { Foundation.kill(process.processIdentifier, signal) }

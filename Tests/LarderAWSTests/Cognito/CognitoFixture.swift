@@ -70,10 +70,12 @@ struct CognitoFixture: Sendable {
     }
 
     /// Tokens of a user who has signed in.
-    func tokens(_ user: String = "ann", _ password: String = "right password") async throws
-        -> Credentials.UserPoolTokens
-    {
-        try await pool().signIn(user, password: password, deadline: ample).tokens
+    ///
+    /// - Parameter flow: A proof of the password takes seconds, unoptimized: only tests of proofs ask for one.
+    func tokens(
+        _ user: String = "ann", _ password: String = "right password", flow: CognitoUserPool.Flow = .password
+    ) async throws -> Credentials.UserPoolTokens {
+        try await pool().signIn(user, password: password, flow: flow, deadline: ample).tokens
     }
 
     /// Changes how Cognito behaves.

@@ -33,7 +33,7 @@ struct SignInTests {
     func proof() async throws {
         try await CognitoFixture.run { fixture in
             let before = Date()
-            let tokens = try await fixture.tokens()
+            let tokens = try await fixture.tokens(flow: .passwordProof)
             #expect(tokens.refreshToken != nil)
             let expires = try #require(tokens.expires)
             #expect(expires >= before.addingTimeInterval(3_600) && expires <= Date().addingTimeInterval(3_600))
@@ -59,14 +59,14 @@ struct SignInTests {
         arguments: ["pässwörd!", "パスワード1234", "p:a:s:s🍣word", "  spaces  "])
     func characters(_ password: String) async throws {
         try await CognitoFixture.run(users: ["josé": User(password: password)]) { fixture in
-            _ = try await fixture.tokens("josé", password)
+            _ = try await fixture.tokens("josé", password, flow: .passwordProof)
         }
     }
 
     @Test("A client with a secret proves it with each call, and is refused without")
     func clientSecret() async throws {
         try await CognitoFixture.run(secret: "sss") { fixture in
-            let tokens = try await fixture.tokens()
+            let tokens = try await fixture.tokens(flow: .passwordProof)
             _ = try await fixture.pool().refresh(tokens, deadline: ample)
             _ = try await fixture.pool { $0.refreshesByFlow = true }.refresh(tokens, deadline: ample)
             try await fixture.pool().revoke(tokens, deadline: ample)
@@ -75,7 +75,7 @@ struct SignInTests {
             let without = try #require(fixture.provider(environment).userPool)
             #expect(
                 try await cognitoCode {
-                    try await without.signIn("ann", password: "right password", deadline: ample)
+                    try await without.signIn("ann", password: "right password", flow: .password, deadline: ample)
                 } == .clientSecret)
         }
     }
@@ -112,7 +112,8 @@ struct SignInTests {
     func newPassword() async throws {
         try await CognitoFixture.run(users: ["ann": User(steps: ["NEW_PASSWORD_REQUIRED"])]) { fixture in
             let pool = try fixture.pool()
-            let challenge = try await pool.signIn("ann", password: "right password", deadline: ample).challenge
+            let challenge = try await pool.signIn("ann", password: "right password", flow: .password, deadline: ample)
+                .challenge
             #expect(
                 challenge.kind
                     == .newPassword(required: ["nickname"], attributes: ["email": "ann@example.com"]))
@@ -136,7 +137,8 @@ struct SignInTests {
     func chooseSecond() async throws {
         try await CognitoFixture.run(users: ["ann": User(steps: ["SELECT_MFA_TYPE"])]) { fixture in
             let pool = try fixture.pool()
-            let choice = try await pool.signIn("ann", password: "right password", deadline: ample).challenge
+            let choice = try await pool.signIn("ann", password: "right password", flow: .password, deadline: ample)
+                .challenge
             #expect(choice.kind == .chooseSecondFactor([.secondMessageCode, .authenticator]))
             let code = try await pool.answer(choice, .factor(.authenticator), deadline: ample).challenge
             _ = try await pool.answer(code, .code("123456"), deadline: ample).tokens
@@ -165,7 +167,8 @@ struct SignInTests {
     func authenticator() async throws {
         try await CognitoFixture.run(users: ["ann": User(steps: ["MFA_SETUP"])]) { fixture in
             let pool = try fixture.pool()
-            let challenge = try await pool.signIn("ann", password: "right password", deadline: ample).challenge
+            let challenge = try await pool.signIn("ann", password: "right password", flow: .password, deadline: ample)
+                .challenge
             #expect(challenge.kind == .setUpAuthenticator)
             let key = try await pool.authenticatorKey(for: challenge, deadline: ample)
             #expect(
@@ -192,7 +195,8 @@ struct SignInTests {
     func unknown() async throws {
         try await CognitoFixture.run(users: ["ann": User(steps: ["RETINA_SCAN"])]) { fixture in
             let pool = try fixture.pool()
-            let challenge = try await pool.signIn("ann", password: "right password", deadline: ample).challenge
+            let challenge = try await pool.signIn("ann", password: "right password", flow: .password, deadline: ample)
+                .challenge
             #expect(challenge.kind == .unknown(name: "RETINA_SCAN"))
             #expect(
                 try await cognitoCode { try await pool.answer(challenge, .code("1"), deadline: ample) }
@@ -220,7 +224,7 @@ struct SignInTests {
     func flowOff() async throws {
         try await CognitoFixture.run { fixture in
             try await fixture.control(#"{"flowsOff": ["USER_SRP_AUTH"]}"#)
-            #expect(try await cognitoCode { try await fixture.tokens() } == .flowNotEnabled)
+            #expect(try await cognitoCode { try await fixture.tokens(flow: .passwordProof) } == .flowNotEnabled)
         }
     }
 
@@ -257,7 +261,8 @@ struct SignInTests {
     func unusable(_ fault: String, _ code: CognitoError.Code) async throws {
         try await CognitoFixture.run { fixture in
             try await fixture.fail("InitiateAuth", fault)
-            #expect(try await cognitoCode { try await fixture.tokens() } == code)
+            let flow = fault.contains("PASSWORD_VERIFIER") ? CognitoUserPool.Flow.passwordProof : .password
+            #expect(try await cognitoCode { try await fixture.tokens(flow: flow) } == code)
         }
     }
 
@@ -273,8 +278,10 @@ struct SignInTests {
     @Test("No description has a password, a token or what a challenge is answered with")
     func secrets() async throws {
         try await CognitoFixture.run(users: ["ann": User(steps: ["SMS_MFA"])]) { fixture in
-            let challenge = try await fixture.pool().signIn("ann", password: "right password", deadline: ample)
-                .challenge
+            let challenge = try await fixture.pool().signIn(
+                "ann", password: "right password", flow: .password, deadline: ample
+            )
+            .challenge
             var dumped = ""
             dump(challenge, to: &dumped)
             #expect(!dumped.contains("session") && !"\(challenge)".contains("session"))
