@@ -60,6 +60,12 @@ struct BadInputTests {
         arguments: [
             "nonsense", "ls --wat", "ls --limit x", "ls --limit=-1", "get", "rm", "rm a --type T", "rm a --of b",
             "rm a --as gone", "rm --field f --as deleted", "watch", "watch a --count 0", "query", "fetch", "ingest",
+            "rm --type T --field f", "rm --of a --type T", "rm --field=", "rm --type=", "watch a --operation b",
+            "watch --operation a --fragment b", "watch --fragment b", "watch a --count=-1", "changes --count 0",
+            "changes --since=-1", "transfers watch --count 0", "transfers watch x", "transfers show x",
+            "transfers list --state gone", "transfers list --limit=-1", "mutations show x",
+            "mutations list --state gone", "mutations list --limit=-1", "transfers gc --timeout 0",
+            "transfers gc --region=", "ls --partition Upper", "ls --partition a-b",
         ])
     func refusesArguments(command: String) async throws {
         try await CommandFixture.withFiles { fixture in

@@ -78,11 +78,27 @@ struct FetchTests {
     }
 
     @Test(
+        "Headers are sent without the spaces around them, colons of their own and all, and the program's choices count")
+    func options() throws {
+        func options(_ arguments: String...) throws -> FetchOptions {
+            try RequestOptions.parse(["--endpoint", "http://h/"] + arguments).fetchOptions()
+        }
+        let plain = try options()
+        #expect(plain.headers.isEmpty && plain.timeout == .seconds(30) && plain.errorPolicy == .fail)
+        let chosen = try options(
+            "--header", " A :  b:c ", "--header", "D:", "--timeout", "86400", "--error-policy", "partial")
+        #expect(chosen.headers.map(\.name) == ["A", "D"] && chosen.headers.map(\.value) == ["b:c", ""])
+        #expect(chosen.timeout == .seconds(86_400) && chosen.errorPolicy == .partial)
+    }
+
+    @Test(
         "Arguments that no request can be made of are refused",
         arguments: [
             ["--endpoint", "ftp://host/"], ["--endpoint", "nonsense"], ["--endpoint", "http://h/", "--timeout", "0"],
             ["--endpoint", "http://h/", "--timeout", "nan"], ["--endpoint", "http://h/", "--header", "hush"],
-            ["--endpoint", "http://h/", "--policy", "sometimes"],
+            ["--endpoint", "http://h/", "--policy", "sometimes"], ["--endpoint", "http://h/", "--timeout", "86401"],
+            ["--endpoint", "http://h/", "--header", ": hush"], ["--endpoint", "http://h/", "--header", "   : hush"],
+            ["--endpoint", "http://h/", "--error-policy", "never"],
         ])
     func refuses(arguments: [String]) async throws {
         try await CommandFixture.withFiles { fixture in
