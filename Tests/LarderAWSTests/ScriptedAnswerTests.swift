@@ -78,6 +78,9 @@ struct ScriptedAnswerTests {
         #expect(try await completing(wrong, [part])?.code == .checksum)
         let right = Self.completed("\"x\"", more: "<ChecksumCRC32C>wdBDMA==</ChecksumCRC32C>")
         #expect(try await completing(right, [part]) == nil)
+        // A checksum of the parts' checksums is another number.
+        let composite = "<ChecksumType>COMPOSITE</ChecksumType><ChecksumCRC32C>AAAAAA==</ChecksumCRC32C>"
+        #expect(try await completing(Self.completed("\"x\"", more: composite), [part]) == nil)
     }
 
     @Test("Parts that do not ascend are refused before anything is sent")

@@ -25,4 +25,23 @@ struct QuarantineVerbTests {
             #expect(told.output.contains(expected), "\(told.output)")
         }
     }
+
+    @Test("A session's state is told with its reason, in words and as JSON")
+    func reason() async throws {
+        try await TransferFixture.run { fixture in
+            try await OperationsDatabase.using(URL(filePath: fixture.store)) { database in
+                _ = try await database.credentials.changeSession(of: "main") { _ in
+                    StoredSession(
+                        state: "userPoolTokensInvalid", reason: "the pool refuses",
+                        changed: Date(timeIntervalSince1970: 1_800_000_000))
+                }
+            }
+            let json = try await fixture.larder("session", "--json").output
+            let since = #""since":"2027-01-15T08:00:00Z""#
+            let expected = #""state":"userPoolTokensInvalid",\#(since),"reason":"the pool refuses""#
+            #expect(json.contains(expected), "\(json)")
+            let text = try await fixture.larder("session").output
+            #expect(text.contains("userPoolTokensInvalid since 2027-01-15T08:00:00Z (the pool refuses)"), "\(text)")
+        }
+    }
 }

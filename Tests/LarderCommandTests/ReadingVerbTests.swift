@@ -35,6 +35,17 @@ struct ReadingVerbTests {
         }
     }
 
+    @Test("get prints a line for the object and for each field, whatever its key has")
+    func getsLines() async throws {
+        try await CommandFixture.withStore { fixture in
+            try await fixture.rename(#"1\n2"#, to: "Stew")
+            let outcome = try await fixture.larder("get", "Recipe:1\n2")
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            let lines = outcome.output.split(separator: "\n")
+            #expect(lines.count > 2 && lines.dropFirst().allSatisfy { $0.hasPrefix("  ") }, "\(outcome.output)")
+        }
+    }
+
     @Test("get of an unknown object ends with 3")
     func getsNothing() async throws {
         try await CommandFixture.withStore { fixture in

@@ -72,6 +72,7 @@ struct FieldKeyTests {
         arguments: [
             ("nothing", "unknownField"), ("nothing(a:1)", "unknownField"), ("", "unknownField"),
             ("recipe", "argumentsNotUnderstood"), ("recipe(id:7", "argumentsNotUnderstood"),
+            ("must(b:x)", "argumentsNotUnderstood"),
             ("recipe(key:7)", "argumentsNotUnderstood"), ("book(isbn:x)", "argumentsNotUnderstood"),
             ("recipes(course:LUNCH)", "argumentsNotUnderstood"),
             ("recipes(first:1,course:MAIN)", "argumentsNotUnderstood"),

@@ -266,6 +266,9 @@ struct RestorationTests {
             try fixture.loseDatabase()
             let outcome = try await fixture.restore(backup)
             #expect(outcome.status == 0, "\(outcome.errors)")
+            // What was there were caches alone.
+            let made = try FileManager.default.contentsOfDirectory(atPath: fixture.backups.path)
+            #expect(made.count == 2, "\(made)")
             #expect(try await fixture.mutations() == ids)
             #expect(try await fixture.number() == 7)
             try await fixture.expectSound()

@@ -20,4 +20,11 @@ struct OperationCacheTests {
         }
         #expect(cache.size <= OperationCache.compiledLimit + OperationCache.boundLimit)
     }
+
+    @Test("A compiled document counts with its text")
+    func counts() throws {
+        let cache = OperationCache(try SchemaIndex(parsing: "type Query { note(text: String): String }"))
+        _ = try cache.compiled(GraphQLOperation("{ note(text: \"\(String(repeating: "x", count: 1 << 20))\") }"))
+        #expect(cache.size >= 1 << 20)
+    }
 }

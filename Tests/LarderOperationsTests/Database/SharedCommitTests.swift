@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import LarderTestSupport
+import Synchronization
 import Testing
 
 @testable import LarderOperations
@@ -71,6 +72,45 @@ struct SharedCommitTests {
             // Those who block keep the threads that others would come on: where there is one, nobody else comes.
             #expect(database.commitCount <= 400)
             if !isBlocking { #expect(database.commitCount < 400) }
+        }
+    }
+
+    @Test("A write that comes while another is carried out shares its commit")
+    func joining() async throws {
+        final class Begun: Sendable {
+            let isSet = Atomic(false)
+        }
+        try await withOperations { database in
+            // It may come too late, and not each time.
+            for index in 0..<200 {
+                let (before, begun) = (database.commitCount, Begun())
+                let first = Task {
+                    try await database.write { db in
+                        begun.isSet.store(true, ordering: .sequentiallyConsistent)
+                        _ = try db.partition(making: "\(index)")
+                        usleep(10_000)
+                    }
+                }
+                while !begun.isSet.load(ordering: .sequentiallyConsistent) { await Task.yield() }
+                _ = try await database.enqueue(draft())
+                try await first.value
+                if database.commitCount == before + 1 { return }
+            }
+            Issue.record("No write shared the commit of one that was under way")
+        }
+    }
+
+    @Test("Of writers that come at once none is left waiting", .timeLimit(.minutes(2)), arguments: [false, true])
+    func noneIsLeft(isBlocking: Bool) async throws {
+        try await withOperations { database in
+            let queue = isBlocking ? database.mutations.blocking : database.mutations
+            for _ in 0..<150 {
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for task in 0..<3 { group.addTask { _ = try await queue.enqueue(draft("\(task)")) } }
+                    try await group.waitForAll()
+                }
+            }
+            #expect(try database.mutations.list().count == 450)
         }
     }
 

@@ -50,6 +50,21 @@ struct CompactionTests {
         }
     }
 
+    @Test("Texts that lie in several segments are read in one answer")
+    func segments() async throws {
+        try await withSampleCache("type Query { notes: [Note!]! } type Note { id: ID! text: String! }") { sample in
+            let texts = (0..<4).map { String(repeating: "\($0)", count: 700_000) }
+            let notes = texts.enumerated().map { #"{"__typename":"Note","id":"\#($0)","text":"\#($1)"}"# }
+            try await sample.write(
+                "{ notes { __typename id text } }", data: #"{"notes":[\#(notes.joined(separator: ","))]}"#)
+            _ = try await sample.cache.compact()
+            let response = try sample.cache.read(sample.operation("{ notes { text } }")).response
+            for (index, text) in texts.enumerated() {
+                #expect(response["notes"]?[index]?["text"]?.string == text, "text \(index)")
+            }
+        }
+    }
+
     @Test("A position from before compaction stays right: the last one says nothing, an older one everything")
     func positions() async throws {
         try await withTemporaryFolder { folder in

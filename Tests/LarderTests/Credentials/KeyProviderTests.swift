@@ -111,6 +111,18 @@ struct KeyFileTests {
         }
     }
 
+    @Test("A file that is larger than any key file is none, however it begins")
+    func tooLarge() async throws {
+        try await withTemporaryFolder { folder in
+            let provider = FileKeyProvider(file: folder.appending(path: "k"))
+            let text = "larder key file 1\n" + String(repeating: "#", count: 1 << 16) + "\n"
+            try Data(text.utf8).write(to: provider.file)
+            try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: provider.file.path)
+            await expectKeyError(.foreign) { _ = try await provider.keys(deadline: soon) }
+            #expect(try Data(contentsOf: provider.file) == Data(text.utf8))
+        }
+    }
+
     @Test("A key file that is cut short anywhere is damaged, and nothing overwrites it")
     func truncated() async throws {
         try await withTemporaryFolder { folder in

@@ -218,6 +218,9 @@ struct RefreshTests {
             try await eventually { held.isSet }
             await expectCode(.init(rawValue: "operations.busy")) { _ = try await other.credentials(deadline: soon) }
             #expect(bench.provider.refreshes == 1)
+            // Nor does another refresh them meanwhile: the old refresh token is used.
+            await expectCode(.timedOut) { _ = try await session.credentials(deadline: .now + .milliseconds(300)) }
+            #expect(bench.provider.attempts == 1)
             free.set()
             try await holding.value
             let new = try await other.credentials(deadline: soon)

@@ -143,6 +143,22 @@ struct BadSourceTests {
         }
     }
 
+    @Test("An upload whose source is gone is done where the storage has all of it")
+    func arrivedBefore() async throws {
+        try await withTransferFixture { fixture in
+            let (file, bytes) = try fixture.file(bytes: 5_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            fixture.storage.onAnswer { call throws(ObjectError) in
+                guard case .complete = call, FileManager.default.fileExists(atPath: file.path) else { return }
+                try? FileManager.default.removeItem(at: file)
+                throw ObjectError(.interrupted, "the answer was lost")
+            }
+            try await fixture.drain()
+            #expect(try upload.status().state == .done)
+            #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
+        }
+    }
+
     @Test("A file that would take 10,001 parts goes in larger ones")
     func manyParts() async throws {
         try await withTransferFixture(MemoryStorage(partSize: 1, maximumParts: 10_000)) { fixture in

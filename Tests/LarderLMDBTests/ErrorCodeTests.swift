@@ -1,0 +1,25 @@
+import LarderLMDB
+import Testing
+
+@Suite("Codes of errors of LMDB")
+struct ErrorCodeTests {
+    @Test("Each code keeps its name")
+    func names() {
+        let names: [(LMDBError.Code, String)] = [
+            (.mapFull, "lmdb.mapFull"), (.diskFull, "lmdb.diskFull"), (.readersFull, "lmdb.readersFull"),
+            (.transactionFull, "lmdb.transactionFull"), (.outOfMemory, "lmdb.outOfMemory"),
+            (.damaged, "lmdb.damaged"), (.truncated, "lmdb.truncated"), (.foreign, "lmdb.foreign"),
+            (.futureVersion, "lmdb.futureVersion"), (.missing, "lmdb.missing"), (.tableMissing, "lmdb.tableMissing"),
+            (.tableMismatch, "lmdb.tableMismatch"), (.readOnly, "lmdb.readOnly"),
+            (.permissionDenied, "lmdb.permissionDenied"), (.alreadyOpen, "lmdb.alreadyOpen"),
+            (.closed, "lmdb.closed"), (.lockTimedOut, "lmdb.lockTimedOut"), (.mapResized, "lmdb.mapResized"),
+            (.environmentUnusable, "lmdb.environmentUnusable"), (.transactionUnusable, "lmdb.transactionUnusable"),
+            (.keyEmpty, "lmdb.keyEmpty"), (.keyTooLong, "lmdb.keyTooLong"),
+            (.keyKindMismatch, "lmdb.keyKindMismatch"), (.valueTooLong, "lmdb.valueTooLong"),
+            (.appendOutOfOrder, "lmdb.appendOutOfOrder"), (.invalidArgument, "lmdb.invalidArgument"),
+            (.io, "lmdb.io"),
+        ]
+        for (code, name) in names { #expect(code.rawValue == name && "\(code)" == name) }
+        #expect(Set(names.map(\.1)).count == names.count)
+    }
+}

@@ -1,0 +1,27 @@
+import Foundation
+import LarderFiles
+import LarderTestSupport
+import Testing
+
+@Suite("Programs that are started", .timeLimit(.minutes(5)))
+struct ChildProcessTests {
+    @Test("Of what a program writes no more is read than was asked for")
+    func limit() throws {
+        let child = try ChildProcess(
+            "/bin/sh", ["-c", "head -c 3000000 /dev/zero"], environment: ["PATH": "/usr/bin:/bin"], input: [],
+            readingAtMost: 1_000)
+        defer { child.end() }
+        let deadline = ContinuousClock.now + .seconds(60)
+        while child.output.count <= 1_000, .now < deadline {
+            child.read()
+            usleep(1_000)
+        }
+        // It goes on to write where it is read.
+        for _ in 0..<50 {
+            child.read()
+            usleep(1_000)
+        }
+        #expect(child.output.count > 1_000 && child.output.count <= 1_000 + 4_096)
+        #expect(child.status() == nil && child.complaint.isEmpty)
+    }
+}
