@@ -219,6 +219,21 @@ struct PageEdgeTests {
         }
     }
 
+    @Test("A list of pages is not answered from an object whose key its arguments have")
+    func keyedPages() async throws {
+        let schema = """
+            type Query @fieldPolicy(forField: "ordersOf", keyArgs: "ids", paginationArgs: "offset limit") {
+              ordersOf(ids: [ID!]!, offset: Int = 0, limit: Int): [Order]
+            }
+            type Order { id: ID! sku: String }
+            """
+        try await withStoreFixture(schema: schema) { app in
+            try await app.write("Order:7", GraphQLFragment("fragment F on Order { sku }"), ["sku": "s7"])
+            let error = await larderError { try app.read(GraphQLOperation("{ ordersOf(ids: [7], limit: 2) { sku } }")) }
+            #expect(error?.code == .miss)
+        }
+    }
+
     @Test("The program's options are those of each page's request")
     func options() async throws {
         let pages = ["": OrderDesk.tokenPage([1], next: "a"), "a": OrderDesk.tokenPage([2], next: nil)]
