@@ -62,6 +62,8 @@ import LarderTestSupport
 //     larder-crash STORE restore FROM [STEP]
 //     larder-crash STORE repair [STEP]
 //     larder-crash STORE forget NAME [STEP]
+//     larder-crash STORE stamp N        writes to a record cache and stamps it, and kills itself before its Nth call of
+//                                       the system: see Stamping
 //     larder-crash STORE collect SEED N makes garbage and collects it, and kills itself after N slices: see Collecting
 //     larder-crash STORE use            reads and writes, and says what it reads; fails at any error
 //     larder-crash STORE load WORK      does something large, and says how much memory it took: see Load
@@ -181,6 +183,7 @@ case "verify":
     say((try? app.read(shelf)).flatMap(wholeNumber).map { "\($0)" } ?? "none")
     try store.close()
 case "collect": try await Collecting(folder: folder).run(seed: words.number(0), killedAfter: words.number(1))
+case "stamp": try await Stamping(folder: folder).run(killedBefore: words.number(0))
 case "belongings":
     try await Belongings(folder: folder, work: words.choice(1)).run()
 case "clear":

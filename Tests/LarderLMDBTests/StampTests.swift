@@ -59,6 +59,44 @@ struct StampTests {
         }
     }
 
+    @Test("An environment that is stamped while it is open has a stamp that fits, until its next commit")
+    func stampedWhileOpen() async throws {
+        try await withTemporaryFolder { folder in
+            var options = Environment.Options()
+            options.durability = .withoutMetaSync
+            let calls = Mutex<[FileCall]>([])
+            options.files = FileSystem { call in
+                calls.withLock { $0.append(call) }
+                return nil
+            }
+            func fits() throws -> Bool {
+                let data = try DataFile(folder: folder.path, options: .init())
+                let meta = try MetaPage.newest(in: data.pages)
+                return CleanCloseStamp(folder: folder.path, in: FileSystem())
+                    == CleanCloseStamp(try data.status(), transaction: meta.transaction)
+            }
+            let environment = try Environment(folder: folder.path, tables: sampleTables, options: options)
+            for number in 0..<3 as Range<UInt64> {
+                calls.withLock { $0 = [] }
+                try environment.write { try $0.put(number, bytes("x").rawSpan, in: try environment.records) }
+                #expect(CleanCloseStamp(folder: folder.path, in: FileSystem()) == nil)
+                // The stamp went for good before the commit.
+                #expect(calls.withLock { $0 }.contains(FileCall(.synchronizeFolder, folder.path)))
+                try environment.stamp()
+                #expect(try fits())
+                calls.withLock { $0 = [] }
+                try environment.stamp()
+                #expect(calls.withLock { $0 }.allSatisfy { $0.kind != .write && $0.kind != .synchronize })
+            }
+            environment.distrust()
+            try environment.write { try $0.put(9, bytes("x").rawSpan, in: try environment.records) }
+            try environment.stamp()
+            #expect(CleanCloseStamp(folder: folder.path, in: FileSystem()) == nil)
+            try environment.close()
+            expectFailure(.closed) { try environment.stamp() }
+        }
+    }
+
     @Test("A copy in the file's place is walked, though it has the size and the time that the stamp says")
     func copiedFile() async throws {
         try await withTemporaryFolder { folder in

@@ -115,8 +115,20 @@ import Synchronization
             files.release()
             isReleased.store(true, ordering: .releasing)
         }
+        try stampFiles(doing: "closing")
+    }
+
+    /// Makes everything durable and stamps the file as closing would: if this process is killed before the next commit,
+    /// which withdraws the stamp first, the next opener need not walk the file.
+    ///
+    /// Does nothing where the stamp fits already, where another process is writing, or where closing would leave none.
+    package func stamp() throws(LMDBError) {
+        try pinned { () throws(LMDBError) in try stampFiles(doing: "stamping") }
+    }
+
+    private func stampFiles(doing action: String) throws(LMDBError) {
         guard !isDistrusted.load(ordering: .relaxed), !withholdsStamp.load(ordering: .relaxed) else { return }
-        try files.stamp { () throws(LMDBError) in try flush(doing: "closing") }
+        try files.stamp { () throws(LMDBError) in try flush(doing: action) }
     }
 
     /// Says that the contents were found damaged: closing leaves no stamp, so that the next opener of the file looks at

@@ -25,6 +25,8 @@ extension RecordCache {
         package var lockDeadline = Duration.seconds(5)
         /// How long a call waits while the cache is suspended.
         package var suspensionWait = Duration.zero
+        /// After how long without a write the file is stamped as if the cache were closed.
+        package var idleDelay = Duration.seconds(2)
         /// Who this is, for the errors of others who wait.
         package var label = "larder"
         /// The place in the program that opens it, for the error of a caller that opens it again in this process.

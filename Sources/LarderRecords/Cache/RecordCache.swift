@@ -27,7 +27,7 @@ package final class RecordCache: Sendable {
         generations = Generations(first, in: folder, observers)
         layers = LayerStack(failed: options.layerFailed)
         layerTelling = LayerTelling(on: thread, layers, over: generations, observers)
-        writer = WriteQueue(on: thread, generations, telling: observers, layerTelling)
+        writer = WriteQueue(on: thread, generations, telling: observers, layerTelling, stampingAfter: options.idleDelay)
     }
 
     /// Closes cleanly, so that the next opening is quick. Reads and writes that are under way end first.
@@ -53,6 +53,20 @@ package final class RecordCache: Sendable {
             Commit(
                 generation: generations.current.identity, changes: ChangeSet(),
                 position: ChangePosition(epoch: 0, number: 0)))
+    }
+
+    /// Makes everything durable, and stamps the file as closing would: if the process is killed before it writes again,
+    /// the next opening is as quick as after a clean close. The next write withdraws the stamp.
+    ///
+    /// Without this call the cache does so itself, once nothing was written for `Options.idleDelay`.
+    ///
+    /// - Throws: `.busy` where the writer has other work until the deadline; `.closed`; what kept the disk from it.
+    package func stamp(deadline: ContinuousClock.Instant? = nil) async throws(RecordError) {
+        guard !options.isReadOnly else { return }
+        let generations = generations
+        try await writer.betweenWrites(until: deadline ?? .now + options.lockDeadline) {
+            try generations.current.environment.stamp()
+        }
     }
 
     /// Throws what every write would, so that a caller can ask before it fetches what it will write.

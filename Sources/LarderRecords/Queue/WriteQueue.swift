@@ -14,6 +14,7 @@ final class WriteQueue: Sendable {
     private let generations: Generations
     private let observers: CommitObservers
     private let layers: LayerTelling
+    private let idle: IdleStamp
     private let deadlines = TurnDeadlines()
     private let waiting = Mutex<[PendingWrite]>([])
     /// Memory that goes from commit to commit. Safe: blocks of `thread` alone use it, of which one runs at a time.
@@ -23,8 +24,9 @@ final class WriteQueue: Sendable {
 
     init(
         on thread: DispatchQueue, _ generations: Generations, telling observers: CommitObservers,
-        _ layers: LayerTelling
+        _ layers: LayerTelling, stampingAfter delay: Duration
     ) {
+        idle = IdleStamp(on: thread, generations, after: delay)
         self.thread = thread
         self.generations = generations
         self.observers = observers
@@ -130,6 +132,7 @@ final class WriteQueue: Sendable {
         let commits = outcomes.map { outcome in outcome.map { Commit($0, generation) } }
         for case .success(let commit) in commits { observers.publish(commit) }
         layers.tell()
+        idle.noteWrite()
         guard let failure else { return commits }
         // Everything is committed, and must not be written again.
         return zip(parts, commits).map { part, commit -> Result<Commit, RecordError> in

@@ -1,0 +1,73 @@
+import Foundation
+import LarderGraphQL
+import LarderTestSupport
+import Testing
+
+@testable import LarderRecords
+
+@Suite("Caches that are stamped while they are open", .timeLimit(.minutes(10)))
+struct StampedCacheTests {
+    private static func operation() throws -> BoundOperation {
+        let schema = try SchemaIndex(parsing: "type Query { number: Int }")
+        return try CompiledOperation(operation: nil, in: Document(parsing: "{ number }"), schema).bound()
+    }
+
+    private static func write(_ number: Int, to cache: RecordCache) async throws {
+        let operation = try operation()
+        let body = Array(#"{"data":{"number":\#(number)}}"#.utf8)
+        _ = try await cache.write(try ParsedResponse.parse(body, along: operation.layout), of: operation)
+    }
+
+    private static func isStamped(_ folder: URL) -> Bool {
+        FileManager.default.fileExists(atPath: folder.appending(path: "1/clean.stamp").path)
+    }
+
+    @Test("A cache is stamped some time after its last write, and before that when a caller asks for it")
+    func idle() async throws {
+        for delay in [Duration.milliseconds(5), .seconds(3600)] {
+            try await withTemporaryFolder { folder in
+                var options = RecordCache.Options()
+                options.idleDelay = delay
+                let cache = try RecordCache(folder: folder.path, stamp: "stamping", options: options)
+                for number in 1...20 { try await Self.write(number, to: cache) }
+                if delay < .seconds(1) {
+                    try await eventually { Self.isStamped(folder) }
+                } else {
+                    #expect(!Self.isStamped(folder))
+                    try await cache.stamp()
+                }
+                #expect(Self.isStamped(folder))
+                try cache.close()
+                await #expect(throws: RecordError.self) { try await cache.stamp() }
+            }
+        }
+    }
+
+    @Test(
+        "A process that is killed before any call of the system, while it writes and stamps, leaves what it has written",
+        .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"))
+    func killed() async throws {
+        try await withTemporaryFolder { folder in
+            let (place, said) = (folder.appending(path: "records"), folder.appending(path: "said"))
+            let operation = try Self.operation()
+            var (call, isWhole, written) = (0, false, 0)
+            while !isWhole {
+                call += 1
+                try await ChildProgram.start(place, "stamp", "\(call)", output: said).ended()
+                let lines = try ChildProgram.lines(of: said)
+                isWhole = lines.count { $0 == "stamped" } == 3
+                written = lines.last { $0.hasPrefix("wrote") }.flatMap { Int($0.dropFirst(6)) } ?? written
+                let cache = try RecordCache(folder: place.path, stamp: "stamping")
+                #expect(try cache.check().problems == [], "killed before call \(call)")
+                let number = try cache.read(operation).response["number"]?.int ?? 0
+                #expect(number == written || number == written + 1, "killed before call \(call)")
+                written = Int(number)
+                // Nothing was written after the last stamp, by a process that did not close the cache.
+                if isWhole { #expect(!cache.generations.current.environment.wasVerified) }
+                try cache.close()
+            }
+            // So many calls are made at least; a program that makes fewer does not do what it is to do.
+            #expect(call > 20)
+        }
+    }
+}
