@@ -22,11 +22,13 @@ final class QueuedLayers: Sendable {
         /// How often layers were taken out.
         var removals: UInt64 = 0
 
-        mutating func put(_ page: Page) {
+        /// - Parameter new: In the order of the queue.
+        mutating func put(_ new: [Page]) {
+            guard let first = new.first else { return }
             // Nearly always at the end.
-            guard pages.last.map({ $0.sequence < page.sequence }) ?? true else { return insert(page) }
-            pages.append(page)
-            layers.append(page.layer)
+            guard pages.last.map({ $0.sequence < first.sequence }) ?? true else { return merge(new) }
+            pages += new
+            for page in new { layers.append(page.layer) }
         }
 
         mutating func replace(with pages: [Page]) {
@@ -34,15 +36,11 @@ final class QueuedLayers: Sendable {
             layers = SharedList(pages.map(\.layer))
         }
 
-        private mutating func insert(_ page: Page) {
-            var pages = pages
-            let index = pages.lastIndex { $0.sequence <= page.sequence }
-            if let index, pages[index].sequence == page.sequence {
-                pages[index] = page
-            } else {
-                pages.insert(page, at: index.map { $0 + 1 } ?? 0)
-            }
-            replace(with: pages)
+        /// Of pages for the same mutation, the new one stays.
+        private mutating func merge(_ new: [Page]) {
+            let numbers = Set(new.map(\.sequence))
+            let kept = pages.filter { !numbers.contains($0.sequence) }
+            replace(with: (kept + new).sorted { $0.sequence < $1.sequence })
         }
     }
 
@@ -69,17 +67,14 @@ final class QueuedLayers: Sendable {
         let pages = mutations.compactMap { page(of: $0.expectation) }
         guard !pages.isEmpty else { return }
         change { book in
-            for page in pages {
-                // Where the queue cannot be read it is shown: it was accepted.
-                if book.removals != removals, let standing = try? queue.find(page.id) {
-                    guard case .present(let found) = standing, found.state != .deadLetter,
-                        let newer = self.page(of: found.expectation)
-                    else { continue }
-                    book.put(newer)
-                } else {
-                    book.put(page)
-                }
-            }
+            guard book.removals != removals else { return book.put(pages) }
+            book.put(
+                pages.compactMap { page in
+                    // Where the queue cannot be read it is shown: it was accepted.
+                    guard let standing = try? queue.find(page.id) else { return page }
+                    guard case .present(let found) = standing, found.state != .deadLetter else { return nil }
+                    return self.page(of: found.expectation)
+                })
         }
     }
 

@@ -38,6 +38,9 @@ extension RecordCache {
         /// Told of optimistic layers that cannot be worked out, and so are left out.
         package var layerFailed: @Sendable (LayerFailure) -> Void = { _ in }
 
+        /// How many optimistic layers must be laid for each further one that is laid ahead, before a read asks for it.
+        package var layersForEachAhead = 32
+
         /// By which this layer makes its calls of the system.
         package var files = FileSystem()
 

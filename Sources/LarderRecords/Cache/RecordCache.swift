@@ -25,7 +25,7 @@ package final class RecordCache: Sendable {
         let thread = DispatchQueue(label: "\(options.label).records.writer")
         observers = CommitObservers(on: thread, numbering: first.identity)
         generations = Generations(first, in: folder, observers)
-        layers = LayerStack(failed: options.layerFailed)
+        layers = LayerStack(options)
         layerTelling = LayerTelling(on: thread, layers, over: generations, observers)
         writer = WriteQueue(on: thread, generations, telling: observers, layerTelling, stampingAfter: options.idleDelay)
     }

@@ -1,5 +1,7 @@
-/// Which layers of a set are meant, by their indices: a bit for each.
+/// Which layers of a set are meant, by their indices: a bit for each, but none for those before which all are.
 struct LaidLayers: Sendable {
+    /// So many words from the first on have all bits, and are not stored.
+    private var fullWords = 0
     private var words: [UInt64] = []
     private(set) var count = 0
 
@@ -7,24 +9,32 @@ struct LaidLayers: Sendable {
 
     /// The first so many.
     init(all count: Int) {
-        words = Array(repeating: .max, count: count / 64)
+        fullWords = count / 64
         if count % 64 > 0 { words.append((1 << UInt64(count % 64)) - 1) }
         self.count = count
     }
 
     @inline(__always)
     func contains(_ layer: Int) -> Bool {
-        layer / 64 < words.count && words[layer / 64] & 1 << UInt64(layer % 64) != 0
+        let place = layer / 64 - fullWords
+        return place < 0 || place < words.count && words[place] & 1 << UInt64(layer % 64) != 0
     }
 
     /// - Returns: False if it was in it already.
     @discardableResult
     mutating func insert(_ layer: Int) -> Bool {
-        if layer / 64 >= words.count { words += repeatElement(0, count: layer / 64 + 1 - words.count) }
+        let place = layer / 64 - fullWords
+        if place < 0 { return false }
+        if place >= words.count { words += repeatElement(0, count: place + 1 - words.count) }
         let bit: UInt64 = 1 << UInt64(layer % 64)
-        if words[layer / 64] & bit != 0 { return false }
-        words[layer / 64] |= bit
+        if words[place] & bit != 0 { return false }
+        words[place] |= bit
         count += 1
+        if place == 0, words[0] == .max {
+            let full = words.firstIndex { $0 != .max } ?? words.count
+            words.removeFirst(full)
+            fullWords += full
+        }
         return true
     }
 
@@ -34,11 +44,11 @@ struct LaidLayers: Sendable {
 
     /// The members that another set does not have, ascending.
     ///
-    /// - Complexity: O(n / 64), beside what is found.
+    /// - Complexity: O(n / 64) in the layers after those that both have all of, beside what is found.
     func indices(beyond other: LaidLayers = LaidLayers()) -> [Int] {
         var found: [Int] = []
-        for (index, word) in words.enumerated() {
-            var rest = index < other.words.count ? word & ~other.words[index] : word
+        for index in min(fullWords, other.fullWords)..<(fullWords + words.count) {
+            var rest = word(index) & ~other.word(index)
             while rest != 0 {
                 found.append(index * 64 + rest.trailingZeroBitCount)
                 rest &= rest - 1
@@ -47,9 +57,15 @@ struct LaidLayers: Sendable {
         return found
     }
 
+    @inline(__always)
+    private func word(_ index: Int) -> UInt64 {
+        let place = index - fullWords
+        return place < 0 ? .max : place < words.count ? words[place] : 0
+    }
+
     /// The greatest; -1 where there is none.
     var last: Int {
-        guard let index = words.lastIndex(where: { $0 != 0 }) else { return -1 }
-        return index * 64 + 63 - words[index].leadingZeroBitCount
+        guard let index = words.lastIndex(where: { $0 != 0 }) else { return fullWords * 64 - 1 }
+        return (fullWords + index) * 64 + 63 - words[index].leadingZeroBitCount
     }
 }

@@ -66,6 +66,43 @@ final class LayerIndex: Sendable {
     /// Safe: the caller keeps the key for the length of the call, which compares it alone.
     func layer(ofMutation key: UnsafeRawBufferPointer) -> Int? { unsafe table.mutations[key].map(Int.init) }
 
+    /// Adds layers near this one, of which a caller who reads object after object is likely to ask next: at most so
+    /// many, and only where few others are connected with them.
+    ///
+    /// - Parameter mayAdd: Whether a layer can be laid over what is laid already.
+    /// - Complexity: O(c) in the count, however many layers there are.
+    func addNeighbors(
+        of layer: Int, atMost count: Int, to laid: inout LaidLayers, where mayAdd: (Int) -> Bool
+    ) {
+        var rest = count
+        let later = (layer + 1)..<min(layer + 1 + count, layers.count)
+        let earlier = max(0, layer - count)..<layer
+        for neighbor in Array(later) + earlier.reversed() where rest > 0 && !laid.contains(neighbor) {
+            guard let group = group(of: neighbor, beyond: laid), group.allSatisfy(mayAdd) else { continue }
+            for member in group { laid.insert(member) }
+            rest -= group.count
+        }
+    }
+
+    /// A layer and what is connected with it; nil if that is much.
+    private func group(of layer: Int, beyond laid: LaidLayers) -> [Int]? {
+        var (group, next, steps) = ([layer], 0, 0)
+        while next < group.count {
+            for number in layers[group[next]].touched?.numbers ?? [] {
+                var link = table.chains[number] ?? -1
+                while link >= 0 {
+                    let (other, following) = (Int(table.links[Int(link)].layer), table.links[Int(link)].next)
+                    if !laid.contains(other), !group.contains(other) { group.append(other) }
+                    link = following
+                    steps += 1
+                    if steps > 32 || group.count > 4 { return nil }
+                }
+            }
+            next += 1
+        }
+        return group
+    }
+
     /// Adds layers, and all that are connected with them through the keys that they touch.
     func add(_ wanted: [Int], of layers: SharedList<OptimisticLayer>, to laid: inout LaidLayers) {
         var rest = wanted.filter { laid.insert($0) }

@@ -22,6 +22,10 @@ final class LayerSet: Sendable {
         return overlay.isWhole && more.allSatisfy { layers[$0].touched?.isWhole ?? false }
     }
 
+    func canLay(_ layer: Int, over overlay: Overlay) -> Bool {
+        layers[layer].touched?.isWhole == true && (overlay.isWhole || layer > overlay.laid.last)
+    }
+
     /// Gets the contents of these layers from where they are kept, except of layers that are overlaid already.
     ///
     /// - Throws: `OutdatedLayers` if that is something else than was known.
@@ -91,7 +95,12 @@ final class LayerStack: Sendable {
     /// Told of each layer that is left out.
     private let failed: @Sendable (LayerFailure) -> Void
 
-    init(failed: @escaping @Sendable (LayerFailure) -> Void) { self.failed = failed }
+    private let layersForEachAhead: Int
+
+    init(_ options: RecordCache.Options) {
+        failed = options.layerFailed
+        layersForEachAhead = max(options.layersForEachAhead, 1)
+    }
 
     /// Nil where there are no layers.
     @inline(__always)
@@ -147,6 +156,11 @@ final class LayerStack: Sendable {
                     transaction, under: kept.overlay, set.demand(beyond: kept.overlay.laid, index))
             }
             repetitions = kept.repetitions
+            // One overlay for many layers takes less than one for each. The reader waits for it: they are not too many.
+            if let layer = demand.layers.last {
+                let count = min(Self.maximumAhead, kept.overlay.laid.count / layersForEachAhead)
+                index.addNeighbors(of: layer, atMost: count, to: &wanted) { set.canLay($0, over: kept.overlay) }
+            }
             if set.canLay(wanted, over: kept.overlay) {
                 earlier = kept.overlay
             } else {
@@ -163,6 +177,9 @@ final class LayerStack: Sendable {
         keep(Kept(set: set, overlay: overlay, snapshot: id, state: overlay.basis.state, repetitions: repetitions))
         return snapshot
     }
+
+    /// Layers that are laid before they are asked for, at a time.
+    private static let maximumAhead = 32
 
     /// Laying what was laid once more may be done so often, with more each time.
     private static let maximumRepetitions = 8

@@ -101,8 +101,9 @@ extension SharedMap where Value == Void {
     deinit {
         unsafe entries.deinitialize(count: count)
         unsafe entries.deallocate()
-        unsafe children?.deinitialize(count: 16)
-        unsafe children?.deallocate()
+        guard let children = unsafe children else { return }
+        for index in 0..<16 { unsafe children[index] = nil }
+        unsafe children.deallocate()
     }
 
     /// The children, nil for a leaf. Owned by this node: valid as long as it is.
@@ -121,7 +122,9 @@ extension SharedMap where Value == Void {
         }
         let node = SharedMapNode(capacity: 0)
         let copies = UnsafeMutablePointer<SharedMapNode?>.allocate(capacity: 16)
-        unsafe copies.initialize(from: children, count: 16)
+        // One by one: copying them as an array goes through the type's description for each.
+        unsafe copies.initialize(repeating: nil, count: 16)
+        for index in 0..<16 { unsafe copies[index] = unsafe children[index] }
         unsafe node.children = unsafe copies
         return node
     }

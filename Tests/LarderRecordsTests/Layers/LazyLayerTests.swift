@@ -64,6 +64,37 @@ struct LazyLayerTests {
         }
     }
 
+    @Test("Reading object after object lays a few layers ahead, and none that much is connected with")
+    func ahead() async throws {
+        var options = RecordCache.Options()
+        options.layersForEachAhead = 4
+        try await withSampleCache(movieSchema, options) { sample in
+            try await sample.fill(1...400)
+            var layers = try (1...400).map { try sample.rating("k\($0)", movie: "\($0)", year: 1000 + $0) }
+            // Each is connected with all others.
+            for id in 300...320 {
+                layers[id - 1] = try sample.rating("u\(id)", movie: "\(id)", director: "u", year: id)
+            }
+            sample.cache.replaceLayers(layers)
+            var counts: [Int] = []
+            for id in 1...200 {
+                #expect(try sample.year("\(id)") == 1000 + id)
+                counts.append(try sample.laidCount())
+            }
+            // One for each read at first, then more at a time, and never more than 32 besides the one that is read.
+            #expect(counts.prefix(4) == [1, 2, 3, 4])
+            #expect(zip(counts, counts.dropFirst()).allSatisfy { $1 - $0 <= 33 })
+            #expect(Set(counts).count < 60)
+            // Backwards as well, without those that are connected with many.
+            for id in [330, 329] { #expect(try sample.year("\(id)") == 1000 + id) }
+            let before = try sample.laidCount()
+            for id in Array(297...299) + Array(321...328) { #expect(try sample.year("\(id)") == 1000 + id) }
+            #expect(try sample.laidCount() == before)
+            #expect(try sample.year("310") == 310)
+            #expect(try sample.laidCount() == before + 21 + 19)
+        }
+    }
+
     @Test("A later layer is laid over the earlier ones when a record that it touches is read")
     func appended() async throws {
         try await withSampleCache(movieSchema) { sample in

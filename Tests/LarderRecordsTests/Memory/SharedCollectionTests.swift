@@ -83,4 +83,27 @@ struct SharedCollectionTests {
         #expect(!list.begins(with: other))
         #expect(list.begins(with: SharedList()))
     }
+
+    @Test("A set of layers is as a set of numbers is", arguments: 0..<20)
+    func laidLayers(seed: UInt64) {
+        var random = SeededNumbers(seed: seed)
+        let all = Int.random(in: 0...300, using: &random)
+        var pairs = [(laid: LaidLayers(), model: Set<Int>()), (laid: LaidLayers(all: all), model: Set(0..<all))]
+        for _ in 0..<500 {
+            let index = Int.random(in: pairs.indices, using: &random)
+            // Mostly the next, so that the first words are full.
+            let next = (0..<1000).first { !pairs[index].model.contains($0) } ?? 0
+            let layer = Bool.random(using: &random) ? next : Int.random(in: 0..<500, using: &random)
+            #expect(pairs[index].laid.insert(layer) == pairs[index].model.insert(layer).inserted)
+        }
+        var both = pairs[0].laid
+        both.formUnion(pairs[1].laid)
+        pairs.append((laid: both, model: pairs[0].model.union(pairs[1].model)))
+        for (laid, model) in pairs {
+            #expect(laid.count == model.count)
+            #expect(laid.last == model.max() ?? -1)
+            #expect((0..<600).filter { laid.contains($0) } == model.sorted())
+            for (other, others) in pairs { #expect(laid.indices(beyond: other) == model.subtracting(others).sorted()) }
+        }
+    }
 }

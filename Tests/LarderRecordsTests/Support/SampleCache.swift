@@ -88,10 +88,12 @@ final class SampleCache: @unchecked Sendable {
 }
 
 /// Runs `body` with an empty cache.
-func withSampleCache(_ sdl: String, _ body: (SampleCache) async throws -> Void) async throws {
+func withSampleCache(
+    _ sdl: String, _ options: RecordCache.Options = .init(), _ body: (SampleCache) async throws -> Void
+) async throws {
     let schema = try SchemaIndex(parsing: sdl)
     try await withTemporaryFolder { folder in
-        let sample = try SampleCache(schema, path: folder.appending(path: "records").path)
+        let sample = try SampleCache(schema, path: folder.appending(path: "records").path, options: options)
         try await body(sample)
         #expect(try CacheDump(sample.cache).faults == [])
         try sample.cache.close()

@@ -61,12 +61,17 @@ struct ItemShop {
         var start = numbers.lowerBound
         while start < numbers.upperBound {
             let end = min(start + Self.pageSize, numbers.upperBound)
-            let operation = try page.bound(["p": .int(Int64(start))])
-            let items = (start..<end).map(Self.item).joined(separator: ",")
-            let body = Array(#"{"data":{"items":[\#(items)]}}"#.utf8)
-            _ = try await cache.write(try ParsedResponse.parse(body, along: operation.layout), of: operation)
+            try await fill(cache, page: start, Array(start..<end))
             start = end
         }
+    }
+
+    /// Puts a page of these items into the cache.
+    func fill(_ cache: RecordCache, page: Int, _ numbers: [Int]) async throws {
+        let operation = try reading(page: page)
+        let items = numbers.map(Self.item).joined(separator: ",")
+        let body = Array(#"{"data":{"items":[\#(items)]}}"#.utf8)
+        _ = try await cache.write(try ParsedResponse.parse(body, along: operation.layout), of: operation)
     }
 
     /// All items of the page that begins with an item.
