@@ -27,7 +27,9 @@ extension Store {
             }
             await partitions.endFollowing()
             for partition in partitions.all() { try await partition.core.cache.suspend(until: deadline) }
-            try operationsStore.suspend(until: deadline)
+            // It waits for calls that need Swift's own few threads to end.
+            let store = operationsStore
+            try await Task(executorPreference: OutsideExecutor()) { try store.suspend(until: deadline) }.value
         } catch {
             // What failed first is what is told; what cannot be opened again says so at its next use.
             try? resume()
