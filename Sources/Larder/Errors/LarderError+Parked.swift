@@ -1,6 +1,16 @@
+import LarderOperations
 import LarderRecords
 
 extension LarderError {
+    init(translating error: any Error) {
+        switch error {
+        case let error as LarderError: self = error
+        case let error as OperationsError: self.init(error)
+        case let error as RecordError: self = .parking(error)
+        default: self.init(.notRunnable, "\(error)", cause: error)
+        }
+    }
+
     /// A cache that was closed is a partition that was parked.
     static func parking(_ error: RecordError) -> LarderError {
         guard error.code == .closed else { return LarderError(error) }

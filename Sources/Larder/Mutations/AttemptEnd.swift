@@ -3,23 +3,41 @@ import LarderGraphQL
 import LarderOperations
 import LarderRecords
 
-/// What came of sending a mutation.
+/// What came of sending a mutation, as an attempt reports it.
 struct AttemptEnd {
+    /// The server's answer, which was read along what was sent.
+    struct Answer {
+        let body: [UInt8]
+        let parsed: ParsedResponse
+        let request: MutationRequest
+    }
+
+    enum Outcome {
+        /// The mutation took effect.
+        case answer(Answer)
+        /// Why it did not, or why that is not known.
+        case failure(MutationFailure)
+    }
+
     let verdict: Verdict
-    /// Why it did not take effect; nil where it did.
-    let failure: MutationFailure?
+    let outcome: Outcome
     /// How long the server asked to be left alone.
     var retryAfter: Duration?
-    /// The server's answer, which was read along what was sent, where the mutation took effect.
-    var answer: (body: [UInt8], parsed: ParsedResponse, request: MutationRequest)?
-
     /// Whether nothing was tried.
     var isUnsent = false
 
     init(_ effect: Verdict.Effect, _ failure: MutationFailure, isUnsent: Bool = false) {
         verdict = Verdict(effect)
         self.isUnsent = isUnsent
-        self.failure = failure
+        outcome = .failure(failure)
+    }
+
+    /// The runner was to stop, and nothing was sent.
+    init(stoppedAt time: Date) {
+        self.init(
+            .none(.offline),
+            MutationFailure(.offline, message: "The runner was stopped before it was sent", time: time),
+            isUnsent: true)
     }
 
     init(_ error: TransportError, _ refusals: ServerRefusals, at time: Date) {
@@ -29,8 +47,8 @@ struct AttemptEnd {
                 isWithoutUser: error.code == .notSignedIn, status: error.status, answer: .init(error.code),
                 refusals: refusals
             ).verdict
-        failure = MutationFailure(
-            verdict.failureClass, code: error.code.rawValue, message: error.description, time: time)
+        outcome = .failure(
+            MutationFailure(verdict.failureClass, code: error.code.rawValue, message: error.description, time: time))
         retryAfter = error.retryAfter
     }
 
@@ -44,22 +62,45 @@ struct AttemptEnd {
             // It is an answer, but not to this: what the server did is unknown, and it may say the same for ever.
             evidence.isForeign = !answer.isGraphQLResponse
             verdict = evidence.verdict
-            failure = MutationFailure(
-                verdict.failureClass, code: error.code.rawValue, message: "The answer does not fit: \(error.message)",
-                details: Array(answer.body.prefix(1024)), time: time)
+            outcome = .failure(
+                MutationFailure(
+                    verdict.failureClass, code: error.code.rawValue,
+                    message: "The answer does not fit: \(error.message)", details: Array(answer.body.prefix(1024)),
+                    time: time))
             return
         }
         evidence.answer = .response(Evidence.Response(parsed))
         verdict = evidence.verdict
         guard verdict.effect != .took else {
-            failure = nil
-            self.answer = (answer.body, parsed, request)
+            outcome = .answer(Answer(body: answer.body, parsed: parsed, request: request))
             return
         }
         let first = parsed.errors.first
-        failure = MutationFailure(
-            verdict.failureClass, code: first?.kind, message: first?.message ?? "the server answered null",
-            details: parsed.errors.isEmpty ? nil : parsed.errorList, time: time)
+        outcome = .failure(
+            MutationFailure(
+                verdict.failureClass, code: first?.kind, message: first?.message ?? "the server answered null",
+                details: parsed.errors.isEmpty ? nil : parsed.errorList, time: time))
+    }
+}
+
+/// What follows from an attempt's end for its mutation, as the runner decides.
+enum AttemptConsequence {
+    /// The mutation took effect, as this body says; with what was read of it, unless the program's check gave it.
+    case answered([UInt8], AttemptEnd.Answer?)
+    /// It is sent again: at once, or not before a time.
+    case retry(MutationFailure, at: Date?, leaving: RemainingDoubt)
+    /// It had no effect, and is sent again with other variables and under another key.
+    case revised(MutationFailure, at: Date?, variables: [UInt8])
+    case setAside(MutationFailure)
+    /// The program takes what the server has, and the mutation is gone.
+    case discarded(MutationFailure)
+
+    /// Whether the mutation is sent again.
+    var isRetry: Bool {
+        switch self {
+        case .retry, .revised: true
+        case .answered, .setAside, .discarded: false
+        }
     }
 }
 

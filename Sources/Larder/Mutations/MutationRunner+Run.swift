@@ -39,7 +39,8 @@ extension MutationRunner: Service {
         // The threads are the runner's own: they may wait for the disk, and need not change for each step.
         let queue = try core.operationsStore.database().mutations.blocking
         try await lifecycle.alone(options.connectivity) { [self] owner in
-            let attempts = AttemptRunner(runner: self, queue: queue, transport: transport, owner: owner)
+            let attempts = AttemptRunner(
+                core: core, queue: queue, transport: transport, owner: owner, options: options, executor: executor)
             await withTaskExecutorPreference(executor) {
                 await withDiscardingTaskGroup { group in
                     group.addTask {
@@ -49,7 +50,9 @@ extension MutationRunner: Service {
                             self.lifecycle.end(because: error)
                         }
                     }
-                    do { try await core.settingDamagedAside(attempts.recover) } catch { lifecycle.end(because: error) }
+                    do { try await core.settingDamagedAside { try await recover(attempts) } } catch {
+                        lifecycle.end(because: error)
+                    }
                     await send(attempts, queue, untilEmpty)
                     attempts.answers.close()
                 }
@@ -65,7 +68,7 @@ extension MutationRunner: Service {
                 for head in heads {
                     group.addTask {
                         defer { self.free(head.lane) }
-                        do { try await attempts.carryOut(head) } catch {
+                        do { try await self.send(head, attempts) } catch {
                             await self.end(head.lane, queue, because: error)
                         }
                     }

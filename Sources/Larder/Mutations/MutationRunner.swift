@@ -99,24 +99,6 @@ public final class MutationRunner: Sendable {
     /// What it is doing now.
     public var state: State { lifecycle.state }
 
-    /// Counts one more.
-    func countFault(of mutation: UUID) -> Int {
-        progress.withLock { progress in
-            progress.faults[mutation, default: 0] += 1
-            return progress.faults[mutation, default: 0]
-        }
-    }
-
-    /// Whether it was refused before, of which a note is taken.
-    func isRefusedAgain(_ mutation: UUID) -> Bool { progress.withLock { !$0.refused.insert(mutation).inserted } }
-
-    func forgetFaults(of mutation: UUID) {
-        progress.withLock { progress in
-            progress.faults.removeValue(forKey: mutation)
-            progress.refused.remove(mutation)
-        }
-    }
-
     /// Goes on after a user has signed in. A sign-in to the partition's `Session`, in any process, is noticed without
     /// this; call it where the program keeps its sign-ins elsewhere.
     public func resume() {

@@ -32,3 +32,7 @@ public struct Backoff: Sendable, Hashable {
         return min(max(bound * min(max(fraction, 0), 1), asked ?? .zero), Self.longest)
     }
 }
+
+extension Duration {
+    var seconds: Double { Double(components.seconds) + Double(components.attoseconds) * 1e-18 }
+}

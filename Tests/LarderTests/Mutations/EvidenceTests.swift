@@ -142,7 +142,8 @@ struct EvidenceTests {
                             case .unknown: end.verdict.isServerInDoubt == isForeign
                             case .took, .conflict, .rejected: false
                             }
-                        if !isRight || end.answer != nil { wrong.append("\(body), \(status ?? 0): \(end.verdict)") }
+                        if case .answer = end.outcome { wrong.append("\(body) is an answer") }
+                        if !isRight { wrong.append("\(body), \(status ?? 0): \(end.verdict)") }
                     }
                 }
             }

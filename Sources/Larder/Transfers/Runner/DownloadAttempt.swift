@@ -4,15 +4,15 @@ import Synchronization
 
 /// One try to receive an object.
 struct DownloadAttempt: Sendable {
-    let executor: TransferExecutor
+    let context: TransferContext
     let transfer: StoredTransfer
     let meter: TransferMeter
 
-    private var storage: any ObjectTransport { executor.storage }
-    private var options: TransferRunner.Options { executor.options }
+    private var storage: any ObjectTransport { context.storage }
+    private var options: TransferRunner.Options { context.options }
     private var location: ObjectLocation { transfer.location }
     private var destination: DestinationFile {
-        DestinationFile(of: transfer, executor.core.files)
+        DestinationFile(of: transfer, context.core.files)
     }
 
     /// Storages do not mind how many ranges there are; each has a row.
@@ -30,7 +30,7 @@ struct DownloadAttempt: Sendable {
     /// - Returns: The object whose bytes are in their place.
     func run() async throws -> StoredObject {
         if let object = try await movedObject() { return object }
-        let file = try PartialFile(of: transfer.id, in: executor.core.folder, executor.core.files)
+        let file = try PartialFile(of: transfer.id, in: context.core.folder, context.core.files)
         let plan: Plan
         if let known = try await known(file) { plan = known } else { plan = try await begin(file) }
         let count = plan.parts.count
@@ -43,7 +43,7 @@ struct DownloadAttempt: Sendable {
             if found != part.crc32c { lost.append(part.number) }
         }
         if !lost.isEmpty {
-            try await executor.table.note(transfer.attempt, [.lost(lost)])
+            try await context.table.note(transfer.attempt, [.lost(lost)])
             try await receive(lost, plan, file)
         }
         let crc: UInt32
@@ -52,7 +52,7 @@ struct DownloadAttempt: Sendable {
         } catch let error as LarderError where error.code == .damagedDownload {
             // It may have become so on its way: once more, all of it.
             let all = count == 0 ? [] : Array(1...count)
-            try await executor.table.note(transfer.attempt, [.lost(all)])
+            try await context.table.note(transfer.attempt, [.lost(all)])
             meter.restart(arrived: 0)
             try await receive(all, plan, file)
             crc = try await verified(plan, file)
@@ -60,7 +60,7 @@ struct DownloadAttempt: Sendable {
         if let sha256 = transfer.sha256, try await file.sha256(0..<plan.parts.size) != sha256 { throw otherContent }
         let isThere = missing.isEmpty ? try await destination.isSame(as: file) : false
         if isThere { try destination.synchronizeFolder() } else { try await destination.take(file) }
-        options.reached(.fileMoved)
+        context.report(.fileMoved, transfer.id)
         return StoredObject(etag: plan.etag, size: plan.parts.size, crc32c: crc)
     }
 
@@ -74,8 +74,8 @@ struct DownloadAttempt: Sendable {
         else { return nil }
         let found = try file.identity()
         guard found.inode == noted.inode, found.size == size else { return nil }
-        if found.device != noted.device { try await executor.table.note(transfer.attempt, [.file(found)]) }
-        let arrived = try executor.table.parts(of: transfer.id).map { ($0.number, $0) }
+        if found.device != noted.device { try await context.table.note(transfer.attempt, [.file(found)]) }
+        let arrived = try context.table.parts(of: transfer.id).map { ($0.number, $0) }
         return Plan(
             etag: etag, crc32c: transfer.crc32c, parts: try PartPlan(of: size, in: partSize),
             arrived: Dictionary(arrived) { $1 })
@@ -83,7 +83,7 @@ struct DownloadAttempt: Sendable {
 
     private func begin(_ file: PartialFile) async throws -> Plan {
         try destination.check()
-        let object = try await storage.object(at: location, deadline: executor.deadline)
+        let object = try await storage.object(at: location, deadline: context.deadline)
         guard let size = object.size, size >= 0 else {
             throw ObjectError(.unusableAnswer, "The storage does not say how large \(location) is")
         }
@@ -101,7 +101,7 @@ struct DownloadAttempt: Sendable {
                 "\(location) has \(size) bytes, and the disk room for \(room); make some, and retry the transfer")
         }
         try file.reserve(size)
-        try await executor.table.note(
+        try await context.table.note(
             transfer.attempt,
             [
                 .restart, .object(etag: object.etag, size: size, crc32c: object.crc32c), .partSize(parts.partSize),
@@ -117,9 +117,9 @@ struct DownloadAttempt: Sendable {
         guard let etag = transfer.etag, let size = transfer.size, let noted = transfer.file,
             let found = destination.identity, found.inode == noted.inode, found.size == size
         else { return nil }
-        let parts = try executor.table.parts(of: transfer.id)
+        let parts = try context.table.parts(of: transfer.id)
         guard let whole = PartsSummary(parts.map(UploadedPart.init)), whole.size == size,
-            let moved = try? SourceFile(path: transfer.path, identity: found, executor.core.files),
+            let moved = try? SourceFile(path: transfer.path, identity: found, context.core.files),
             (try? await moved.checksum(0..<size)) == whole.crc32c
         else { return nil }
         try destination.synchronizeFolder()
@@ -129,7 +129,7 @@ struct DownloadAttempt: Sendable {
     // MARK: Receiving
 
     private func receive(_ numbers: [Int], _ plan: Plan, _ file: PartialFile) async throws {
-        try await executor.move(numbers, of: transfer, meter) { try await receive($0, plan, file) }
+        try await context.move(numbers, of: transfer, meter) { try await receive($0, plan, file) }
     }
 
     private func receive(_ number: Int, _ plan: Plan, _ file: PartialFile) async throws -> StoredPart {
@@ -138,7 +138,7 @@ struct DownloadAttempt: Sendable {
             try file.write(offset, bytes)
             crc.withLock { $0.update(bytes) }
         } pace: { count in
-            try await executor.pacer.wait(for: count)
+            try await context.pacer.wait(for: count)
             meter.move(count, of: number)
         }
         let object = try await storage.get(
@@ -155,7 +155,7 @@ struct DownloadAttempt: Sendable {
             throw ObjectError(.changed, "\(location) has the ETag \(object.etag) by now, no longer \(plan.etag)")
         }
         guard let size = object.size, size != plan.parts.size else { return }
-        try await executor.table.note(transfer.attempt, [.restart])
+        try await context.table.note(transfer.attempt, [.restart])
         throw ObjectError(
             .wrongLength, "The storage says that \(location) has \(size) bytes, and said \(plan.parts.size)")
     }
@@ -175,7 +175,7 @@ struct DownloadAttempt: Sendable {
     ///
     /// - Returns: CRC-32C of the whole.
     private func verify(_ plan: Plan, _ file: PartialFile) async throws -> UInt32 {
-        let parts = try executor.table.parts(of: transfer.id)
+        let parts = try context.table.parts(of: transfer.id)
         guard parts.count == plan.parts.count, let whole = PartsSummary(parts.map(UploadedPart.init)) else {
             throw LarderError(
                 .damagedDownload, "Of \(plan.parts.count) parts \(parts.count) have arrived; retry the transfer")
@@ -184,7 +184,7 @@ struct DownloadAttempt: Sendable {
             guard said == whole.crc32c else { throw damaged }
             return whole.crc32c
         }
-        let object = try await storage.object(at: location, deadline: executor.deadline)
+        let object = try await storage.object(at: location, deadline: context.deadline)
         try await requireSame(object, plan)
         if let sha256 = object.sha256 {
             guard try await file.sha256(0..<plan.parts.size) == sha256 else { throw damaged }

@@ -1,5 +1,5 @@
 extension TransferRunner {
-    /// A step that was just done; a test may kill the program there.
+    /// A step that an attempt has just done, as it reports it to the runner; a test may kill the program there.
     package enum KillPoint: String, Sendable, CaseIterable {
         /// It is noted as running.
         case begun

@@ -43,17 +43,29 @@ extension TransferRunner: Service {
                 try await recover(table)
                 try await table.prune(keeping: Self.kept, in: core.name)
             }
-            let executor = TransferExecutor(runner: self, table: table, owner: owner)
+            let context = context(table)
             await withDiscardingTaskGroup { group in
-                group.addTask { await executor.sweep() }
-                while let ids = await lifecycle.next({ try await look(executor, untilEmpty) }) {
-                    for id in ids { group.addTask { await self.carry(id, executor) } }
+                group.addTask { await context.sweep() }
+                while let ids = await lifecycle.next({ try await look(context, untilEmpty) }) {
+                    for id in ids { group.addTask { await self.carry(id, context, owner) } }
                 }
                 group.cancelAll()
             }
             // Transfers that were under way go on with the next runner; a parked partition's are left to its own.
             if !core.isParked { try await recover(table) }
             if !lifecycle.hasFailed { try await table.prune(keeping: Self.kept, in: core.name) }
+        }
+    }
+
+    private func context(_ table: TransferTable) -> TransferContext {
+        TransferContext(
+            core: core, table: table, storage: storage, options: options,
+            connections: Connections(limit: options.connectionsPerHost) { [options] in
+                options.pause(after: $0, asked: $1)
+            }, pacer: Pacer(bandwidth: options.bandwidth)
+        ) { step, transfer in
+            self.options.reached(step)
+            if step == .partNoted { self.noteArrival(of: transfer) }
         }
     }
 
@@ -64,19 +76,19 @@ extension TransferRunner: Service {
     }
 
     /// Takes one transfer as far as it comes.
-    private func carry(_ id: UUID, _ executor: TransferExecutor) async {
+    private func carry(_ id: UUID, _ context: TransferContext, _ owner: String) async {
         // A task of its own, so that it can be ended by itself when a caller pauses or cancels the transfer.
         let task = Task {
             do {
-                try await executor.carry(id)
+                try await carryOut(id, context, owner: owner)
                 let ended = progress.withLock { progress in
                     progress.ended += 1
                     return progress.ended
                 }
                 if ended.isMultiple(of: Self.endsBetweenPrunes) {
-                    try await executor.table.prune(keeping: Self.kept, in: core.name)
+                    try await context.table.prune(keeping: Self.kept, in: core.name)
                 }
-            } catch { await end(id, executor.table, because: error) }
+            } catch { await end(id, context.table, because: error) }
         }
         progress.withLock { $0.tasks[id] = task }
         await withTaskCancellationHandler {
@@ -103,8 +115,8 @@ extension TransferRunner: Service {
     }
 
     /// What to take up now.
-    private func look(_ executor: TransferExecutor, _ untilEmpty: Bool) async throws -> RunnerLifecycle.Look<[UUID]> {
-        let (now, table) = (core.now(), executor.table)
+    private func look(_ context: TransferContext, _ untilEmpty: Bool) async throws -> RunnerLifecycle.Look<[UUID]> {
+        let (now, table) = (core.now(), context.table)
         try endStopped(table)
         if let left = refusal {
             guard try hasNewSession() else {
@@ -121,7 +133,7 @@ extension TransferRunner: Service {
         // First: what ends meanwhile may be pending again.
         let (busy, clearing) = progress.withLock { ($0.busy, $0.clearing) }
         let runnable = try table.runnable(in: core.name, now: now, limit: options.maximumTransfers + busy.count) {
-            executor.isHeld($0, ObjectLocation(bucket: $1, key: $2, region: $3))
+            isHeld($0, ObjectLocation(bucket: $1, key: $2, region: $3), context.connections)
         }
         if runnable.mustExpire {
             core.layers.remove(try await table.expire(in: core.name, now: now))
@@ -133,6 +145,14 @@ extension TransferRunner: Service {
         if !taken.isEmpty { return .begin(taken) }
         if untilEmpty, isOver(runnable, isResting: runnable.isEmpty && busy == clearing) { return .end }
         return .wait(until: runnable.lookAgain, now: now)
+    }
+
+    /// Whether nothing is to be begun of an object now: its host is left alone, or an upload of the same key that was
+    /// paused or cancelled is still under way.
+    private func isHeld(
+        _ kind: TransferDraft.Kind, _ location: ObjectLocation, _ connections: Connections
+    ) -> Bool {
+        kind == .upload && isUploading(to: location) || connections.left(of: storage.host(of: location)) != nil
     }
 
     /// Whether a user or a guest has been signed in since the last look, by whatever process.

@@ -129,7 +129,7 @@ public final class TransferRunner: Sendable {
         core.transfers.changeSignal.notify()
     }
 
-    // MARK: What attempts tell
+    // MARK: What attempts have shown
 
     func noteBegun(_ transfer: StoredTransfer) {
         progress.withLock { $0.begun[transfer.id] = .some(transfer.kind == .upload ? transfer.location : nil) }

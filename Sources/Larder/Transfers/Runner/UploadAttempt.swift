@@ -3,13 +3,13 @@ import LarderOperations
 
 /// One try to send a file.
 struct UploadAttempt: Sendable {
-    let executor: TransferExecutor
+    let context: TransferContext
     let transfer: StoredTransfer
     let meter: TransferMeter
     let doubt: UploadDoubt
 
-    private var storage: any ObjectTransport { executor.storage }
-    private var options: TransferRunner.Options { executor.options }
+    private var storage: any ObjectTransport { context.storage }
+    private var options: TransferRunner.Options { context.options }
     private var location: ObjectLocation { transfer.location }
 
     /// - Returns: The object that the storage has.
@@ -19,14 +19,14 @@ struct UploadAttempt: Sendable {
         }
         let source: SourceFile
         do throws(LarderError) {
-            source = try SourceFile(path: transfer.path, identity: identity, executor.core.files)
+            source = try SourceFile(path: transfer.path, identity: identity, context.core.files)
         } catch {
             // It may have arrived before it went.
             guard let object = try await objectOfParts() else { throw error }
-            try await executor.abortForgotten(transfer.multipartUpload, of: transfer)
+            try await context.abortForgotten(transfer.multipartUpload, of: transfer)
             return object
         }
-        if source.identity != identity { try await executor.table.note(transfer.attempt, [.file(source.identity)]) }
+        if source.identity != identity { try await context.table.note(transfer.attempt, [.file(source.identity)]) }
         // While nothing is there of it that could only be of this file: the size of parts is forgotten with the file.
         if let sha256 = transfer.sha256, transfer.partSize == nil {
             guard try await source.sha256(0..<identity.size) == sha256 else {
@@ -42,7 +42,7 @@ struct UploadAttempt: Sendable {
         }
         let host = storage.host(of: location)
         let attributes = try ObjectAttributes(of: transfer)
-        return try await executor.connections.with(host) {
+        return try await context.connections.with(host) {
             if identity.size == 0 { doubt.begin(lasting: options.idle) }
             let object: StoredObject
             do throws(ObjectError) {
@@ -55,7 +55,7 @@ struct UploadAttempt: Sendable {
                 throw error
             }
             try source.check()
-            options.reached(.objectMade)
+            context.report(.objectMade, transfer.id)
             return object
         }
     }
@@ -72,27 +72,27 @@ struct UploadAttempt: Sendable {
         let (upload, arrived) = try await begin(source, plan)
         guard let upload else {
             let object = try await objectOfParts()
-            try await executor.abortForgotten(transfer.multipartUpload, of: transfer)
+            try await context.abortForgotten(transfer.multipartUpload, of: transfer)
             if let object { return object }
             // Another client has aborted it, or it was completed as another object.
-            try await executor.table.note(transfer.attempt, [.restart])
+            try await context.table.note(transfer.attempt, [.restart])
             throw ObjectError(.noSuchUpload, "The storage has forgotten the upload; it begins anew")
         }
         let missing = plan.numbers.filter { arrived[$0] == nil }
-        try await executor.move(missing, of: transfer, meter) { try await send($0, of: upload, plan, source) }
-        let parts = try executor.table.parts(of: transfer.id)
+        try await context.move(missing, of: transfer, meter) { try await send($0, of: upload, plan, source) }
+        let parts = try context.table.parts(of: transfer.id)
         doubt.begin(lasting: options.completionTimeout)
         do throws(ObjectError) {
             let object = try await storage.completeUpload(
                 upload, parts.map(UploadedPart.init), deadline: .now + options.completionTimeout)
             doubt.end()
-            options.reached(.objectMade)
-            if let before = transfer.uploadsBefore { await executor.abortLate(of: location, after: before) }
+            context.report(.objectMade, transfer.id)
+            if let before = transfer.uploadsBefore { await context.abortLate(of: location, after: before) }
             return object
         } catch {
             doubt.end(unless: error)
             guard error.code == .noSuchUpload, let object = try await objectOfParts() else { throw error }
-            try await executor.abortForgotten(upload, of: transfer)
+            try await context.abortForgotten(upload, of: transfer)
             return object
         }
     }
@@ -104,24 +104,24 @@ struct UploadAttempt: Sendable {
         let attempt = transfer.attempt
         if let upload = transfer.multipartUpload {
             let listed: [UploadedPart]
-            do throws(ObjectError) { listed = try await storage.parts(of: upload, deadline: executor.deadline) } catch {
+            do throws(ObjectError) { listed = try await storage.parts(of: upload, deadline: context.deadline) } catch {
                 guard error.code == .noSuchUpload else { throw error }
                 return (nil, [:])
             }
             // Nothing is noted of the plan where the file has changed since the upload was begun.
-            if transfer.partSize == nil { try await executor.table.note(attempt, [.partSize(plan.partSize)]) }
+            if transfer.partSize == nil { try await context.table.note(attempt, [.partSize(plan.partSize)]) }
             return (upload, try await reconcile(listed, source, plan))
         }
-        if let before = transfer.uploadsBefore { try await executor.abortUnnoted(of: location, after: before) }
+        if let before = transfer.uploadsBefore { try await context.abortUnnoted(of: location, after: before) }
         var notes = [TransferNote.partSize(plan.partSize)]
-        if let before = try await executor.uploads(of: location) { notes.append(.uploadAsked(before: before)) }
-        try await executor.table.note(attempt, notes)
-        options.reached(.uploadAsked)
+        if let before = try await context.uploads(of: location) { notes.append(.uploadAsked(before: before)) }
+        try await context.table.note(attempt, notes)
+        context.report(.uploadAsked, transfer.id)
         let upload = try await storage.beginUpload(
-            to: location, try ObjectAttributes(of: transfer), deadline: executor.deadline)
-        options.reached(.uploadBegun)
-        try await executor.table.note(attempt, [.upload(upload.id)])
-        options.reached(.uploadNoted)
+            to: location, try ObjectAttributes(of: transfer), deadline: context.deadline)
+        context.report(.uploadBegun, transfer.id)
+        try await context.table.note(attempt, [.upload(upload.id)])
+        context.report(.uploadNoted, transfer.id)
         return (upload, [:])
     }
 
@@ -159,10 +159,10 @@ struct UploadAttempt: Sendable {
                 willEnd()
             }
         } pace: { count in
-            try await executor.pacer.wait(for: count)
+            try await context.pacer.wait(for: count)
             meter.move(count, of: part)
         }
-        body.turn = executor.pacer.turn
+        body.turn = context.pacer.turn
         return body
     }
 
@@ -173,7 +173,7 @@ struct UploadAttempt: Sendable {
     private func reconcile(
         _ listed: [UploadedPart], _ source: SourceFile, _ plan: PartPlan
     ) async throws -> [Int: StoredPart] {
-        let noted = Dictionary(try executor.table.parts(of: transfer.id).map { ($0.number, $0) }) { $1 }
+        let noted = Dictionary(try context.table.parts(of: transfer.id).map { ($0.number, $0) }) { $1 }
         var arrived: [Int: StoredPart] = [:]
         var found: [StoredPart] = []
         for part in listed where plan.numbers.contains(part.number) {
@@ -189,7 +189,7 @@ struct UploadAttempt: Sendable {
         }
         let lost = noted.keys.filter { arrived[$0] == nil }.sorted()
         if !found.isEmpty || !lost.isEmpty {
-            try await executor.table.note(transfer.attempt, [.parts(found), .lost(lost)])
+            try await context.table.note(transfer.attempt, [.parts(found), .lost(lost)])
         }
         meter.restart(arrived: arrived.values.reduce(0) { $0 + $1.size })
         return arrived
@@ -209,10 +209,10 @@ struct UploadAttempt: Sendable {
 
     /// The object, if it is there and is what the parts that are noted make.
     private func objectOfParts() async throws -> StoredObject? {
-        let parts = try executor.table.parts(of: transfer.id)
+        let parts = try context.table.parts(of: transfer.id)
         guard let size = transfer.size, !parts.isEmpty, parts.reduce(0, { $0 + $1.size }) == size else { return nil }
         let object: StoredObject
-        do throws(ObjectError) { object = try await storage.object(at: location, deadline: executor.deadline) } catch {
+        do throws(ObjectError) { object = try await storage.object(at: location, deadline: context.deadline) } catch {
             guard error.code == .notFound else { throw error }
             return nil
         }

@@ -1,6 +1,21 @@
+import Foundation
 import LarderOperations
 
-extension TransferExecutor {
+/// What attempts of transfers are given, and share with the attempts beside them.
+///
+/// An attempt reports each step that it has done, and ends with an object or an error. What follows from that, the
+/// `TransferRunner` decides.
+struct TransferContext: Sendable {
+    let core: PartitionCore
+    let table: TransferTable
+    let storage: any ObjectTransport
+    let options: TransferRunner.Options
+    let connections: Connections
+    let pacer: Pacer
+    let report: @Sendable (_ step: TransferRunner.KillPoint, _ transfer: UUID) -> Void
+
+    var deadline: ContinuousClock.Instant { .now + options.timeout }
+
     /// Moves parts of a transfer, so many side by side as there may be connections, and notes each that has arrived.
     ///
     /// After a failure no part is begun any more. Parts under way go on where the failure may pass, so that the bytes
@@ -26,7 +41,7 @@ extension TransferExecutor {
                     }
                 case .success: break
                 case .failure(let error):
-                    if !Self.mayPass(error) { group.cancelAll() }
+                    if !TransferConsequence.mayPass(error) { group.cancelAll() }
                     failure = failure ?? error
                 }
             }
@@ -42,15 +57,14 @@ extension TransferExecutor {
             let part: StoredPart
             do {
                 part = try await move(number)
-                options.reached(.partSent)
+                report(.partSent, transfer.id)
                 try await table.note(transfer.attempt, [.parts([part])])
-                options.reached(.partNoted)
+                report(.partNoted, transfer.id)
             } catch {
                 meter.end(number, arrived: nil)
                 throw error
             }
             meter.end(number, arrived: part.size)
-            runner.noteArrival(of: transfer.id)
         }
     }
 }

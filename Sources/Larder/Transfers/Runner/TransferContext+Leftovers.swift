@@ -3,23 +3,7 @@ import LarderOperations
 import Logging
 
 /// Clears away what transfers have left behind, at the storage and in the store's folder.
-extension TransferExecutor {
-    /// Clears away what a transfer has left that was cancelled or has failed; tried again after a pause, and by the
-    /// next runner, where that cannot be done.
-    func clear(_ transfer: StoredTransfer) async throws {
-        guard [.cancelling, .failed].contains(transfer.state) else { return }
-        guard await isCleared(transfer) else { return runner.noteRemains(of: transfer.id) }
-        runner.forgetTroubles(of: transfer.id)
-        // It may have been retried since.
-        try await ifStillOurs { () throws(OperationsError) in
-            if transfer.state == .failed {
-                try await table.forgetUpload(of: transfer.id)
-            } else {
-                try await table.cleared(transfer.id, now: core.now())
-            }
-        }
-    }
-
+extension TransferContext {
     private static let sweepPause = Duration.seconds(60)
 
     /// Removes now and then, in all partitions, the files of transfers that are over or not there any more, as of an
@@ -38,9 +22,7 @@ extension TransferExecutor {
                 }
                 for transfer in remains.transfers where transfer.state == .cancelling && transfer.kind == .download {
                     guard transfer.partition != core.name, await isCleared(transfer) else { continue }
-                    try await ifStillOurs { () throws(OperationsError) in
-                        try await table.cleared(transfer.id, now: core.now())
-                    }
+                    try await table.ifStillOurs { try await $0.cleared(transfer.id, now: core.now()) }
                 }
             } catch {
                 core.logger.warning(
