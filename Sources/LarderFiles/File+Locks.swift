@@ -9,7 +9,8 @@ import Musl
 extension File {
     package enum LockKind: Sendable { case shared, exclusive }
 
-    /// Takes the kernel's lock on the file if it is free, or replaces the kind that is held; false where another has it.
+    /// Takes the kernel's lock on the file if it is free, or replaces the kind that is held; false where another has
+    /// it.
     ///
     /// `flock` belongs to the open file, so each instance excludes all others, in this process too. It is free at once
     /// when its process dies.
@@ -24,8 +25,8 @@ extension File {
 
     // MARK: Locks on ranges
 
-    /// Takes a lock on a range for writing, as POSIX has them: they are the process's, and closing any descriptor of the
-    /// file gives them up.
+    /// Takes a lock on a range for writing, as POSIX has them: they are the process's, and closing any descriptor of
+    /// the file gives them up.
     ///
     /// - Returns: Nil where it was taken; otherwise who has it, zero for a process that is not known.
     package func tryRangeLock(from start: Int64, count: Int64) throws(FileError) -> Int32? {

@@ -60,12 +60,13 @@ extension FileSystem {
     /// Makes the names in a folder survive power loss, by the one rule that all callers share.
     ///
     /// A name that was made, moved or removed is on disk when its folder was synced, and not when the file was (POSIX,
-    /// `fsync`). Where the sync cannot be asked for, the names are as durable as the file system keeps them by itself, and
-    /// the caller goes on: the file system knows no sync of folders (`EINVAL`, `ENOTSUP`), is read-only (`EROFS`), or this
-    /// user may write in the folder and not open it (`EACCES`, `EPERM`).
+    /// `fsync`). Where the sync cannot be asked for, the names are as durable as the file system keeps them by itself,
+    /// and the caller goes on: the file system knows no sync of folders (`EINVAL`, `ENOTSUP`), is read-only (`EROFS`),
+    /// or this user may write in the folder and not open it (`EACCES`, `EPERM`).
     ///
-    /// Any other failure is thrown. The change of names was made all the same: every program sees it, and a power cut may
-    /// undo it. So a caller that throws it on must promise neither that the change is durable nor that nothing happened.
+    /// Any other failure is thrown. The change of names was made all the same: every program sees it, and a power cut
+    /// may undo it. So a caller that throws it on must promise neither that the change is durable nor that nothing
+    /// happened.
     package func synchronizeFolder(_ path: String) throws(FileError) {
         do throws(FileError) {
             try open(path.isEmpty ? "." : path).synchronize(as: .synchronizeFolder)

@@ -58,7 +58,8 @@ public final class HTTPTransport: GraphQLTransport {
 
     /// Sends a query or a mutation; identical queries that are under way are joined.
     ///
-    /// - Throws: `.unusableRequest` for a subscription, and where the endpoint names a user; otherwise as `GraphQLTransport.send`.
+    /// - Throws: `.unusableRequest` for a subscription, and where the endpoint names a user; otherwise as
+    ///   `GraphQLTransport.send`.
     public func send(
         _ request: GraphQLRequest, deadline: ContinuousClock.Instant
     ) async throws(TransportError) -> GraphQLAnswer {

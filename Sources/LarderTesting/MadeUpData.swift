@@ -101,7 +101,7 @@ struct MadeUpData {
             let object = object(of: type.named, place, number: number, given: given)
             append(object, place.fields.map(\.selections), of: operation, isSaid: false, to: &bytes)
         } else {
-            appendJSON(leaf(named, place, number: number, isNonNull: type.isNonNull), to: &bytes)
+            bytes += leaf(named, place, number: number, isNonNull: type.isNonNull).json
         }
     }
 
@@ -185,41 +185,11 @@ struct MadeUpData {
 
     static func text(_ value: Value) -> String {
         if case .string(let text) = value { return text }
-        var bytes: [UInt8] = []
-        appendJSON(value, to: &bytes)
-        return String(decoding: bytes, as: UTF8.self)
+        return String(decoding: value.json, as: UTF8.self)
     }
 
     /// FNV-1a, in 64 bits.
     private static func hash(_ text: String) -> UInt64 {
         text.utf8.reduce(14_695_981_039_346_656_037) { ($0 ^ UInt64($1)) &* 1_099_511_628_211 }
-    }
-}
-
-/// Appends a value as JSON, the keys of objects in ascending order.
-private func appendJSON(_ value: Value, to bytes: inout [UInt8]) {
-    switch value {
-    case .null: bytes += "null".utf8
-    case .boolean(let value): bytes += "\(value)".utf8
-    case .int(let number): bytes += "\(number)".utf8
-    case .float(let number): bytes += "\(number)".utf8
-    case .number(let text): bytes += text.utf8
-    case .string(let text): appendJSONString(text, to: &bytes)
-    case .list(let elements):
-        bytes.append(UInt8(ascii: "["))
-        for (index, element) in elements.enumerated() {
-            if index > 0 { bytes.append(UInt8(ascii: ",")) }
-            appendJSON(element, to: &bytes)
-        }
-        bytes.append(UInt8(ascii: "]"))
-    case .object(let members):
-        bytes.append(UInt8(ascii: "{"))
-        for (index, member) in members.sorted(by: { $0.key < $1.key }).enumerated() {
-            if index > 0 { bytes.append(UInt8(ascii: ",")) }
-            appendJSONString(member.key, to: &bytes)
-            bytes.append(UInt8(ascii: ":"))
-            appendJSON(member.value, to: &bytes)
-        }
-        bytes.append(UInt8(ascii: "}"))
     }
 }

@@ -1,8 +1,8 @@
 import Foundation
 public import Larder
 
-/// Runs `body` with a new and empty store, in memory where the system has a folder for that, which is closed and removed
-/// afterwards.
+/// Runs `body` with a new and empty store, in memory where the system has a folder for that, which is closed and
+/// removed afterwards.
 ///
 /// ```swift
 /// try await withTemporaryStore(schemaText: [schema]) { store in

@@ -1,5 +1,5 @@
-// Calls that Apple's systems do not have, or not yet. The compiler must refuse each of them with just these errors: if it
-// accepts one, the check checks nothing.
+// Calls that Apple's systems do not have, or not yet. The compiler must refuse each of them with just these errors: if
+// it accepts one, the check checks nothing.
 import Darwin
 
 func spanOfAnArray(_ bytes: [UInt8]) -> Int {  // expected-note {{add '@available' attribute}}

@@ -62,9 +62,8 @@ struct RowFuzz {
             say("bad: \(refusal.what) says \(refusal.error)")
         }
         if !Self.wholes.contains(row.table), !use.isControlDone {
-            say(
-                "bad: what has nothing to do with the row did not go on: \(use.refusals.map { "\($0.what): \($0.error)" })"
-            )
+            let refusals = use.refusals.map { "\($0.what): \($0.error)" }
+            say("bad: what has nothing to do with the row did not go on: \(refusals)")
         }
         repair(copy, row)
         if start.duration(to: .now) > .seconds(30) { say("bad: it took \(start.duration(to: .now))") }

@@ -21,8 +21,8 @@ import LarderTestSupport
 //     larder-crash STORE suspend LEDGER plain|telling SEED COUNT ROUNDS
 //                                       does that, and suspends and resumes meanwhile: see Suspending
 //     larder-crash STORE switch SEED [STEP N]
-//                                       switches between environments, queues and signs in there, until it is killed, or
-//                                       kills itself after a step: see Switching
+//                                       switches between environments, queues and signs in there, until it is killed,
+//                                       or kills itself after a step: see Switching
 //     larder-crash STORE power MARKS SEED N
 //                                       works through N lives that each end well, while it is recorded: see
 //                                       PowerLossLoad

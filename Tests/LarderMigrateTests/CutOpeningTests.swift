@@ -9,8 +9,8 @@ import Testing
     "A database whose first opening was cut off", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"),
     .timeLimit(.minutes(10)))
 struct CutOpeningTests {
-    /// Puts a database into the store as a power cut leaves it in the midst of its first transaction: some of its pages,
-    /// and the journal that takes them back.
+    /// Puts a database into the store as a power cut leaves it in the midst of its first transaction: some of its
+    /// pages, and the journal that takes them back.
     private func cutOff(_ fixture: MigrationFixture) throws {
         let place = fixture.folder.appending(path: "first.sqlite")
         let queue = try DatabaseQueue(path: place.path)

@@ -103,16 +103,9 @@ struct ForgettingTests {
         try await MigrationFixture.with { fixture in
             let forgotten = try await fixture.makeParted()
             try await fixture.withDatabase { database in
-                let lock = try MigrationLock.take(in: fixture.store, for: "a test", within: .zero)
-                defer { lock.release() }
-                let destination = Destination(environment: .stored("staging"), user: .guest)
                 do {
-                    _ = try await EnvironmentForgetting.forget(
-                        "staging", in: fixture.store, database, discarding: true, holding: lock,
-                        closing: { _ in
-                            // Another process: the first look for the key and the cache has been made.
-                            _ = try? database.environments.enterNow(destination, leaving: .park, now: Date())
-                        })
+                    // The first look for the key and the cache has been made.
+                    try await fixture.forgetStaging(database, closing: { _ in try? database.enterStaging() })
                 } catch let error as OperationsError { #expect(error.code == .environmentInUse) }
                 let isThere = try database.environments.current()?.partition?.name == forgotten
                 #expect(try database.credentials.keys().count == (isThere ? 1 : 0))
@@ -129,19 +122,13 @@ struct ForgettingTests {
         try await MigrationFixture.with { fixture in
             let partition = try await fixture.makeParted()
             try await fixture.withDatabase { database in
-                let lock = try MigrationLock.take(in: fixture.store, for: "a test", within: .zero)
-                defer { lock.release() }
-                let destination = Destination(environment: .stored("staging"), user: .guest)
                 do {
-                    _ = try await EnvironmentForgetting.forget(
-                        "staging", in: fixture.store, database, discarding: true, holding: lock,
-                        reached: { moment in
-                            guard moment == .marked else { return }
-                            _ = try database.environments.enterNow(destination, leaving: .park, now: Date())
-                        })
+                    try await fixture.forgetStaging(
+                        database, reached: { if $0 == .marked { try database.enterStaging() } })
                     Issue.record("the current partition was forgotten")
-                } catch { #expect((error as? OperationsError)?.code == .environmentInUse) }
-                #expect(try database.credentials.keys().count == 1)
+                } catch let error as OperationsError { #expect(error.code == .environmentInUse) }
+                let keys = try database.credentials.keys()
+                #expect(keys.count == 1)
             }
             #expect(try !CacheFolder(store: fixture.store, partition: partition, Store.Options()).isForgotten())
             #expect(try await fixture.number() == 1)
@@ -162,12 +149,10 @@ struct ForgettingTests {
                     files.filter { ((try? Data(contentsOf: $0)) ?? Data()).range(of: key) != nil }.count
                 }
                 #expect(holders() > 0)
-                let lock = try MigrationLock.take(in: fixture.store, for: "a test", within: .zero)
-                defer { lock.release() }
-                _ = try await EnvironmentForgetting.forget(
-                    "staging", in: fixture.store, database, discarding: true, holding: lock,
-                    reached: { moment in
-                        guard moment == .logEmptied else { return }
+                try await fixture.forgetStaging(
+                    database,
+                    reached: { step in
+                        guard step == .logEmptied else { return }
                         #expect(holders() == 0)
                         #expect(
                             (try? StoreStatus.partitionFolders(of: fixture.store, FileSystem()))?.contains(partition)
@@ -233,5 +218,26 @@ struct ForgettingTests {
                 #expect(try StoreStatus.partitionFolders(of: fixture.store, FileSystem()).count == 2)
             }
         }
+    }
+}
+
+extension MigrationFixture {
+    /// Forgets the environment `staging`, and what is unsent in it.
+    fileprivate func forgetStaging(
+        _ database: OperationsDatabase, closing: (String) throws -> Void = { _ in },
+        reached: (EnvironmentForgetting.KillPoint) throws -> Void = { _ in }
+    ) async throws {
+        let lock = try MigrationLock.take(in: store, for: "a test", within: .zero)
+        defer { lock.release() }
+        _ = try await EnvironmentForgetting.forget(
+            "staging", in: store, database, discarding: true, holding: lock, closing: closing, reached: reached)
+    }
+}
+
+extension OperationsDatabase {
+    /// Makes the guest of `staging` the current user, as another process would.
+    fileprivate func enterStaging() throws {
+        let destination = Destination(environment: .stored("staging"), user: .guest)
+        _ = try environments.enterNow(destination, leaving: .park, now: Date())
     }
 }

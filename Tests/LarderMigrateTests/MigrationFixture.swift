@@ -61,9 +61,7 @@ struct MigrationFixture {
         try await withDatabase { database in
             var ids: [UUID] = []
             for number in 0..<count {
-                let content = MutationContent(document: "mutation { \(name) }", variables: Array("{}".utf8))
-                let draft = MutationDraft(
-                    partition: Store.unnamedPartition, lane: "\(number)", content: content, created: Date())
+                let draft = MutationDraft.note("mutation { \(name) }", lane: "\(number)")
                 ids.append(try await database.mutations.enqueue(draft).id)
             }
             return ids
@@ -173,4 +171,15 @@ func text(_ value: Any?) throws -> String {
     guard let value else { return "" }
     let options: JSONSerialization.WritingOptions = [.sortedKeys, .fragmentsAllowed]
     return String(decoding: try JSONSerialization.data(withJSONObject: value, options: options), as: UTF8.self)
+}
+
+extension MutationDraft {
+    /// A mutation of a store without environments, with variables as a JSON object.
+    static func note(
+        _ document: String = "mutation { note }", _ variables: String = "{}", lane: String = ""
+    ) -> MutationDraft {
+        MutationDraft(
+            partition: Store.unnamedPartition, lane: lane,
+            content: MutationContent(document: document, variables: Array(variables.utf8)), created: Date())
+    }
 }

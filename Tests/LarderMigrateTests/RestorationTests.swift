@@ -89,14 +89,12 @@ struct RestorationTests {
     func givenNumbers() async throws {
         try await MigrationFixture.with { fixture in
             let first = try await fixture.queue(1)
-            let (file, earlier) = (fixture.store.path + "/larder.sqlite", fixture.folder.path + "/earlier")
-            try FileManager.default.copyItem(atPath: file, toPath: earlier)
+            try fixture.keepDatabase()
             let second = try await fixture.queue(4, named: "second")
             for id in second.dropFirst() { try await fixture.settle(id) }
             _ = try await fixture.withDatabase { try await $0.mutations.prune(before: Date() + 60) }
             let backup = try await fixture.makeBackup()
-            try fixture.loseDatabase()
-            try FileManager.default.copyItem(atPath: earlier, toPath: file)
+            try fixture.bringBackKeptDatabase()
             #expect(try await fixture.restore(backup).status == 0)
             let later = try await fixture.queue(1, named: "later")
             let mutations = try await fixture.withDatabase { try $0.mutations.list() }
@@ -112,12 +110,10 @@ struct RestorationTests {
     func takenNumbers(isSettled: Bool) async throws {
         try await MigrationFixture.with { fixture in
             let first = try await fixture.queue(1)
-            let (file, earlier) = (fixture.store.path + "/larder.sqlite", fixture.folder.path + "/earlier")
-            try FileManager.default.copyItem(atPath: file, toPath: earlier)
+            try fixture.keepDatabase()
             try await fixture.queue(1, named: "second")
             let backup = try await fixture.makeBackup()
-            try fixture.loseDatabase()
-            try FileManager.default.copyItem(atPath: earlier, toPath: file)
+            try fixture.bringBackKeptDatabase()
             let later = try await fixture.queue(1, named: "later")
             if isSettled { for id in first + later { try await fixture.settle(id) } }
             let before = try await fixture.mutations()
@@ -283,5 +279,18 @@ extension MigrationFixture {
             let path = store.path + "/larder.sqlite" + suffix
             if FileManager.default.fileExists(atPath: path) { try FileManager.default.removeItem(atPath: path) }
         }
+    }
+
+    private var kept: String { folder.path + "/kept" }
+
+    /// Copies `larder.sqlite` as it is now.
+    func keepDatabase() throws {
+        try FileManager.default.copyItem(atPath: store.path + "/larder.sqlite", toPath: kept)
+    }
+
+    /// Puts the copy in the place of `larder.sqlite`: an earlier state of the store.
+    func bringBackKeptDatabase() throws {
+        try loseDatabase()
+        try FileManager.default.copyItem(atPath: kept, toPath: store.path + "/larder.sqlite")
     }
 }

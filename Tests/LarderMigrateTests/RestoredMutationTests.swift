@@ -154,11 +154,9 @@ struct RestoredMutationTests {
     func sameKey() async throws {
         try await MigrationFixture.with { fixture in
             func queue() async throws -> UUID {
-                let draft = MutationDraft(
-                    partition: Store.unnamedPartition, idempotencyKey: "the program's own",
-                    content: MutationContent(document: "mutation { note }", variables: Array("{}".utf8)),
-                    created: Date())
-                return try await fixture.withDatabase { try await $0.mutations.enqueue(draft).id }
+                var draft = MutationDraft.note()
+                draft.idempotencyKey = "the program's own"
+                return try await fixture.withDatabase { [draft] in try await $0.mutations.enqueue(draft).id }
             }
             _ = try await queue()
             let backup = try await fixture.makeBackup()
@@ -177,15 +175,12 @@ struct RestoredMutationTests {
     func knownToBackup(comingBack count: Int) async throws {
         try await MigrationFixture.with { fixture in
             func draft(_ variables: String, making tokens: [TemporaryID] = []) -> MutationDraft {
-                MutationDraft(
-                    partition: Store.unnamedPartition,
-                    content: MutationContent(
-                        document: "mutation($id: ID) { note(id: $id) }", variables: Array(variables.utf8)),
-                    temporaryIDs: tokens, created: Date())
+                var draft = MutationDraft.note("mutation($id: ID) { note(id: $id) }", variables)
+                draft.temporaryIDs = tokens
+                return draft
             }
             try await fixture.queue(1)
-            let (file, earlier) = (fixture.store.path + "/larder.sqlite", fixture.folder.path + "/earlier")
-            try FileManager.default.copyItem(atPath: file, toPath: earlier)
+            try fixture.keepDatabase()
             let token = TemporaryID()
             try await fixture.withDatabase { database in
                 let id = try await database.mutations.enqueue(draft("{}", making: [token])).id
@@ -196,8 +191,7 @@ struct RestoredMutationTests {
             }
             try await fixture.queue(count, named: "second")
             let backup = try await fixture.makeBackup()
-            try fixture.loseDatabase()
-            try FileManager.default.copyItem(atPath: earlier, toPath: file)
+            try fixture.bringBackKeptDatabase()
             #expect(try await fixture.restore(backup).status == 0)
             try await fixture.withDatabase { database in
                 let id = try await database.mutations.enqueue(draft(#"{"id":"\#(token.text)"}"#)).id
@@ -273,12 +267,10 @@ struct RestoredMutationTests {
     func earlierState() async throws {
         try await MigrationFixture.with { fixture in
             let first = try await fixture.queue(1)
-            let (file, earlier) = (fixture.store.path + "/larder.sqlite", fixture.folder.path + "/earlier")
-            try FileManager.default.copyItem(atPath: file, toPath: earlier)
+            try fixture.keepDatabase()
             let second = try await fixture.queue(1, named: "second")
             let backup = try await fixture.makeBackup()
-            try fixture.loseDatabase()
-            try FileManager.default.copyItem(atPath: earlier, toPath: file)
+            try fixture.bringBackKeptDatabase()
             #expect(try await fixture.restore(backup).status == 0)
             let restored = try await fixture.withDatabase { try $0.mutations.list() }
             #expect(restored.map(\.id) == first + second)
@@ -299,10 +291,7 @@ struct RestoredMutationTests {
                 try await database.transfers.enqueue(uploads)
                 var ids: [UUID] = []
                 for upload in uploads {
-                    var draft = MutationDraft(
-                        partition: Store.unnamedPartition, lane: upload.key,
-                        content: MutationContent(document: "mutation { note }", variables: Array("{}".utf8)),
-                        created: Date())
+                    var draft = MutationDraft.note(lane: upload.key)
                     draft.transfers = [upload.id]
                     ids.append(try await database.mutations.enqueue(draft).id)
                 }
@@ -338,10 +327,7 @@ struct RestoredMutationTests {
                 source: .init(device: 1, inode: 2, size: 10, modified: 3), created: Date())
             try await fixture.withDatabase { database in
                 try await database.transfers.enqueue([upload])
-                var draft = MutationDraft(
-                    partition: Store.unnamedPartition, lane: "main",
-                    content: MutationContent(document: "mutation { note }", variables: Array("{}".utf8)),
-                    created: Date())
+                var draft = MutationDraft.note(lane: "main")
                 draft.transfers = [upload.id]
                 _ = try await database.mutations.enqueue(draft)
             }
@@ -366,10 +352,8 @@ struct RestoredMutationTests {
             let dependents = try await fixture.withDatabase { database in
                 var dependents: [UUID] = []
                 for id in ids {
-                    let draft = MutationDraft(
-                        partition: Store.unnamedPartition, lane: "\(id)",
-                        content: MutationContent(document: "mutation { note }", variables: Array("{}".utf8)),
-                        dependencies: [id], created: Date())
+                    var draft = MutationDraft.note(lane: "\(id)")
+                    draft.dependencies = [id]
                     dependents.append(try await database.mutations.enqueue(draft).id)
                 }
                 return dependents
@@ -402,11 +386,7 @@ struct RestoredMutationTests {
             var log = Data()
             try await fixture.withDatabase { database in
                 for _ in 0..<20 {
-                    _ = try await database.mutations.enqueue(
-                        MutationDraft(
-                            partition: Store.unnamedPartition,
-                            content: MutationContent(document: "mutation { later }", variables: Array("{}".utf8)),
-                            created: Date()))
+                    _ = try await database.mutations.enqueue(.note())
                 }
                 log = try Data(contentsOf: URL(filePath: path + "-wal"))
             }

@@ -80,7 +80,7 @@ struct ArticleTests {
     }
 
     @Test(
-        "A page that fails in the middle is thrown with its reason; the pages before it stay, and going on asks for the rest",
+        "A page that fails in the middle is thrown with its reason; earlier pages stay, and going on asks for the rest",
         arguments: [
             "throttled": LarderError.Code.serverErrors, "offline": LarderError.Code(rawValue: "transport.unreachable"),
         ])

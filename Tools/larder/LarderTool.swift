@@ -24,7 +24,8 @@ struct LarderTool: ParsableCommand {
             that change what is queued, want --write. gc only counts without it.
 
             Data goes to standard output and everything else to standard error. With --json, a command prints one JSON \
-            object (watch, transfers watch: one a line) of a versioned shape, and a failure is a JSON object on standard error.
+            object (watch, transfers watch: one a line) of a versioned shape, and a failure is a JSON object on \
+            standard error.
 
             Exit status: 0 done, 1 failed, 2 the arguments or the files they name cannot be used, 3 the cache does not \
             know it, 4 refused, 5 damaged.

@@ -3,7 +3,7 @@
 /// A provider may be slow, wait for a person, or hang: the caller gives up at its own deadline, and an answer that
 /// comes later is kept for the next caller. The provider's calls run on threads of their own and may block them.
 ///
-/// What makes, adds or drops keys is called by one process at a time for each store, under a lock.
+/// For each store one process at a time makes, adds or drops keys, under a lock.
 public protocol KeyProvider: Sendable, CustomStringConvertible {
     /// What it is, for errors and people, such as `the key file /home/ada/app.key`. Nothing secret.
     var description: String { get }
@@ -17,9 +17,9 @@ public protocol KeyProvider: Sendable, CustomStringConvertible {
     /// Makes a key where there is none, durably. Where there is one after all, returns that.
     func makeKey(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys
 
-    /// Makes a new key that is in use from now on, durably; the one that was is the first of the older ones.
+    /// Makes a new key that is in use from now on, durably; the former key is the first of the older ones.
     ///
-    /// - Throws: `.cannotRotate` where that is done elsewhere.
+    /// - Throws: `.cannotRotate` where the user changes the key outside the program.
     func addKey(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys
 
     /// Forgets older keys, durably. The key in use stays, whatever is said.

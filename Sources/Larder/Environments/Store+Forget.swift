@@ -34,8 +34,8 @@ extension Store {
         } catch { throw LarderError(translating: error) }
     }
 
-    /// Forgets an environment and everything that is kept for its users. Where that of one may not be destroyed, that
-    /// of none is.
+    /// Forgets an environment and everything that is kept for its users. Where the data of one user may not be
+    /// destroyed, the data of none is.
     ///
     /// - Returns: As `forget` of a partition.
     /// - Throws: As that; `operations.unknownEnvironment`.

@@ -22,4 +22,6 @@ extension LarderError {
             .parked,
             "The partition is not the current one any more, or its store was closed; ask the store for the current one")
     }
+
+    static var cancelled: LarderError { LarderError(.cancelled, "The task was cancelled") }
 }

@@ -40,6 +40,10 @@ public struct LarderError: Error, Sendable {
         public static let suspended = Code(rawValue: "larder.suspended")
         /// An environment's definition, or its configuration file, cannot be used.
         public static let environment = Code(rawValue: "larder.environment")
+        /// The deadline passed; the message says what the call waited for, and who held it where that is known.
+        public static let timedOut = Code(rawValue: "larder.timedOut")
+        /// A lock of the store cannot be made or taken; the cause says why.
+        public static let lock = Code(rawValue: "larder.lock")
         /// Forgotten data is still on disk; the cause says why.
         public static let notRemoved = Code(rawValue: "larder.notRemoved")
         /// No environment is chosen.

@@ -1,6 +1,13 @@
 import LarderGraphQL
 import LarderOperations
 
+/// An operation whose answer stays in the cache, under a name.
+public struct Pin: Sendable {
+    /// Unique in its partition.
+    public let name: String
+    public let operation: GraphQLOperation
+}
+
 extension Partition {
     /// Keeps the answer to an operation in the cache, until `unpin` with the same name: what the answer is made of, and
     /// what that leads to. It outlives the process.

@@ -40,7 +40,7 @@ extension MutationRunner {
         let requests = attempts.requests()
         var next = try await attempts.begin(head.id)
         var count = 0
-        // A mutation that has begun is sent, also where the runner is to stop: it would be found in flight.
+        // A mutation that has begun is sent also where another lane has failed: it would be found in flight.
         while let mutation = next {
             options.reached(.begun)
             let turn = turn

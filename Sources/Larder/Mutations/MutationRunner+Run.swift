@@ -34,8 +34,6 @@ extension MutationRunner: Service {
         defer { progress.withLock { $0 = Progress() } }
         guard let transport else { throw LarderError(.noTransport, "The partition has no transport to send with") }
         _ = try core.operations.bound(query: options.probe)
-        let session = try core.sessionStanding()
-        progress.withLock { $0.session = session }
         // The threads are the runner's own: they may wait for the disk, and need not change for each step.
         let queue = try core.operationsStore.database().mutations.blocking
         try await lifecycle.alone(options.connectivity) { [self] owner in
@@ -94,7 +92,7 @@ extension MutationRunner: Service {
     ) async throws -> RunnerLifecycle.Look<[Runnable.Head]> {
         let now = core.now()
         if progress.withLock({ $0.isSignedOut }) {
-            guard try hasNewSession() else {
+            guard try lifecycle.hasNewSession() else {
                 lifecycle.set(.waitingForSignIn)
                 return .wait(nil)
             }
@@ -124,15 +122,6 @@ extension MutationRunner: Service {
             if untilEmpty, try !queue.hasMoving(in: core.name) { return .end }
         }
         return .wait(until: [runnable.lookAgain, pauseEnd].compactMap(\.self).min(), now: now)
-    }
-
-    /// Whether a user or a guest has been signed in since the last look, by whatever process.
-    private func hasNewSession() throws(LarderError) -> Bool {
-        guard let session = try core.sessionStanding(), session.state.hasCredentials else { return false }
-        return progress.withLock { progress in
-            defer { progress.session = session }
-            return progress.session != session
-        }
     }
 
     /// The heads of lanes, beginning with the lanes after the ones that were taken last; enough of them for all lanes

@@ -55,8 +55,6 @@ public final class MutationRunner: Sendable {
 
     struct Progress {
         var isSignedOut = false
-        /// The session that the server was last tried with, as far as this runner knows.
-        var session: SessionStanding?
         /// How often a user has signed in since.
         var resumptions = 0
         /// For how long the server is left alone.

@@ -16,7 +16,7 @@ final class OperationsStore: Sendable {
     private let folder: URL
     private let options: OperationsDatabase.Options
     private let state = Mutex(State.unopened)
-    /// Rung whenever this process has changed something.
+    /// Notifies whenever this process has changed something.
     let changeSignal = ChangeSignal()
     let suspension: Suspension
 
@@ -61,8 +61,8 @@ final class OperationsStore: Sendable {
         else { return }
         throw OperationsError(
             .damaged,
-            "The database larder.sqlite is empty, and mutations were sent from it before; restore a backup, or remove it "
-                + "if nothing is missed")
+            "The database larder.sqlite is empty, and mutations were sent from it before; restore a backup, or "
+                + "remove it if nothing is missed")
     }
 
     /// The database, which is made if there is none.

@@ -24,7 +24,8 @@ public struct QueueStatus: Sendable {
 /// The status of a partition's queue: now, and whenever it changes, in whatever process.
 ///
 /// A slow reader gets the newest status only; there are ten a second at most. The iterator looks ten times a second
-/// whether anything was committed, and reads O(unsettled mutations) where something was. The sequence ends when the partition is parked or the store closed.
+/// whether anything was committed, and reads O(unsettled mutations) where something was. The sequence ends when the
+/// partition is parked or the store closed.
 public struct QueueStates: AsyncSequence, Sendable {
     let core: PartitionCore
 
@@ -114,8 +115,8 @@ extension PartitionCore {
 }
 
 extension Partition {
-    /// What is queued: now, and whenever that changes. It is what a banner shows ("3 changes wait for the network"), and
-    /// how a program learns of mutations that were set aside.
+    /// What is queued: now, and whenever that changes. It is what a banner shows ("3 changes wait for the network"),
+    /// and how a program learns of mutations that were set aside.
     ///
     /// ```swift
     /// for await queue in app.queue {

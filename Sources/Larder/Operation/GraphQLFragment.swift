@@ -1,3 +1,5 @@
+import LarderGraphQL
+
 /// What is asked of one object: the fields of a fragment.
 public struct GraphQLFragment: Sendable {
     /// A document with the fragment, and the fragments that it spreads.
@@ -12,5 +14,18 @@ public struct GraphQLFragment: Sendable {
         self.document = document
         self.name = name
         self.variables = variables
+    }
+}
+
+// Documents are the same if their bytes are, as `OperationCache` finds them.
+
+extension GraphQLFragment: Hashable {
+    public static func == (left: GraphQLFragment, right: GraphQLFragment) -> Bool {
+        left.document.hasSameBytes(as: right.document) && left.name == right.name && left.variables == right.variables
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combineBytes(of: document)
+        hasher.combine(variables)
     }
 }

@@ -1,3 +1,5 @@
+import LarderGraphQL
+
 /// A question, or a change, in the words of GraphQL.
 ///
 /// ```swift
@@ -18,5 +20,18 @@ public struct GraphQLOperation: Sendable {
         self.document = document
         self.name = name
         self.variables = variables
+    }
+}
+
+// Documents are the same if their bytes are, as `OperationCache` finds them.
+
+extension GraphQLOperation: Hashable {
+    public static func == (left: GraphQLOperation, right: GraphQLOperation) -> Bool {
+        left.document.hasSameBytes(as: right.document) && left.name == right.name && left.variables == right.variables
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combineBytes(of: document)
+        hasher.combine(variables)
     }
 }

@@ -27,9 +27,10 @@ extension Partition {
     }
 
     /// Removes everything that is kept for the user, as when a user signs out for good: the cache, the outcomes of
-    /// mutations, the named watchers and the pins, the transfers that have ended; and what is queued, downloads too, unless it is
-    /// kept. A runner clears away what transfers that are given up have left at the storage, or in the store's folder;
-    /// the transfers are known until then. A caller that waits for a forgotten transfer is told that it is not known.
+    /// mutations, the named watchers and the pins, the transfers that have ended; and what is queued, downloads too,
+    /// unless it is kept. A runner clears away what transfers that are given up have left at the storage, or in the
+    /// store's folder; the transfers are known until then. A caller that waits for a forgotten transfer is told that it
+    /// is not known.
     ///
     /// - Throws: As `clear`; `operations.unsentWork` also where an answer came that is yet to be stored, unless all is
     ///   kept: it would bring back what it is about. A runner stores it.

@@ -15,8 +15,8 @@ public struct Backoff: Sendable, Hashable {
         self.cap = cap
     }
 
-    /// The longest pause of all, also where a server asks for more: a day. What it says beyond is a mistake somewhere on
-    /// the way, by which something queued would never be sent.
+    /// The longest pause of all, also where a server asks for more: a day. What it says beyond is a mistake somewhere
+    /// on the way, by which something queued would never be sent.
     private static let longest = Duration.milliseconds(StoredPause.longest)
 
     /// The greater of the pause that grows with failures and the one that the server asked for: a server that asks for

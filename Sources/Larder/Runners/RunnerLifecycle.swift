@@ -9,6 +9,8 @@ final class RunnerLifecycle: Sendable {
         var state = RunnerState.stopped
         var isWorking = false
         var isStopping = false
+        /// The session that the server was last tried with, as far as this runner knows.
+        var session: SessionStanding?
         /// The failure that came first, and ends the work.
         var failure: (any Error)?
     }
@@ -17,7 +19,7 @@ final class RunnerLifecycle: Sendable {
     private static let longestPause = Duration.milliseconds(250)
 
     private let core: PartitionCore
-    /// Rung when there may be something to begin, or a reason to end.
+    /// Notifies when there may be something to begin, or a reason to end.
     private let changeSignal: ChangeSignal
     private let lockSuffix: String
     private let progress = Mutex(Progress())
@@ -103,6 +105,8 @@ final class RunnerLifecycle: Sendable {
     func alone(
         _ connectivity: any Connectivity, _ work: @escaping @Sendable (_ owner: String) async throws -> Void
     ) async throws {
+        let session = try core.sessionStanding()
+        progress.withLock { $0.session = session }
         let observation = connectivity.observe { [changeSignal] _ in changeSignal.notify() }
         defer { observation.stop() }
         let suspension = core.operationsStore.suspension
@@ -169,10 +173,19 @@ final class RunnerLifecycle: Sendable {
         return false
     }
 
+    /// Whether a user or a guest has been signed in since the last look, by whatever process.
+    func hasNewSession() throws(LarderError) -> Bool {
+        guard let session = try core.sessionStanding(), session.state.hasCredentials else { return false }
+        return progress.withLock { progress in
+            defer { progress.session = session }
+            return progress.session != session
+        }
+    }
+
     /// What a look at the stored work has shown.
     enum Look<Found> {
         case begin(Found)
-        /// Nothing that could be begun now; look again when the changeSignal rings, and after so long.
+        /// Nothing that could be begun now; look again when the changeSignal notifies, and after so long.
         case wait(Duration?)
         /// Nothing that will be begun.
         case end
@@ -193,7 +206,7 @@ final class RunnerLifecycle: Sendable {
                 case .begin(let found): return found
                 case .end: return nil
                 case .wait(let pause):
-                    // Other processes queue as well, and ring no changeSignal here.
+                    // Other processes queue as well, and notify no changeSignal here.
                     await changeSignal.wait(past: count, for: min(pause ?? Self.longestPause, Self.longestPause))
                 }
             }

@@ -44,12 +44,7 @@ extension Session {
                 do throws(LarderError) {
                     if try await refresh(ended, until: deadline) { refreshed.insert(ended) }
                 } catch {
-                    // Credentials that are still good are better than none, whatever keeps new ones away.
-                    guard error.code != .cancelled, error.code != .parked,
-                        credentials.present.allSatisfy({ credentials.has($0, freshAt: options.now(), margin: 0) }),
-                        (try? self.standing())?.state ?? standing.state == standing.state
-                    else { throw error }
-                    return credentials
+                    return try stillGood(credentials, credentials.present, standing, despite: error)
                 }
             case .absent:
                 try await record(.credentialsLost, reason: "there are no credentials any more", because: found)

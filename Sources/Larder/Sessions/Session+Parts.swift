@@ -7,8 +7,8 @@ extension Session {
     /// The user pool's tokens, good now: the stored ones, or new ones for them. Where there are no new ones, for
     /// whatever reason, the call returns stored ones that end within the margin. It asks no identity pool.
     ///
-    /// - Parameter refused: What a server has refused although it is good by its time: other tokens are wanted. They are
-    ///   refreshed once for all callers, and not at all where they have been since.
+    /// - Parameter refused: What a server has refused although it is good by its time: other tokens are wanted. They
+    ///   are refreshed once for all callers, and not at all where they have been since.
     /// - Throws: `.notSignedIn` at once, where no user is signed in; `.notInUserPool`; `.noUserPool`; otherwise as
     ///   `credentials(deadline:)`.
     public func userPoolTokens(
@@ -26,8 +26,8 @@ extension Session {
     /// tokens are refreshed first, where they have ended.
     ///
     /// - Parameter refused: As with `userPoolTokens`.
-    /// - Throws: `.notSignedIn` at once, where there is neither a user nor a guest; `identity.federatedRefused` where the
-    ///   identity pool has refused them; `.noIdentityPool`; otherwise as `credentials(deadline:)`.
+    /// - Throws: `.notSignedIn` at once, where there is neither a user nor a guest; `identity.federatedRefused` where
+    ///   the identity pool has refused them; `.noIdentityPool`; otherwise as `credentials(deadline:)`.
     public func cloudCredentials(
         deadline: ContinuousClock.Instant, refused: Credentials.CloudCredentials? = nil
     ) async throws(LarderError) -> Credentials.CloudCredentials {
@@ -85,12 +85,8 @@ extension Session {
                     refreshesLeft -= 1
                     _ = try await refresh(part, until: deadline, unless: isRefused)
                 } catch {
-                    // What is still good is better than nothing, whatever keeps new ones away.
-                    guard error.code != .cancelled, error.code != .parked, !isRefused(credentials),
-                        credentials.has(part, freshAt: options.now(), margin: 0),
-                        (try? self.standing())?.state ?? standing.state == standing.state
-                    else { throw error }
-                    return credentials
+                    guard !isRefused(credentials) else { throw error }
+                    return try stillGood(credentials, [part], standing, despite: error)
                 }
             case .absent:
                 try await record(.credentialsLost, reason: "there are no credentials any more", because: found)
@@ -99,6 +95,22 @@ extension Session {
             guard !Task.isCancelled else { throw .cancelled }
             guard .now < deadline else { throw LarderError(.timedOut, "The caller waited for new credentials") }
         }
+    }
+
+    /// The credentials, where these parts of them are still good: then they are better than none, whatever keeps new
+    /// ones away.
+    ///
+    /// - Parameter standing: Where the session stood when the credentials were read.
+    /// - Throws: The error, where the parts are not good, the caller has given up, or the session stands elsewhere now.
+    func stillGood(
+        _ credentials: Credentials, _ parts: [Credentials.Part], _ standing: SessionStanding,
+        despite error: LarderError
+    ) throws(LarderError) -> Credentials {
+        guard error.code != .cancelled, error.code != .parked,
+            parts.allSatisfy({ credentials.has($0, freshAt: options.now(), margin: 0) }),
+            (try? self.standing())?.state ?? standing.state == standing.state
+        else { throw error }
+        return credentials
     }
 
     /// Why a part cannot be had in a state.

@@ -57,7 +57,7 @@ public final class Session: Sendable {
     let executor: OutsideExecutor
     let refreshing = Mutex<[Credentials.Part: Refreshing]>([:])
     let unsaved: UnsavedCredentials
-    /// Rung when the state may be another one, and when waits are to end.
+    /// Notifies when the state may be another one, and when waits are to end.
     let changeSignal = ChangeSignal()
     private let watching = Mutex(Watching())
 

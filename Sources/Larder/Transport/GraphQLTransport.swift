@@ -29,3 +29,11 @@ extension GraphQLTransport {
     /// The server refuses as every server does.
     public var refusals: ServerRefusals { ServerRefusals() }
 }
+
+/// How a server is told that a mutation is a repeat, so that it takes effect once.
+public enum Idempotency: Sendable, Hashable {
+    /// By a header with the mutation's idempotency key.
+    case header(name: String)
+    /// By a variable with the key, which the operation declares.
+    case variable(name: String)
+}

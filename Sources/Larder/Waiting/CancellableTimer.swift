@@ -3,9 +3,9 @@ import Synchronization
 
 /// Waits that leave nothing behind when they are cancelled.
 ///
-/// What the runtime has begun for `Task.sleep` stays in memory until its time has come, also where the task was cancelled
-/// long before. Most limits of time are never reached: each exchange would cost about 700 bytes for as long as it might
-/// have lasted.
+/// What the runtime has begun for `Task.sleep` stays in memory until its time has come, also where the task was
+/// cancelled long before. Most limits of time are never reached: each exchange would cost about 700 bytes for as long
+/// as it might have lasted.
 package final class CancellableTimer: Sendable {
     private enum State {
         case idle

@@ -11,7 +11,7 @@ final class ChangeSignal: Sendable {
 
     private let state = Mutex(State())
 
-    /// How often it was rung.
+    /// How often it has notified.
     var count: UInt64 { state.withLock { $0.count } }
 
     func notify() {
@@ -23,7 +23,7 @@ final class ChangeSignal: Sendable {
         for continuation in waiting { continuation.resume() }
     }
 
-    /// Waits until it has been rung more often than `count`, the time is over, or the task is cancelled.
+    /// Waits until it has notified more often than `count`, the time is over, or the task is cancelled.
     ///
     /// - Parameter time: Nil for as long as it takes.
     func wait(past count: UInt64, for time: Duration?) async {

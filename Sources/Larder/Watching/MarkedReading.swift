@@ -4,8 +4,8 @@ import LarderFiles
 /// that come before the first `run` wait for it.
 final class MarkedReading: Sendable {
     private struct State {
-        /// Whether a read is under way or waits for its time, as the first is from the beginning, and whether it must be
-        /// followed by another.
+        /// Whether a read is under way or waits for its time, as the first is from the beginning, and whether it must
+        /// be followed by another.
         var isReading = true
         var isMarked = false
         var isEnded = false

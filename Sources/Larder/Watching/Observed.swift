@@ -20,13 +20,15 @@ public import Observation
 public final class Observed<State: Sendable> {
     /// The newest state; nil until the first has come.
     public private(set) var state: State?
-    /// Whether the sequence has ended, as a watch does when its partition is parked or the store closed. The state stays.
+    /// Whether the sequence has ended, as a watch does when its partition is parked or the store closed. The state
+    /// stays.
     public private(set) var hasEnded = false
     @ObservationIgnored private var reading: Reading?
 
     /// Reads the states until they end, or this object is released.
     ///
-    /// - Parameter states: A sequence without errors. Nothing else should read the same one: two readers share its states.
+    /// - Parameter states: A sequence without errors. Nothing else should read the same one: two readers share its
+    ///   states.
     public init<States: AsyncSequence & Sendable>(_ states: States)
     where States.Element == State, States.Failure == Never {
         reading = Reading(

@@ -40,8 +40,8 @@ extension S3Transport {
         public var payload: Payload = .automatic
         /// What the storage allows.
         public var limits: ObjectLimits = .s3
-        /// Bytes of an answer other than an object's, above which it is given up with `.unusableAnswer`. A list that comes
-        /// in several answers may have four times as many.
+        /// Bytes of an answer other than an object's, above which it is given up with `.unusableAnswer`. A list that
+        /// comes in several answers may have four times as many.
         public var maximumAnswerSize = 8 << 20
 
         /// Reads the time of day, which signatures hold.

@@ -13,8 +13,8 @@ import Synchronization
 ///   the request sent once more.
 /// - **What arrived is what was sent**: by a CRC-32C that the storage compares and returns; where it returns none, by
 ///   an ETag that is an MD5. Where it is neither, as of what is encrypted by keys of its own, its word is taken.
-/// - **Names and heads have bounds**: a name that the storage gives has at most 2 KiB (`.unusableAnswer`), the head of a
-///   request at most 32 KiB (`.unusableRequest`).
+/// - **Names and heads have bounds**: a name that the storage gives has at most 2 KiB (`.unusableAnswer`), the head of
+///   a request at most 32 KiB (`.unusableRequest`).
 /// - **Nothing else is repeated.** The caller decides that.
 public final class S3Transport: ObjectTransport {
     /// The keys that requests are signed with, by a deadline.

@@ -95,7 +95,8 @@ private struct Completion {
         self.added = added
     }
 
-    /// Whether a response key that was added is selected with different types; not necessarily in one place of a response.
+    /// Whether a response key that was added is selected with different types; not necessarily in one place of a
+    /// response.
     var disagrees: Bool { !addedKeys.isDisjoint(with: disagreements) }
 
     mutating func complete(_ document: Document, _ operation: OperationDefinition) -> Document {
@@ -113,8 +114,8 @@ private struct Completion {
         return Document(operations: [sent], fragments: kept)
     }
 
-    // The recursion is as deep as the parser lets documents nest. What recurses stands apart from what does not, to keep
-    // its stack frames small.
+    // The recursion is as deep as the parser lets documents nest. What recurses stands apart from what does not, to
+    // keep its stack frames small.
     private mutating func completed(
         _ selections: [Selection], of type: SchemaIndex.TypeID, isRoot: Bool
     ) -> [Selection] {

@@ -120,9 +120,8 @@ struct PlanCompiler {
     private static var tooLarge: PlanError {
         PlanError(
             .tooComplex,
-            "The operation is too large once its fragments are spread out: more than "
-                + "\(Plan.greatestFieldCount) fields, or \(Plan.greatestWork) steps to merge them; ask for less at a time"
-        )
+            "The operation is too large once its fragments are spread out: more than \(Plan.greatestFieldCount) "
+                + "fields, or \(Plan.greatestWork) steps to merge them; ask for less at a time")
     }
 
     // MARK: Selections

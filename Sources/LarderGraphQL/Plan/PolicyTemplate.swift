@@ -33,7 +33,8 @@ package struct PolicyTemplate: Sendable {
         }
     }
 
-    /// Nil where the policy cannot lead to a key: pages of a list, other counts of arguments and key fields, no identity.
+    /// Nil where the policy cannot lead to a key: pages of a list, other counts of arguments and key fields, no
+    /// identity.
     init?(_ policy: FieldPolicy, _ field: Field, _ definition: FieldDefinition, _ schema: SchemaIndex) {
         guard !policy.keyArgs.isEmpty, policy.paginationArgs.isEmpty, definition.type.listDepth <= 1 else { return nil }
         types = schema.types[definition.type.named].possibleTypes.compactMap { id in

@@ -39,8 +39,8 @@ struct AnswerReader {
         else { return }
         throw TransportError(
             .status,
-            "The server redirects to \(URLText.hidingUsers(in: location)). Redirects are not followed: set the endpoint to that "
-                + "address.",
+            "The server redirects to \(URLText.hidingUsers(in: location)). Redirects are not followed: set the "
+                + "endpoint to that address.",
             retryAfter: retryAfter(response)
         )
     }

@@ -25,8 +25,8 @@ private final class StatusCheck: ChannelInboundHandler {
 
 /// Ends a stream of HTTP/2 whose frames are no answer, and has an answer end after its request.
 ///
-/// The client stops the process where a status is negative (`HTTPResponseHead.init(http2HeaderBlock:)`), where an answer
-/// ends without a head, and where a stream fails after its answer but before all of its request is sent
+/// The client stops the process where a status is negative (`HTTPResponseHead.init(http2HeaderBlock:)`), where an
+/// answer ends without a head, and where a stream fails after its answer but before all of its request is sent
 /// (`HTTP2ClientRequestHandler`, force-unwrapped requests). It also leaves a stream open whose answer says 300 or more
 /// before all of the request is sent: the stream then counts against the server's limit for ever, and closing the
 /// client waits for it.

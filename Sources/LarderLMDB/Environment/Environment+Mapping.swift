@@ -4,8 +4,8 @@ import LarderFiles
 extension Environment {
     /// Makes LMDB's handle and maps the data file, which was verified before.
     ///
-    /// The system may have less address space than the map is to take: a phone's process has a few gigabytes in all, and
-    /// any may have a limit. Then the map is halved, down to what the file takes, and grows when it is full.
+    /// The system may have less address space than the map is to take: a phone's process has a few gigabytes in all,
+    /// and any may have a limit. Then the map is halved, down to what the file takes, and grows when it is full.
     ///
     /// - Parameter registersReaders: Whether LMDB keeps its table of readers.
     /// - Returns: LMDB's handle, and how large the map is.
@@ -59,9 +59,9 @@ extension Environment {
 
     /// Makes the map larger by as much as can be had, at most twofold.
     ///
-    /// LMDB moves the map only while no transaction of this process looks at it. That is waited for here, which is where
-    /// a write is about to begin: reads go on beginning and ending meanwhile, and one that begins just then waits for
-    /// two calls of the system.
+    /// LMDB moves the map only while no transaction of this process looks at it. That is waited for here, which is
+    /// where a write is about to begin: reads go on beginning and ending meanwhile, and one that begins just then waits
+    /// for two calls of the system.
     ///
     /// - Parameters:
     ///   - needed: How large it has to be at least.

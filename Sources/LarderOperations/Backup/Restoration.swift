@@ -245,8 +245,8 @@ struct Restoration {
         }
     }
 
-    /// Sets aside the mutations that are pending. What was set aside before keeps its reason, and tells of this as well:
-    /// who replays it must know.
+    /// Sets aside the mutations that are pending. What was set aside before keeps its reason, and tells of this as
+    /// well: who replays it must know.
     private mutating func setAside(_ sequences: [Int64], _ kind: MutationFailure.Class, _ message: String) throws {
         let queue = QueueTransaction(db: db)
         for sequence in sequences {

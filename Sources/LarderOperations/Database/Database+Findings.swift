@@ -5,9 +5,9 @@ import GRDBSQLite
 extension Database {
     /// Whether the disk has failed under a file of this connection.
     ///
-    /// SQLite says of a page that the disk does not give (`EIO`) that the file is malformed, and its checks list it among
-    /// their findings (`SQLITE_IOERR_CORRUPTFS`, `unixRead` in https://sqlite.org/src/file/src/os_unix.c). So what it
-    /// calls damage is held against the system's last error.
+    /// SQLite says of a page that the disk does not give (`EIO`) that the file is malformed, and its checks list it
+    /// among their findings (`SQLITE_IOERR_CORRUPTFS`, `unixRead` in https://sqlite.org/src/file/src/os_unix.c). So
+    /// what it calls damage is held against the system's last error.
     var hasFailedReading: Bool {
         // The names of all databases that this layer attaches.
         ["main", "backup", "damaged"].contains { schema in

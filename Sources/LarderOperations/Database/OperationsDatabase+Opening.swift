@@ -65,8 +65,8 @@ extension OperationsDatabase {
         try isLost(folder.appending(path: fileName), files)
     }
 
-    /// SQLite would take it for a new database, and delete the log with all that is in it. A single byte is nothing to it
-    /// as well.
+    /// SQLite would take it for a new database, and delete the log with all that is in it. A single byte is nothing to
+    /// it as well.
     private static func isLost(_ file: URL, _ files: FileSystem) throws(OperationsError) -> Bool {
         // In this order: the log is made when the file has its first page already.
         guard try look(at: file.path + "-wal", files)?.size ?? 0 > 0 else { return false }
@@ -140,7 +140,8 @@ extension OperationsDatabase {
         }
     }
 
-    /// What is there; nil where there is nothing. A file that cannot be looked at, on a disk that fails, is not missing.
+    /// What is there; nil where there is nothing. A file that cannot be looked at, on a disk that fails, is not
+    /// missing.
     package static func look(at path: String, _ files: FileSystem) throws(OperationsError) -> FileStatus? {
         do throws(FileError) { return try files.status(of: path) } catch {
             guard error.code != .permissionDenied else {

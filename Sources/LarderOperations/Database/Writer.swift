@@ -5,9 +5,10 @@ import Synchronization
 
 /// Makes writes one after the other. Writes that wait together share one commit.
 ///
-/// A commit costs a wait for the disk, whatever it holds; under load the wait is shared. What comes while a commit is
-/// made waits for the next; what comes while the writes of one are carried out goes with them. A write that fails does
-/// not fail the others: they are made again, each in a savepoint. All callers are told after the commit, not before.
+/// A commit costs a wait for the disk, whatever it holds; under load the wait is shared. A write that comes while a
+/// commit is made waits for the next one; a write that comes while the writes of a commit are carried out goes with
+/// them. A write that fails does not fail the others: they are made again, each in a savepoint. All callers are told
+/// after the commit, not before.
 final class Writer: Sendable {
     struct Job: Sendable {
         /// Made again where the transaction has to be.

@@ -34,8 +34,8 @@ extension OperationsError {
         package static let foreignBackup = Code(rawValue: "operations.foreignBackup")
         /// The backup is damaged, or is none.
         package static let damagedBackup = Code(rawValue: "operations.damagedBackup")
-        /// A crash cut off a write, and the database was opened for reading only: opening it for writing takes back what
-        /// the write left.
+        /// A crash cut off a write, and the database was opened for reading only: opening it for writing takes back
+        /// what the write left.
         package static let unfinished = Code(rawValue: "operations.unfinished")
         /// Nothing is there to be opened.
         package static let missing = Code(rawValue: "operations.missing")

@@ -56,10 +56,10 @@ package final class MigrationLock: Sendable {
 
 extension OperationsError {
     fileprivate static func migrationLocked(by holder: String, _ path: String) -> OperationsError {
-        OperationsError(
+        let holder = holder.isEmpty ? "a process that has not said its name" : holder
+        return OperationsError(
             .migrationLocked,
-            "The migration lock \(path) is held by \(holder.isEmpty ? "a process that has not said its name" : holder); "
-                + "wait longer, or end that process if it is stopped")
+            "The migration lock \(path) is held by \(holder); wait longer, or end that process if it is stopped")
     }
 
     fileprivate init(_ error: any Error, _ message: String) {

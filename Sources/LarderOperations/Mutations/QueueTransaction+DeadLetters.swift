@@ -105,7 +105,8 @@ extension QueueTransaction {
         try stallDependents(of: entry.sequence)
     }
 
-    /// The first of the transfers that a mutation waits for of which nothing will come; nil where each can still be done.
+    /// The first of the transfers that a mutation waits for of which nothing will come; nil where each can still be
+    /// done.
     private func hopelessTransfer(of sequence: Int64) throws -> (id: UUID, state: TransferState)? {
         try db.row(
             """

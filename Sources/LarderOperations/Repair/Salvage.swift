@@ -268,8 +268,8 @@ struct Salvage {
         }
     }
 
-    /// Makes every row one that can be read: mutations and transfers are set aside for that, what others belong to keeps
-    /// what can be read of it, and the rest is gone.
+    /// Makes every row one that can be read: mutations and transfers are set aside for that, what others belong to
+    /// keeps what can be read of it, and the rest is gone.
     private mutating func mendRows() throws {
         for reading in RowReading.all where !Self.works.contains(reading.table) {
             for row in try reading.damaged(in: db) {
@@ -325,8 +325,8 @@ struct Salvage {
         report.rows.contains { $0.table == table && ($0.isDamaged || $0.damaged > 0) }
     }
 
-    /// Where temporary ids stand whose real ones are not known: what the mutations say, whatever the table says. One that
-    /// is not found would be sent as it stands.
+    /// Where temporary ids stand whose real ones are not known: what the mutations say, whatever the table says. One
+    /// that is not found would be sent as it stands.
     private func restoreUses() throws {
         try db.run("DELETE FROM temporary_id_use")
         let contents = try db.rows(

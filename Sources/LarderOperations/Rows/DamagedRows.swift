@@ -14,8 +14,8 @@ package struct DamagedRow: Sendable, Hashable, CustomStringConvertible {
 
 extension OperationsDatabase {
     /// Sets aside the mutations and transfers of a partition whose rows cannot be read, in one transaction: they become
-    /// dead letters of the class `damaged`, and transfers that have failed because of it, with what can be read of them.
-    /// None is sent again. Mutations that wait for them are treated as for others that are set aside.
+    /// dead letters of the class `damaged`, and transfers that have failed because of it, with what can be read of
+    /// them. None is sent again. Mutations that wait for them are treated as for others that are set aside.
     ///
     /// - Returns: Which, and why. O(rows of the partition).
     package func setAsideDamagedRows(in partition: String, now: Date) async throws(OperationsError) -> [DamagedRow] {

@@ -43,7 +43,8 @@ extension Columns {
 
     /// The bytes of a text or a blob, converted from neither.
     private func rawBytes(_ index: Int32) -> [UInt8] {
-        // Null where there are none. Safe: SQLite keeps the bytes until the statement moves, and says how many they are.
+        // Null where there are none. Safe: SQLite keeps the bytes until the statement moves, and says how many they
+        // are.
         let start = sqlite3_column_blob(statement, index)
         return Array(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, index))))
     }

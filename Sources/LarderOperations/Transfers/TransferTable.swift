@@ -194,8 +194,8 @@ package struct TransferTable: Sendable {
         }
     }
 
-    /// Forgets the transfers of a partition that have ended, and gives up the downloads, which are forgotten too as soon
-    /// as nothing of them is left in the store's folder.
+    /// Forgets the transfers of a partition that have ended, and gives up the downloads, which are forgotten too as
+    /// soon as nothing of them is left in the store's folder.
     ///
     /// - Parameter keepsQueued: Whether transfers that have not ended stay as they are.
     /// - Returns: All that there were, and the mutations that were set aside because they waited for one.

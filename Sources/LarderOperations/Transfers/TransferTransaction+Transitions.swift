@@ -56,7 +56,8 @@ extension TransferTransaction {
             for part in parts {
                 try db.run(
                     """
-                    INSERT OR REPLACE INTO transfer_part (sequence, number, size, etag, crc32c) SELECT ?1, ?2, ?3, ?4, ?5
+                    INSERT OR REPLACE INTO transfer_part (sequence, number, size, etag, crc32c)
+                    SELECT ?1, ?2, ?3, ?4, ?5
                     WHERE EXISTS (SELECT 1 FROM transfer WHERE sequence = ?1 AND part_size IS NOT NULL)
                     """, [sequence, part.number, part.size, part.etag, part.crc32c.map(Int64.init)])
             }
@@ -145,8 +146,8 @@ extension TransferTransaction {
             throw OperationsError(
                 .wrongState, "The transfer's row was damaged, and parts of it are lost; cancel it, and queue it anew")
         }
-        // Nothing that was sent of another file is of use. An upload that the storage still has keeps its name: its parts
-        // are compared with the file before they are sent anew.
+        // Nothing that was sent of another file is of use. An upload that the storage still has keeps its name: its
+        // parts are compared with the file before they are sent anew.
         if transfer.kind == .upload, let source, transfer.file?.isSame(as: source) != true {
             try db.run("DELETE FROM transfer_part WHERE sequence = ?", [entry.sequence])
             try db.run(

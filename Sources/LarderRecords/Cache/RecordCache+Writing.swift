@@ -39,8 +39,8 @@ extension RecordCache {
 
     /// Stores the answers of mutations in their order, in one commit which survives power loss.
     ///
-    /// - Returns: For each, in order, what came of it. One that does not fit fails alone; where there is no room for one,
-    ///   later ones are not stored either: nothing older is ever stored over what is newer.
+    /// - Returns: For each, in order, what came of it. One that does not fit fails alone; where there is no room for
+    ///   one, later ones are not stored either: nothing older is ever stored over what is newer.
     /// - Throws: What kept all of them from being tried.
     package func write(
         _ answers: [MutationAnswer], deadline: ContinuousClock.Instant? = nil

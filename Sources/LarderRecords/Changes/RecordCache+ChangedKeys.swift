@@ -10,8 +10,8 @@ package enum ChangedKeys: Sendable, Equatable {
 }
 
 extension RecordCache {
-    /// Which of the objects that an answer was made of are different from what they were at a position, under the layers
-    /// that there were then. An object without identity counts as the one that holds it.
+    /// Which of the objects that an answer was made of are different from what they were at a position, under the
+    /// layers that there were then. An object without identity counts as the one that holds it.
     ///
     /// May name objects that are the same again.
     ///

@@ -3,8 +3,8 @@
 /// A commit encodes as much as it changes, and the memory for that is the greater part of the work when it has to be
 /// got from the system each time: so one buffer goes from commit to commit.
 ///
-/// Safe: the memory is its own. What is appended lies elsewhere, and so stays where it is while this grows; what
-/// `bytes` gives is used no longer than until then.
+/// Safe: the memory is its own. What is appended lies elsewhere, which an assertion checks, and so stays where it is
+/// while this grows; what `bytes` gives is used no longer than until then.
 final class ByteBuffer {
     private var memory = FlatBuffer<UInt8>()
     private(set) var count = 0
@@ -26,10 +26,18 @@ final class ByteBuffer {
         return count
     }
 
+    /// - Precondition: the bytes are not this buffer's own, which move when it grows.
     @inline(__always)
     func append(_ source: UnsafeRawBufferPointer) {
+        assert(unsafe !isOwn(source), "a buffer cannot append its own bytes")
         let place = extend(by: source.count)
         unsafe memory.copy(source, to: place)
+    }
+
+    private func isOwn(_ source: UnsafeRawBufferPointer) -> Bool {
+        let own = unsafe UnsafeRawBufferPointer(memory.elements)
+        guard let start = source.baseAddress, let first = own.baseAddress else { return false }
+        return unsafe start < first + own.count && first < start + source.count
     }
 
     @inline(__always)

@@ -125,7 +125,8 @@
     }
 }
 
-/// Safe: `PayloadView` makes it of words that lie in its bytes.
+/// Safe: `PayloadView` makes it of words that lie in its bytes. An index is the caller's own: an assertion checks it in
+/// debug builds and tests.
 @safe struct ListView {
     let bytes: UnsafeRawBufferPointer
     let start: Int
@@ -137,7 +138,8 @@
     /// - Precondition: `index` is in `0..<count`, which `PayloadView.list` has found to lie within the bytes.
     @inline(__always)
     subscript(index: Int) -> ValueWord {
-        unsafe ValueWord(
+        assert(index >= 0 && index < count, "element \(index) of \(count)")
+        return unsafe ValueWord(
             bits: UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: start + index * 4, as: UInt32.self)))
     }
 }

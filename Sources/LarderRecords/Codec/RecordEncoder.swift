@@ -1,6 +1,9 @@
 /// Writes records and values in the form that `RecordFormat` describes, one after the other into one buffer.
 ///
 /// Offsets count from the start of the record or value that is being written.
+///
+/// Safe: its buffer asserts where it writes. What `bytes` lends is read before more is encoded, and what an `Entry` or
+/// an `Identity` borrows is copied before the call returns that is given it.
 struct RecordEncoder {
     private let buffer: ByteBuffer
     /// Takes in the long texts while a cache is compacted.

@@ -9,8 +9,8 @@ struct DamagedRecord: Error {
 /// A stored record, read where it lies: see `RecordFormat`.
 ///
 /// Safe: it borrows its bytes, and must not be used after the transaction or overlay that they belong to. Every offset
-/// is checked before it is followed, and callers give no index beyond `count`, so that no bytes, however damaged, lead
-/// outside the record.
+/// is checked before it is followed, so that no bytes, however damaged, lead outside the record. An index is the
+/// caller's own, and not the bytes': an assertion checks it in debug builds and tests.
 @safe struct RecordView {
     let bytes: UnsafeRawBufferPointer
     let flags: RecordFlags
@@ -73,12 +73,20 @@ struct DamagedRecord: Error {
         return unsafe (UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 16, as: UInt64.self)), word(12))
     }
 
-    /// - Precondition: `index` is in `0..<count`, which `init` has found to lie within the bytes.
+    /// Where a field's entry lies, which `init` has found to be within the bytes.
+    ///
+    /// - Precondition: `index` is in `0..<count`.
     @inline(__always)
-    func field(_ index: Int) -> FieldID { word(entries + index * RecordFormat.entrySize) }
+    private func entry(_ index: Int) -> Int {
+        assert(index >= 0 && index < count, "field \(index) of \(count)")
+        return entries + index * RecordFormat.entrySize
+    }
 
     @inline(__always)
-    func value(_ index: Int) -> ValueWord { ValueWord(bits: word(entries + index * RecordFormat.entrySize + 4)) }
+    func field(_ index: Int) -> FieldID { word(entry(index)) }
+
+    @inline(__always)
+    func value(_ index: Int) -> ValueWord { ValueWord(bits: word(entry(index) + 4)) }
 
     /// The field's value word; nil where the record does not have it. O(log n).
     func value(of wanted: FieldID) -> ValueWord? {

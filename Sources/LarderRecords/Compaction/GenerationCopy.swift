@@ -2,8 +2,8 @@ import LarderLMDB
 
 /// Writes a generation's contents into a draft, in the order of their keys, so that pages are filled.
 ///
-/// Records and names keep their numbers. Long texts move into the heap; the log of changes stays behind, and so do names
-/// that no record uses any more.
+/// Records and names keep their numbers. Long texts move into the heap; the log of changes stays behind, and so do
+/// names that no record uses any more.
 ///
 /// Safe: what is copied lies in the pages of `source`, which is borrowed and so does not change, and goes into another
 /// environment. The encoder's bytes are stored before it encodes again. The views check every offset.

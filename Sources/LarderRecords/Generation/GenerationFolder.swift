@@ -66,8 +66,8 @@ struct GenerationFolder: Sendable {
         try files.exists(path(of: number)) && !files.exists(path(of: number) + "/data.mdb")
     }
 
-    /// Whether a generation of whatever format says so; false where it cannot be told. Once one was replaced by the next
-    /// format's, it can be opened for nothing else.
+    /// Whether a generation of whatever format says so; false where it cannot be told. Once one was replaced by the
+    /// next format's, it can be opened for nothing else.
     private func isSuperseded(_ number: Int) -> Bool {
         let mark = try? mark(number)
         return mark?.isSuperseded ?? false

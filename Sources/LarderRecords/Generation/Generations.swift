@@ -4,8 +4,8 @@ import Synchronization
 
 /// The generation that a cache works in, and the way to the one that supersedes it.
 ///
-/// Another process may supersede a generation at any time by compacting or clearing. The caller that uses one here finds
-/// out by its counters, and goes on with the next.
+/// Another process may supersede a generation at any time by compacting or clearing. The caller that uses one here
+/// finds out by its counters, and goes on with the next.
 final class Generations: Sendable {
     let folder: GenerationFolder
     private let held: Locked<Generation>
@@ -133,8 +133,8 @@ final class Generations: Sendable {
     }
 }
 
-/// How long to try again what other processes were quicker with, who compact or clear meanwhile: some times however long
-/// one takes, and then until a deadline.
+/// How long to try again what other processes were quicker with, who compact or clear meanwhile: some times however
+/// long one takes, and then until a deadline.
 struct Retries {
     private static let fewest = 8
     private let deadline: ContinuousClock.Instant

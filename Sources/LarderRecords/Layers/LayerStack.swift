@@ -14,8 +14,8 @@ final class LayerSet: Sendable {
     /// Whether the first layers are those of another set.
     func begins(with other: LayerSet) -> Bool { layers.begins(with: other.layers) }
 
-    /// Whether the wanted layers can go on top of an overlay as if all had been applied in their order: each comes after
-    /// the overlay's layers, or touches nothing of theirs.
+    /// Whether the wanted layers can go on top of an overlay as if all had been applied in their order: each comes
+    /// after the overlay's layers, or touches nothing of theirs.
     func canLay(_ wanted: LaidLayers, over overlay: Overlay) -> Bool {
         let more = wanted.indices(beyond: overlay.laid)
         guard let first = more.first, first < overlay.laid.last else { return true }

@@ -9,8 +9,8 @@ protocol SharedMapKey: Equatable {
 /// A dictionary whose copies share what they have in common: a copy costs O(1), and a change to it O(log n), however
 /// many entries there are.
 ///
-/// A trie over the upper bits of the keys' hashes, four at each step, with a few entries in each leaf. Looking up counts
-/// no references, so that threads that look into the same map do not meet.
+/// A trie over the upper bits of the keys' hashes, four at each step, with a few entries in each leaf. Looking up
+/// counts no references, so that threads that look into the same map do not meet.
 ///
 /// Safe: the map keeps the root, and each node its children, as long as they can be looked up.
 @safe struct SharedMap<Key: SharedMapKey, Value> {

@@ -6,8 +6,8 @@ extension ParsedResponse {
     /// Fields that the plan does not ask for are skipped; a field that is missing, a value of another kind than the
     /// schema says and a null where none may be are errors, and so is everything that is not JSON.
     ///
-    /// - Complexity: O(n) in the bytes; objects whose `__typename` does not come first are looked through twice, however
-    ///   deep they nest.
+    /// - Complexity: O(n) in the bytes; objects whose `__typename` does not come first are looked through twice,
+    ///   however deep they nest.
     package static func parse(_ body: [UInt8], along layout: PlanLayout) throws(RecordError) -> ParsedResponse {
         try parse(body, along: layout, isData: false)
     }

@@ -20,8 +20,8 @@ final class TurnDeadlines: Sendable {
 
     private let state = Mutex(State())
 
-    /// What a turn itself waits for, another process's lock, ends at the same deadline with an error that names the
-    /// holder: that one comes first.
+    /// A turn may wait for another process's lock, which ends at the same deadline with an error that names the holder:
+    /// that error comes first.
     private static let grace = Duration.milliseconds(500)
 
     /// - Parameter giveUp: Called once, soon after the deadline, unless `remove` is called before.

@@ -176,8 +176,8 @@ import LarderLMDB
         return .read
     }
 
-    /// A field that a record lacks is waited for by the record as a whole: compacting forgets the number of a name that no
-    /// record uses, and the name has another when it comes.
+    /// A field that a record lacks is waited for by the record as a whole: compacting forgets the number of a name that
+    /// no record uses, and the name has another when it comes.
     private mutating func lack(_ record: RecordID, _ isNoted: inout Bool) throws {
         if !isNoted { try builder.appendVisit(record, caseIndex: Visit.anyField) }
         isNoted = true

@@ -28,8 +28,8 @@ public struct GraphQLError: Error, Sendable, Hashable {
     public var errorType: String?
     /// What AppSync's resolver says of the error, at its root; nil where it says nothing.
     public var errorInfo: Value?
-    /// What AppSync's resolver gives with the error, at its root: the server's item after a conflict. Nil where it gives
-    /// nothing.
+    /// What AppSync's resolver gives with the error, at its root: the server's item after a conflict. Nil where it
+    /// gives nothing.
     public var data: Value?
 
     /// An error as a server would report it, for tests and transports.

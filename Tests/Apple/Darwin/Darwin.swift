@@ -1,6 +1,6 @@
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
-// What Apple's overlay of its C library adds, as far as Larder uses it: variables and variadic calls that Swift does not
-// see in the headers. It is type-checked and never run.
+// What Apple's overlay of its C library adds, as far as Larder uses it: variables and variadic calls that Swift does
+// not see in the headers. It is type-checked and never run.
 @_exported import CDarwin
 
 public var errno: Int32 {

@@ -39,7 +39,8 @@ struct Fault: Sendable, CustomStringConvertible {
     }
 }
 
-/// A GraphQL server of one mutation and a query for its root type's name, on bare TCP or TLS, that fails once where a test says.
+/// A GraphQL server of one mutation and a query for its root type's name, on bare TCP or TLS, that fails once where a
+/// test says.
 final class FaultyServer: Sendable {
     struct State {
         var fault: Fault?

@@ -1,4 +1,5 @@
 import Foundation
+import LarderFiles
 import LarderTestSupport
 import Testing
 
@@ -190,6 +191,22 @@ struct ConfigurationFileTests {
             }
             let elsewhere = try #require(URL(string: "https://x.example/larder.json"))
             #expect(throws: LarderError.self) { try ConfigurationFile(contentsOf: elsewhere) }
+        }
+    }
+
+    @Test(
+        "A file that the disk or its rights withhold is an error that says what to look after",
+        arguments: [(EIO, "check the volume"), (EACCES, "give access to it")])
+    func withheld(status: Int32, remedy: String) async throws {
+        try await withTemporaryFolder { folder in
+            let file = folder.appending(path: "larder.json")
+            try Data("{}".utf8).write(to: file)
+            for kind in [FileCall.Kind.open, .read] {
+                let files = FileSystem(injecting: { $0.kind == kind ? .failure(status) : nil })
+                let error = #expect(throws: LarderError.self) { try ConfigurationFile(contentsOf: file, in: files) }
+                #expect(error?.code == .environment)
+                #expect(error?.message.contains(remedy) == true, "\(error?.message ?? "")")
+            }
         }
     }
 

@@ -19,7 +19,8 @@ extension ModelRun {
         }
         let exchange = isKind ? carriedOut(item) : exchange(item)
         truths.set([item.id: truth(item).map(item.change.data)])
-        // An answer that ends a pause lets every lane go on, before the end of the process or not: nobody can say which.
+        // An answer that ends a pause lets every lane go on, before the end of the process or not: nobody can say
+        // which.
         if case .answered(let effect) = exchange.end, !isKind, chance(12), model.runner.pauseCount == 0 {
             return try await endProcess(item, effect, number, exchange.result, held)
         }

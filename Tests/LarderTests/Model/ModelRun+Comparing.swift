@@ -64,8 +64,8 @@ extension ModelRun {
         let expected = model.inFlight.map(\.change.tag)
         // Without a runner nothing is held.
         guard Set(tags) == (runner == nil ? [] : Set(expected)), tags.count == Set(tags).count else {
-            return
-                "requests \(tags.sorted()) instead of \(expected.sorted()), while \(runner.map { "\($0.0.state)" } ?? "-")"
+            let state = runner.map { "\($0.0.state)" } ?? "-"
+            return "requests \(tags.sorted()) instead of \(expected.sorted()), while \(state)"
         }
         for request in requests {
             guard let item = model.inFlight.first(where: { $0.change.tag == Self.tag(of: request) }) else { continue }

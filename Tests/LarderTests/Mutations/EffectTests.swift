@@ -163,7 +163,7 @@ struct EffectTests {
     }
 
     @Test(
-        "503 proves nothing: where repeats are not told it is not sent again, where they are it is, more than faults are"
+        "503 proves nothing: a mutation is sent again only where the server knows repeats, and more often than faults are"
     )
     func unavailable() async throws {
         let unsure = ScriptedServer { _, _ in ScriptedServer.status(503) }
@@ -414,7 +414,7 @@ struct EffectTests {
     }
 
     @Test(
-        "A server without time is left alone by all lanes, and none but the first is set aside where repeats are not told"
+        "A server without time is left alone by all lanes, and where it knows no repeats only the first is set aside"
     )
     func pauseOfAll() async throws {
         let hasTime = Flag()

@@ -190,7 +190,7 @@ struct EvidenceTests {
     }
 
     @Test(
-        "In every combination data tells that it took effect, and nothing that failed after it began is rejected by its status"
+        "In every combination data means that it took effect, and no failure after it began is rejected by its status"
     )
     func tookEffect() {
         walk { evidence, verdict in

@@ -50,12 +50,7 @@ struct LeftoverTests {
     func clearingBeside() async throws {
         try await withTransferFixture { fixture in
             let (file, bytes) = try fixture.file(bytes: 10_000)
-            let cancelled = try #require(try await fixture.stuckUploads(1, of: file).first)
-            let first = fixture.runner { $0.backoff = Backoff(first: .seconds(3600), cap: .seconds(3600)) }
-            let running = Task { try await first.run() }
-            try await eventually { try cancelled.status().failure != nil }
-            running.cancel()
-            try await running.value
+            let cancelled = try await fixture.failedUpload(of: file)
             try await cancelled.cancel()
             let (asked, answers) = (Flag(), Flag())
             fixture.storage.onCall { call in
@@ -86,12 +81,7 @@ struct LeftoverTests {
     func unnameable(change: String) async throws {
         try await withTransferFixture { fixture in
             let (file, _) = try fixture.file(bytes: 20_000)
-            let upload = try #require(try await fixture.stuckUploads(1, of: file).first)
-            let runner = fixture.runner { $0.backoff = Backoff(first: .seconds(3600), cap: .seconds(3600)) }
-            let running = Task { try await runner.run() }
-            try await eventually { try upload.status().failure != nil }
-            running.cancel()
-            try await running.value
+            let upload = try await fixture.failedUpload(of: file)
             try OtherProgram(fixture.folder.appending(path: "store")).run("UPDATE transfer SET \(change)")
             fixture.storage.onCall { call throws(ObjectError) in
                 switch call {
@@ -141,12 +131,7 @@ struct LeftoverTests {
     func deniedAbort() async throws {
         try await withTransferFixture { fixture in
             let (file, _) = try fixture.file(bytes: 20_000)
-            let upload = try #require(try await fixture.stuckUploads(1, of: file).first)
-            let runner = fixture.runner { $0.backoff = Backoff(first: .seconds(3600), cap: .seconds(3600)) }
-            let running = Task { try await runner.run() }
-            try await eventually { try upload.status().failure != nil }
-            running.cancel()
-            try await running.value
+            let upload = try await fixture.failedUpload(of: file)
             try await upload.cancel()
             try await fixture.drain()
             #expect(try upload.status().state == .cancelling)

@@ -83,4 +83,15 @@ extension TransferFixture {
         }
         return uploads
     }
+
+    /// An upload of which the storage has parts that nobody may abort, after an attempt that failed; no runner works.
+    func failedUpload(of file: URL) async throws -> Transfer {
+        let uploads = try await stuckUploads(1, of: file)
+        let runner = runner { $0.backoff = Backoff(first: .seconds(3600), cap: .seconds(3600)) }
+        let running = Task { try await runner.run() }
+        try await eventually { try uploads[0].status().failure != nil }
+        running.cancel()
+        try await running.value
+        return uploads[0]
+    }
 }

@@ -101,12 +101,7 @@ struct TransferHandleTests {
     func givenUp() async throws {
         try await withTransferFixture { fixture in
             let (file, _) = try fixture.file(bytes: 20_000)
-            let upload = try #require(try await fixture.stuckUploads(1, of: file).first)
-            let runner = fixture.runner { $0.backoff = Backoff(first: .seconds(3600), cap: .seconds(3600)) }
-            let running = Task { try await runner.run() }
-            try await eventually { try upload.status().failure != nil }
-            running.cancel()
-            try await running.value
+            let upload = try await fixture.failedUpload(of: file)
             try await upload.cancel()
             #expect(try upload.status().state == .cancelling)
             await expectCode(.cancelledTransfer) { try await upload.finished(within: .seconds(60)) }

@@ -1,9 +1,9 @@
 /// Bytes as a terminal may be given them: what it would obey or be deceived by is written out.
 ///
 /// That is every control character but line feed and tab: those of ASCII, DEL, and those from U+0080 to U+009F, which
-/// terminals take for escape sequences too; and the characters that turn the direction of the text around them, by which
-/// a text can look like another. They become `\\u009b` and the like, as JSON has them, so that JSON stays the JSON that
-/// it was. A byte that is no UTF-8 becomes `\\x9b`.
+/// terminals take for escape sequences too; and the characters that turn the direction of the text around them, by
+/// which a text can look like another. They become `\\u009b` and the like, as JSON has them, so that JSON stays the
+/// JSON that it was. A byte that is no UTF-8 becomes `\\x9b`.
 package enum TerminalText {
     package static func visible(_ bytes: [UInt8]) -> [UInt8] {
         guard bytes.contains(where: { !isPlain($0) }) else { return bytes }

@@ -39,8 +39,8 @@ extension Bench {
                 rounds: max(rounds / 3, 3),
                 [
                     {
-                        // As those of the floor, made before; in turns, so that ids ascend as they do where each is made
-                        // when it is queued.
+                        // As those of the floor, made before; in turns, so that ids ascend as they do where each is
+                        // made when it is queued.
                         let drafts = (0..<1_000).map { _ in Self.draft() }
                         let shares = (0..<8).map { task in stride(from: task, to: 1_000, by: 8).map { drafts[$0] } }
                         return try await Measurement.time {

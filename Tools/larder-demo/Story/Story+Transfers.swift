@@ -7,8 +7,8 @@ extension Story {
     /// Bytes of the file: of parts of 8 MiB, 24, of which the last is smaller.
     private static let size = 200_000_000
     private static let parts = 24
-    /// After so many parts that have arrived a sender is killed, after so many ranges that were asked for a receiver: of
-    /// these some are under way, and are asked for again.
+    /// After so many parts that have arrived a sender is killed, after so many ranges that were asked for a receiver:
+    /// of these some are under way, and are asked for again.
     private static let (kills, receiverKills) = ([7, 15], [10, 22])
     /// Exchanges that a killed process may have had under way.
     private static let side = TransferRunner.Options().connectionsPerHost

@@ -8,7 +8,8 @@ struct Confirmation: ParsableArguments {
     @Option(
         name: .customLong("confirm"),
         help: ArgumentHelp(
-            "The name of the environment, once more, where it is protected. Repeat the option where it is about several.",
+            "The name of the environment, once more, where it is protected. Repeat the option where it is about "
+                + "several.",
             valueName: "name"))
     var names: [String] = []
 }

@@ -62,8 +62,8 @@ struct MigratedStore {
         try OperationsDatabase(folder: url, options: options).close()
     }
 
-    /// Takes back what a crash has left of a write to the database, as opening it for writing does. Other verbs could not
-    /// read it.
+    /// Takes back what a crash has left of a write to the database, as opening it for writing does. Other verbs could
+    /// not read it.
     func takeBackUnfinished() throws {
         let file = url.appending(path: OperationsDatabase.fileName)
         guard try hasDatabase, try OperationsDatabase.look(at: file.path + "-journal", self.options.files) != nil

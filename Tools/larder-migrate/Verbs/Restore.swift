@@ -24,7 +24,8 @@ struct Restore: Verb {
     @OptionGroup var confirmation: Confirmation
     @Flag(
         help: """
-            No program has sent mutations of this store since the backup was made: those that are unsent in it stay pending.
+            No program has sent mutations of this store since the backup was made: those that are unsent in it stay \
+            pending.
             """)
     var nothingSentSince = false
     @ArgumentParser.Argument(help: ArgumentHelp("The backup: a folder with a manifest.json.", valueName: "backup"))

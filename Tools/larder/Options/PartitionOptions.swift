@@ -10,8 +10,8 @@ struct PartitionOptions: ParsableArguments {
     @Option(
         name: .customLong("partition"),
         help: ArgumentHelp(
-            "The partition, by its own name, as env lists them. Default: the environment variable LARDER_PARTITION, then the "
-                + "current partition.",
+            "The partition, by its own name, as env lists them. Default: the environment variable LARDER_PARTITION, "
+                + "then the current partition.",
             valueName: "name"))
     var name: String?
 

@@ -65,7 +65,8 @@ struct StoreFolder: Sendable {
         if try hasQueue {
             throw Failure(
                 .init(rawValue: LarderError.Code.miss.rawValue), .miss,
-                "The partition \(partition) has no cache: nothing was stored in it yet; ingest or fetch something first",
+                "The partition \(partition) has no cache: nothing was stored in it yet; ingest or fetch "
+                    + "something first",
                 details: [("missing", .array([.array([])]))])
         }
         throw Failure(.noStore, .failure, "\(url.path) holds no store; ingest or fetch something into it first")

@@ -10,8 +10,8 @@ struct Check: Verb {
         discussion: """
             Looks at every page, and at every record, reference and index; and in larder.sqlite, where the store has \
             one, at every page and row. Changes nothing. A process that writes meanwhile can be mistaken for damage: \
-            check again. The exit status is 5 if anything is wrong; each finding is a line. Files that other users may use \
-            are told of, and are no damage.
+            check again. The exit status is 5 if anything is wrong; each finding is a line. Files that other users may \
+            use are told of, and are no damage.
             """)
 
     @OptionGroup var store: StoreOptions

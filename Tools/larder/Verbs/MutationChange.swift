@@ -49,8 +49,8 @@ extension Mutations {
         static let configuration = CommandConfiguration(
             abstract: "Changes the variables of a mutation that was set aside. Wants --write.",
             discussion: """
-                The variables must be a JSON object. Whether they fit the operation and the schema is not checked here: \
-                a server that refuses them makes the mutation be set aside again.
+                The variables must be a JSON object. Whether they fit the operation and the schema is not checked \
+                here: a server that refuses them makes the mutation be set aside again.
                 """)
         static let verb = "edit", done = "edited", purpose = "changing what is sent"
 

@@ -9,8 +9,8 @@ struct PagesVerb: Verb {
         abstract: "Loads the pages of a list, one after the other, and stores them.",
         discussion: """
             The schema says with @fieldPolicy(forField:, paginationArgs:) which arguments choose a page; they are \
-            variables of the operation. Without --all and --at-least it loads one page more than the store has. It goes \
-            on where it was left, and says on standard error how far it is.
+            variables of the operation. Without --all and --at-least it loads one page more than the store has. It \
+            goes on where it was left, and says on standard error how far it is.
             """)
 
     @OptionGroup var store: StoreOptions

@@ -15,7 +15,8 @@ struct KeyText {
     var text: String {
         var text = Self.magic + "\(Self.version)\n"
         text +=
-            "# Without this file no program can read the credentials of its store. Keep it apart from copies of the store.\n"
+            "# Without this file no program can read the credentials of its store. Keep it apart from copies "
+            + "of the store.\n"
         for key in keys.all { text += "key \(key.id) \(Data(key.bytes).base64EncodedString())\n" }
         return text + "sum \(Self.checksum(text))\n"
     }

@@ -5,8 +5,8 @@ import Synchronization
 
 /// The key of one partition's credentials: gets it opened with the program's key once, and remembers it.
 ///
-/// Callers wait for a provider up to their own deadlines. One that answers later has answered for the next caller; of
-/// one that never answers at most a few calls are left behind.
+/// Callers wait for a provider up to their own deadlines. A provider that answers later has answered for the next
+/// caller. Of a provider that never answers, at most a few calls are left behind.
 final class KeyRing: Sendable {
     private struct State {
         var key: PartitionKey?

@@ -1,5 +1,5 @@
 public import Foundation
-import LarderFiles
+package import LarderFiles
 import LarderGraphQL
 import LarderRecords
 
@@ -41,8 +41,10 @@ public struct ConfigurationFile: Sendable {
     ///
     /// - Throws: `.environment` where it cannot be read, is no regular file, has more than 16 MiB, is not JSON or none
     ///   of the kinds.
-    public init(contentsOf file: URL) throws(LarderError) {
-        try self.init(json: Self.bytes(of: file), origin: file.lastPathComponent)
+    public init(contentsOf file: URL) throws(LarderError) { try self.init(contentsOf: file, in: FileSystem()) }
+
+    package init(contentsOf file: URL, in files: FileSystem) throws(LarderError) {
+        try self.init(json: Self.bytes(of: file, files), origin: file.lastPathComponent)
     }
 
     /// Reads a file's content.
@@ -129,7 +131,7 @@ public struct ConfigurationFile: Sendable {
         return environment
     }
 
-    private static func bytes(of file: URL) throws(LarderError) -> [UInt8] {
+    private static func bytes(of file: URL, _ files: FileSystem) throws(LarderError) -> [UInt8] {
         func fault(_ what: String, _ cause: (any Error)? = nil) -> LarderError {
             LarderError(.environment, "\(file.path): \(what)", cause: cause)
         }
@@ -137,7 +139,7 @@ public struct ConfigurationFile: Sendable {
             throw LarderError(.environment, "A configuration is read from a file, and not from another kind of URL")
         }
         do {
-            let opened = try FileSystem().open(file.path)
+            let opened = try files.open(file.path)
             let status = try opened.status()
             guard status.kind == .file else {
                 throw fault("this is no regular file; give the configuration file itself")

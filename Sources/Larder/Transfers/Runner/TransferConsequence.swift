@@ -1,8 +1,11 @@
 /// What follows for a transfer from the error that ended its attempt.
 enum TransferConsequence {
-    /// Tried again after a pause.
+    /// It is tried again after a pause, and at the earliest after the one that the storage asked for. Whether it is a
+    /// fault of the server's or the connection's is counted.
     case retry(isFault: Bool, after: Duration?)
+    /// The storage does not take the credentials: it waits for a user.
     case refused
+    /// It would fail again.
     case fail
 
     init(of error: ObjectError) {
@@ -18,7 +21,7 @@ enum TransferConsequence {
             }
     }
 
-    /// What a closure of ours has thrown within an exchange is not the exchange's failure.
+    /// An error that a closure of the library's own has thrown within an exchange is not the exchange's failure.
     static func root(of error: any Error) -> any Error {
         guard let object = error as? ObjectError else { return error }
         switch object.code {
@@ -32,7 +35,7 @@ enum TransferConsequence {
     static func mayPass(_ error: any Error) -> Bool {
         guard let error = root(of: error) as? ObjectError else { return false }
         switch TransferConsequence(of: error) {
-        // Whose credentials have ended since has been let in already.
+        // The storage has let in already an exchange whose credentials have ended since.
         case .retry, .refused: return error.code != .noSuchUpload
         case .fail: return false
         }

@@ -83,7 +83,7 @@ extension TransferRunner {
         let consequence: TransferConsequence
         switch error {
         case is CancellationError:
-            // It goes on with the next who takes it up, unless it is paused or cancelled.
+            // The next runner goes on with it, unless it is paused or cancelled.
             return try await context.table.ifStillOurs { try await $0.release(transfer.attempt) }
         case let error as OperationsError:
             // Another caller was quicker: the transfer was paused or cancelled.

@@ -36,8 +36,6 @@ extension TransferRunner: Service {
     private func work(untilEmpty: Bool) async throws {
         defer { progress.withLock { $0 = Progress() } }
         let table = try core.operationsStore.database().transfers
-        let session = try core.sessionStanding()
-        progress.withLock { $0.session = session }
         try await lifecycle.alone(options.connectivity) { [self] owner in
             try await core.settingDamagedAside {
                 try await recover(table)
@@ -119,7 +117,7 @@ extension TransferRunner: Service {
         let (now, table) = (core.now(), context.table)
         try endStopped(table)
         if let left = refusal {
-            guard try hasNewSession() else {
+            guard try lifecycle.hasNewSession() else {
                 lifecycle.set(.waitingForSignIn)
                 return .wait(left)
             }
@@ -153,15 +151,6 @@ extension TransferRunner: Service {
         _ kind: TransferDraft.Kind, _ location: ObjectLocation, _ connections: Connections
     ) -> Bool {
         kind == .upload && isUploading(to: location) || connections.left(of: storage.host(of: location)) != nil
-    }
-
-    /// Whether a user or a guest has been signed in since the last look, by whatever process.
-    private func hasNewSession() throws(LarderError) -> Bool {
-        guard let session = try core.sessionStanding(), session.state.hasCredentials else { return false }
-        return progress.withLock { progress in
-            defer { progress.session = session }
-            return progress.session != session
-        }
     }
 
     /// Whether no transfer is left to carry out, and each one that is to be cleared away was tried, or the time for

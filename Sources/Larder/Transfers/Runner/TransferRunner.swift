@@ -89,8 +89,6 @@ public final class TransferRunner: Sendable {
         var ended = 0
         /// Since when there is nothing to carry out.
         var restSince: ContinuousClock.Instant?
-        /// The session that the storage was last tried with, as far as this runner knows.
-        var session: SessionStanding?
         /// How often in a row the credentials were not taken, and until when nothing is begun because of that.
         var refusals = 0
         var refusedUntil: ContinuousClock.Instant?

@@ -8,8 +8,8 @@ import Foundation
 #endif
 
 extension CognitoUserPool {
-    /// New tokens for a refresh token. Where the pool rotates it, the answer has the next one, and the old one works for
-    /// the pool's grace period at most: store the answer before it is used.
+    /// New tokens for a refresh token. Where the pool rotates it, the answer has the next one, and the old one works
+    /// for the pool's grace period at most: store the answer before it is used.
     ///
     /// - Throws: `.signInAgain`, `.wrongCredentials`, `.userNotFound` and the like where the pool accepts the refresh
     ///   token no more; `.foreignToken`; `.unreachable` and the like where it has not decided.

@@ -13,7 +13,8 @@ public import Foundation
 /// - **The password does not leave this machine**, unless the flow is `.password`: the Secure Remote Password protocol
 ///   proves that the user knows it.
 /// - **A sign-in is a chain of steps**: each answer is tokens, or a ``SignInChallenge`` that the user has to answer.
-/// - **Tokens are looked at before they are given**: those of another pool or client, and what is no token, are refused.
+/// - **Tokens are looked at before they are given**: those of another pool or client, and what is no token, are
+///   refused.
 /// - **Every call has a deadline**, and ends by a ``CognitoError``. No message has a secret.
 public final class CognitoUserPool: Sendable {
     /// How a pool is reached.

@@ -58,7 +58,8 @@ public struct CodeDelivery: Sendable, Hashable {
 public struct SignInChallenge: Sendable {
     /// What is asked.
     public enum Kind: Sendable, Hashable {
-        /// A password of the user's own choice, and attributes that the pool wants; and the attributes that the user has already.
+        /// A password of the user's own choice, and attributes that the pool wants; and the attributes that the user
+        /// has already.
         case newPassword(required: [String], attributes: [String: String])
         /// A code that was sent, or that an authenticator app shows.
         case code(SignInFactor, CodeDelivery)

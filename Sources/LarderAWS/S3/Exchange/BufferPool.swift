@@ -1,8 +1,8 @@
 import NIOCore
 import Synchronization
 
-/// Rings of buffers that one body uses after the other. Memory that is made anew for each chunk costs the kernel a fifth
-/// of what the whole way to the socket does.
+/// Rings of buffers that one body uses after the other. Memory that is made anew for each chunk costs the kernel a
+/// fifth of what the whole way to the socket does.
 final class BufferPool: Sendable {
     private struct State {
         var rings: [BufferRing] = []

@@ -1,4 +1,4 @@
-/// The elements of a list. Of 24 bytes, so that it stands inside an `any UnkeyedDecodingContainer`.
+/// The elements of a list. It has 24 bytes, so that an `any UnkeyedDecodingContainer` holds it without an allocation.
 struct ElementContainer: UnkeyedDecodingContainer {
     private let context: DecodingContext
     private let block: Int
