@@ -39,6 +39,7 @@ let tls = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 let compression = Target.Dependency.product(name: "NIOHTTPCompression", package: "swift-nio-extras")
 let http2 = Target.Dependency.product(name: "NIOHTTP2", package: "swift-nio-http2")
 let nio = ["NIOCore", "NIOHTTP1", "NIOPosix"].map { Target.Dependency.product(name: $0, package: "swift-nio") }
+let webSocket = Target.Dependency.product(name: "NIOWebSocket", package: "swift-nio")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 /// SQLite's C functions.
 let sqlite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
@@ -135,6 +136,8 @@ let package = Package(
                 "Larder", "LarderFiles", httpClient,
                 // What the client throws is told apart by these modules' error types.
                 compression, http2, tls,
+                // Subscriptions.
+                webSocket,
             ] + nio,
             swiftSettings: strict
         ),

@@ -56,6 +56,9 @@ extension HTTPTransport {
         /// Bytes of a URL above which a query goes by POST although GET was asked for.
         public var maximumURLLength = 8_000
 
+        /// How subscriptions are carried.
+        public var subscriptions = SubscriptionOptions()
+
         /// Reads the time of day, against which a date in `Retry-After` is held where the server sent no `Date`.
         package var wallClock: @Sendable () -> Date = { Date() }
 

@@ -21,7 +21,7 @@ import Synchronization
 ///   status, a body that *is* a GraphQL response (an object with `data`, or with a list of `errors`) is the answer;
 ///   everything else is a `.status` error with the time from `Retry-After`.
 ///
-/// Subscriptions are refused with `.unusableRequest`.
+/// Subscriptions go over a WebSocket: `Partition.subscribe`. `send` refuses them with `.unusableRequest`.
 public final class HTTPTransport: GraphQLTransport {
     /// Where the operations go. Its query, if it has one, is kept. A URL with a user or a password in it is refused by
     /// `send`: HTTP has no place for them but a header.
@@ -34,7 +34,7 @@ public final class HTTPTransport: GraphQLTransport {
     /// As the options say.
     public var refusals: ServerRefusals { options.refusals }
 
-    let client: HTTPClient
+    package let client: HTTPClient
     private let queriesInFlight = SharedTasks<QueryIdentity, GraphQLAnswer>()
     /// How many mutations have ended.
     private let mutationCount = Atomic<Int>(0)
@@ -106,7 +106,7 @@ public final class HTTPTransport: GraphQLTransport {
     }
 
     /// The headers of one request, from all three sources.
-    private func headers(
+    func headers(
         for request: GraphQLRequest, deadline: ContinuousClock.Instant
     ) async throws(TransportError) -> RequestHeaders {
         var headers = RequestHeaders()

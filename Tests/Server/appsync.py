@@ -1,24 +1,37 @@
-"""An AppSync API of the tests: it takes all five proofs of who asks, and recomputes signatures with botocore.
+"""An AppSync API of the tests: it takes all five proofs of who asks, and recomputes signatures with botocore. It speaks
+the real-time protocol at `/graphql/realtime`, as a custom domain does.
 
 It listens on a free port of 127.0.0.1 and prints `listening PORT` when it does. Its argument is JSON: `apiKey`, `tokens`
 (those it takes, for users, other providers and Lambda functions alike), `credentials` (access key, secret and session
-token) and `region`. A request `POST /control` replaces members of it, so that a test can let a token end. It ends when
-its standard input does.
+token) and `region`. A request `POST /control` replaces members of it, so that a test can let a token end; `push` (an
+event), `keepAlive` and `cut` are carried out. `POST /real-time` tells what was opened and begun. It ends when its
+standard input does.
 """
 
+import base64
 import json
 import os
+import socket
 import sys
 import threading
+from http.client import HTTPMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from urllib.parse import parse_qs, urlsplit
 
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
+from websockets.frames import Opcode
+from websockets.server import ServerProtocol
 
 lock = threading.Lock()
 state = json.loads(sys.argv[1])
 seen = []
+# Each connection of the real-time endpoint, with the ids of its subscriptions.
+sockets = {}
+connects = []
+starts = []
 
 
 class RecomputedAuth(SigV4Auth):
@@ -88,6 +101,126 @@ def check(handler, body):
     return refusal(401, "UnauthorizedException", "Token has expired.")
 
 
+def object_refusal(header, path, body):
+    """As `check`, for an object with the proof, which stands for the headers of a request to the API itself."""
+    class Given:
+        headers = HTTPMessage()
+
+    given = Given()
+    given.headers = HTTPMessage()
+    for name, value in header.items():
+        given.headers[name] = value
+    given.path = path
+    return check(given, body)
+
+
+def send(connection, message):
+    protocol, sock = connection
+    protocol.send_text(json.dumps(message).encode())
+    for data in protocol.data_to_send():
+        sock.sendall(data)
+
+
+def push(event):
+    """Sends an event to every subscription, as AppSync does: with the fields of the mutation's selection alone."""
+    for connection, ids in list(sockets.items()):
+        for id in ids:
+            try:
+                send(connection, {"id": id, "type": "data", "payload": event})
+            except OSError:
+                pass
+
+
+def start(connection, message):
+    id, payload = message["id"], message["payload"]
+    refused = object_refusal(payload["extensions"]["authorization"], "/graphql", payload["data"].encode())
+    starts.append({"id": id, "status": refused[0] if refused else 200})
+    if refused:
+        error = dict(refused[1]["errors"][0], errorCode=refused[0])
+        return send(connection, {"id": id, "type": "error", "payload": {"errors": [error]}})
+    if sum(map(len, sockets.values())) >= state.get("maximum", 100):
+        error = {"errorType": "MaxSubscriptionsReachedError", "message": "Max number of 100 subscriptions reached"}
+        return send(connection, {"id": id, "type": "error", "payload": {"errors": error}})
+    if state.get("silent"):
+        return None
+    sockets[connection].append(id)
+    send(connection, {"id": id, "type": "start_ack"})
+
+
+def talk(connection, message):
+    kind = message["type"]
+    if kind == "connection_init":
+        send(connection, {"type": "connection_ack", "payload": {"connectionTimeoutMs": state.get("timeout", 300000)}})
+    elif kind == "start":
+        start(connection, message)
+    elif kind == "stop":
+        if message["id"] in sockets[connection]:
+            sockets[connection].remove(message["id"])
+        send(connection, {"id": message["id"], "type": "complete"})
+
+
+def real_time(handler):
+    """The real-time endpoint of a custom domain: the proof is in the sub-protocol `header-…`, or in the query."""
+    head = f"{handler.requestline}\r\n" + "".join(f"{k}: {v}\r\n" for k, v in handler.headers.items()) + "\r\n"
+    protocol = ServerProtocol(subprotocols=["graphql-ws"], max_size=1 << 20)
+    protocol.receive_data(head.encode())
+    request = protocol.events_received()[0]
+    offered = handler.headers.get("Sec-WebSocket-Protocol", "").split(", ")
+    encoded = next((one.removeprefix("header-") for one in offered if one.startswith("header-")), None)
+    query = parse_qs(urlsplit(handler.path).query)
+    if encoded is not None:
+        encoded += "=" * (-len(encoded) % 4)
+        header = json.loads(base64.urlsafe_b64decode(encoded))
+    else:
+        header = json.loads(base64.b64decode(query["header"][0]))
+    with lock:
+        refused = object_refusal(header, "/graphql/connect", b"{}")
+        connects.append(refused[0] if refused else 200)
+    sock = handler.connection
+    connection = (protocol, sock)
+    protocol.send_response(protocol.accept(request))
+    for data in protocol.data_to_send():
+        sock.sendall(data)
+    with lock:
+        if refused:
+            error = dict(refused[1]["errors"][0], errorCode=refused[0])
+            send(connection, {"type": "connection_error", "payload": {"errors": [error]}})
+            protocol.send_close(1008, "")
+            for data in protocol.data_to_send():
+                sock.sendall(data)
+            handler.close_connection = True
+            return
+        sockets[connection] = []
+    try:
+        while data := sock.recv(65536):
+            protocol.receive_data(data)
+            with lock:
+                for frame in protocol.events_received():
+                    if frame.opcode is Opcode.TEXT:
+                        talk(connection, json.loads(frame.data))
+                for answer in protocol.data_to_send():
+                    sock.sendall(answer)
+    except OSError:
+        pass
+    finally:
+        with lock:
+            sockets.pop(connection, None)
+        handler.close_connection = True
+
+
+def order(orders):
+    """What a test asks beside changes of the state: under the lock."""
+    if "push" in orders:
+        push(orders.pop("push"))
+    if orders.pop("keepAlive", False):
+        for connection in sockets:
+            send(connection, {"type": "ka"})
+    if orders.pop("cut", False):
+        for _, sock in list(sockets):
+            sock.shutdown(socket.SHUT_RDWR)
+    state.update(orders)
+
+
 def answer(query):
     if "forbidden" in query:
         error = {
@@ -126,12 +259,18 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
+    def do_GET(self):
+        real_time(self)
+
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         with lock:
             if self.path == "/control":
-                state.update(json.loads(body))
+                order(json.loads(body))
                 return self.reply(200, seen)
+            if self.path == "/real-time":
+                ids = [id for ids in sockets.values() for id in ids]
+                return self.reply(200, {"connects": connects, "starts": starts, "subscriptions": len(ids)})
             refused = check(self, body)
             seen.append({"status": refused[0] if refused else 200, "authorization": self.headers.get("Authorization")})
         if refused:

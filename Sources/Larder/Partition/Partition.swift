@@ -49,6 +49,7 @@ final class PartitionCore: Sendable {
     let layers: QueuedLayers
     let watchers: WatcherIndex
     let transfers = TransferBook()
+    let subscriptions = PartitionSubscriptions()
     /// What the runners of this process are doing.
     let runners = RunnerStates()
     /// Looks for what other processes have queued and switched, from now on, if that is not done yet.
@@ -108,6 +109,7 @@ final class PartitionCore: Sendable {
     /// Ends the streams and refuses calls, until it is the current one again. Work under way ends as it would have.
     func park() {
         parking.store(true, ordering: .releasing)
+        subscriptions.close()
         watchers.close()
         session.park()
         operationsStore.changeSignal.notify()
@@ -124,6 +126,7 @@ final class PartitionCore: Sendable {
     }
 
     func close() throws(LarderError) {
+        subscriptions.close()
         watchers.close()
         session.close()
         do { try cache.close() } catch { throw LarderError(error) }

@@ -17,4 +17,13 @@ enum AppSyncEndpoint {
         else { return nil }
         return String(labels[2])
     }
+
+    /// Where an API's subscriptions are: a host of their own, or under `/realtime` at a custom domain.
+    static func realTime(of url: URL) -> URL {
+        guard region(of: url) != nil, var parts = URLComponents(url: url, resolvingAgainstBaseURL: true) else {
+            return url.appending(path: "realtime")
+        }
+        parts.host = parts.host?.lowercased().replacing(".appsync-api.", with: ".appsync-realtime-api.")
+        return parts.url ?? url
+    }
 }

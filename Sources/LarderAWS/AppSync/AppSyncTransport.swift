@@ -8,7 +8,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Queries and mutations to an AppSync API.
+/// Queries, mutations and subscriptions to an AppSync API.
 ///
 /// - **The proof is got for each request**, by its deadline, and never waits for a sign-in: where no user is signed in,
 ///   the request ends at once with `.notSignedIn`, and nothing was sent.
@@ -130,6 +130,40 @@ public final class AppSyncTransport: GraphQLTransport {
         } catch {
             return .failure(error)
         }
+    }
+}
+
+extension AppSyncTransport: SubscriptionTransport {
+    /// As the options say.
+    public var pacing: SubscriptionPacing { http.pacing }
+    /// A null says nothing, unless the options say otherwise: AppSync sends what the mutation did not select as null.
+    public var nullsInEvents: NullsInEvents { http.options.subscriptions.nulls ?? .ignore }
+
+    /// Carries subscriptions by AppSync's real-time protocol.
+    ///
+    /// The proof is got for the handshake and for each start. Where the API does not take that of the handshake, another
+    /// is got, and the handshake made once more.
+    ///
+    /// - Throws: `.notSignedIn` where no proof can be had, or the API does not take it; otherwise as
+    ///   ``HTTPTransport/carry(_:openedBy:)``.
+    public func carry(
+        _ line: SubscriptionLine, openedBy deadline: ContinuousClock.Instant
+    ) async throws(TransportError) {
+        let first = AppSyncRealTime(endpoint, authorization, pacing, wallClock: wallClock)
+        do throws(TransportError) { return try await carry(line, by: first, deadline) } catch {
+            // There is no other key.
+            if case .apiKey = authorization { throw error }
+            guard error.code == .notSignedIn, let refused = first.refusedAtOpening else { throw error }
+            let second = AppSyncRealTime(endpoint, authorization, pacing, refused: refused, wallClock: wallClock)
+            try await carry(line, by: second, deadline)
+        }
+    }
+
+    private func carry(
+        _ line: SubscriptionLine, by dialect: AppSyncRealTime, _ deadline: ContinuousClock.Instant
+    ) async throws(TransportError) {
+        let connection = http.socket(try await dialect.connection(by: deadline))
+        try await dialect.carry(line, over: connection, on: http.client.eventLoopGroup, openedBy: deadline)
     }
 }
 

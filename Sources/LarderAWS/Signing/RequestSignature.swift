@@ -39,7 +39,7 @@ enum RequestSignature {
 
 extension URL {
     /// The host as a request and its signature have it: with the port, unless it is the scheme's own.
-    fileprivate var hostOnTheWire: String {
+    var hostOnTheWire: String {
         let host = host() ?? ""
         let name = host.contains(":") ? "[\(host)]" : host
         guard let port, port != (scheme?.lowercased() == "https" ? 443 : 80) else { return name }

@@ -58,6 +58,19 @@ extension RecordCache {
             parts, synchronizing: true, deadline: deadline ?? .now + options.lockDeadline, turnDeadline: turnDeadline)
     }
 
+    /// Stores responses in their order, in one commit.
+    ///
+    /// - Returns: For each, in order, what came of it. One that does not fit fails alone.
+    /// - Throws: What kept all of them from being tried.
+    package func write(
+        _ responses: [(parsed: ParsedResponse, operation: BoundOperation)], deadline: ContinuousClock.Instant? = nil
+    ) async throws(RecordError) -> [Result<Commit, RecordError>] {
+        guard !responses.isEmpty else { return [] }
+        return try await writer.write(
+            responses.map { [.store($0.parsed, of: $0.operation, at: .query)] },
+            deadline: deadline ?? .now + options.lockDeadline)
+    }
+
     /// Reads an answer, lets `body` make a response of it, and stores that, all in one transaction.
     ///
     /// If `body` throws, nothing is changed. It runs on the writer's thread and must not wait for another write, which

@@ -50,6 +50,8 @@ package final class ParsedResponse: Sendable {
 
     package var hasData: Bool { root != nil }
     package var objectCount: Int { objects.count }
+    /// Whether the response leaves anything open of which the cache keeps what it knew.
+    package var leavesUnanswered: Bool { !unanswered.isEmpty }
 
     /// The cache key of an object; empty where it has no identity.
     @inline(__always)

@@ -6,19 +6,22 @@ extension ParsedResponse {
     /// Fields that the plan does not ask for are skipped; a field that is missing, a value of another kind than the
     /// schema says and a null where none may be are errors, and so is everything that is not JSON.
     ///
+    /// - Parameter ignoresNulls: Whether the cache keeps what it knew wherever a field is null.
     /// - Complexity: O(n) in the bytes; objects whose `__typename` does not come first are looked through twice,
     ///   however deep they nest.
-    package static func parse(_ body: [UInt8], along layout: PlanLayout) throws(RecordError) -> ParsedResponse {
-        try parse(body, along: layout, isData: false)
+    package static func parse(
+        _ body: [UInt8], along layout: PlanLayout, ignoresNulls: Bool = false
+    ) throws(RecordError) -> ParsedResponse {
+        try parse(body, along: layout, isData: false, ignoresNulls)
     }
 
     /// As `parse`, of what stands under `data` in a response, alone.
     package static func parse(data: [UInt8], along layout: PlanLayout) throws(RecordError) -> ParsedResponse {
-        try parse(data, along: layout, isData: true)
+        try parse(data, along: layout, isData: true, false)
     }
 
     private static func parse(
-        _ body: [UInt8], along layout: PlanLayout, isData: Bool
+        _ body: [UInt8], along layout: PlanLayout, isData: Bool, _ ignoresNulls: Bool
     ) throws(RecordError) -> ParsedResponse {
         let result = unsafe body.withUnsafeBufferPointer { source -> Result<ParsedResponse, RecordError> in
             guard source.count < 1 << 31 else {
@@ -27,7 +30,7 @@ extension ParsedResponse {
             }
             var parser = unsafe ResponseParser(source, layout)
             do {
-                return .success(isData ? try parser.dataAlone() : try parser.response())
+                return .success(isData ? try parser.dataAlone() : try parser.response(ignoringNulls: ignoresNulls))
             } catch { return .failure(parser.explain(error)) }
         }
         return try result.get()
@@ -75,7 +78,7 @@ extension ParsedResponse {
 
     // MARK: The envelope
 
-    mutating func response() throws -> ParsedResponse {
+    mutating func response(ignoringNulls: Bool) throws -> ParsedResponse {
         var root: Int?
         var errors: [GraphQLError] = []
         var extensions: [String: Value] = [:]
@@ -107,24 +110,27 @@ extension ParsedResponse {
         guard seen.contains("data") || !errors.isEmpty else {
             throw ParseFailure.notAResponse("it has neither data nor errors")
         }
-        return parsed(root, errors, extensions)
+        return parsed(root, errors, extensions, ignoringNulls: ignoringNulls)
     }
 
     mutating func dataAlone() throws -> ParsedResponse {
         let root = try data()
         try scanner.expectEnd()
-        return parsed(root, [], [:])
+        return parsed(root, [], [:], ignoringNulls: false)
     }
 
     /// Hands over everything that was read; nothing may be read afterwards.
     private mutating func parsed(
-        _ root: Int?, _ errors: [GraphQLError], _ extensions: [String: Value]
+        _ root: Int?, _ errors: [GraphQLError], _ extensions: [String: Value], ignoringNulls: Bool
     ) -> ParsedResponse {
         var text = FlatBuffer<UInt8>()
         swap(&text, &memory)
         _ = openItems.take()
         findEntities()
-        let unanswered = root.map { unansweredFields(errors, from: $0) } ?? []
+        var unanswered = root.map { unansweredFields(errors, from: $0) } ?? []
+        if ignoringNulls {
+            for field in 0..<fields.count where fields[field].cell.kind == .null { unanswered.insert(field) }
+        }
         return ParsedResponse(
             layout: layout, text: text, keys: keys, objects: objects.take(), entities: entities.take(),
             fields: fields.take(), items: items.take(), unknownTypes: unknownTypes.names, root: root, errors: errors,

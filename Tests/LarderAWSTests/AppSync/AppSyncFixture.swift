@@ -13,6 +13,8 @@ struct AppSyncFixture: Sendable {
     static let schema = """
         type Query { name: String forbidden: String }
         type Mutation { rename(id: ID!): String }
+        type Subscription { renamed: Star }
+        type Star { id: ID! name: String owner: String }
         """
 
     let url: URL
@@ -64,14 +66,31 @@ struct AppSyncFixture: Sendable {
         var authorization: String?
     }
 
+    /// What the API's real-time endpoint has seen.
+    struct RealTime: Decodable, Sendable {
+        struct Start: Decodable, Sendable { var status: Int }
+
+        /// How the handshakes were answered, oldest first.
+        var connects: [Int]
+        var starts: [Start]
+        var subscriptions: Int
+    }
+
+    func realTime() async throws -> RealTime { try await post("real-time", "{}") }
+
+    /// Sends an event to all subscriptions.
+    func push(_ item: String) async throws { try await control(#"{"push": {"data": {"renamed": \#(item)}}}"#) }
+
     /// Changes what the API takes, and tells what it has seen.
     @discardableResult
-    func control(_ json: String = "{}") async throws -> [Seen] {
-        var request = HTTPClientRequest(url: url.appending(path: "control").absoluteString)
+    func control(_ json: String = "{}") async throws -> [Seen] { try await post("control", json) }
+
+    private func post<Answer: Decodable>(_ path: String, _ json: String) async throws -> Answer {
+        var request = HTTPClientRequest(url: url.appending(path: path).absoluteString)
         request.method = .POST
         request.body = .bytes(Array(json.utf8))
         let body = try await client.execute(request, timeout: .seconds(60)).body.collect(upTo: 1 << 20)
-        return try JSONDecoder().decode([Seen].self, from: Data(body.readableBytesView))
+        return try JSONDecoder().decode(Answer.self, from: Data(body.readableBytesView))
     }
 
     /// Lets the API take these tokens alone.

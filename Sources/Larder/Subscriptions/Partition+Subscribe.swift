@@ -1,0 +1,64 @@
+import LarderFiles
+import LarderRecords
+
+extension Partition {
+    /// Subscribes to an operation of the server: each event enters the cache as an answer would, and wakes the watchers
+    /// that it concerns, whether anything reads the events or not.
+    ///
+    /// The connection is opened again for as long as the subscription lasts. What happens while it is down is a gap,
+    /// which the state tells (`staleSince`) and the options' query closes. Equal subscriptions, with equal options, share
+    /// one at the server; all of a partition's share one connection.
+    ///
+    /// ```swift
+    /// let orders = try await app.subscribe(onOrder, options: SubscriptionOptions(catchUp: latestOrders))
+    /// ```
+    ///
+    /// - Returns: The events. The subscription lasts as long as this value does.
+    /// - Throws: `.noTransport` where the partition's transport carries no subscriptions; `.operation`, `.variables` or
+    ///   `.syntax` for what cannot be asked; `.parked`.
+    public func subscribe(
+        _ operation: GraphQLOperation, options: SubscriptionOptions = SubscriptionOptions()
+    ) async throws(LarderError) -> Subscription {
+        let operation = try core.withRealIDs(operation)
+        let bound = try core.operations.bound(operation)
+        try core.requireCurrent()
+        guard bound.layout.plan.kind == .subscription else {
+            throw LarderError(
+                .operation,
+                "The function subscribe takes subscriptions, and this is a \(bound.layout.plan.kind.rawValue)")
+        }
+        if let catchUp = options.catchUp { _ = try core.operations.bound(query: catchUp) }
+        guard let transport = transport as? any SubscriptionTransport else {
+            throw LarderError(.noTransport, "The partition's transport carries no subscriptions")
+        }
+        let request = try core.request(operation, bound, headers: options.headers)
+        let hub = core.subscriptions.hub(of: transport, self)
+        let events = SubscriptionEvents(limit: options.bufferSize)
+        await hub.add(events, request, bound, options)
+        return Subscription(lease: Subscription.Lease(events, hub))
+    }
+}
+
+/// The connections for subscriptions that a partition has: one for each transport.
+final class PartitionSubscriptions: Sendable {
+    private let hubs = Locked<[ObjectIdentifier: SubscriptionHub]>([:])
+
+    func hub(of transport: any SubscriptionTransport, _ partition: Partition) -> SubscriptionHub {
+        hubs.withLock { hubs in
+            // The hub keeps the transport, so that no other takes its place in memory.
+            if let hub = hubs[ObjectIdentifier(transport)] { return hub }
+            let hub = SubscriptionHub(partition, transport)
+            hubs[ObjectIdentifier(transport)] = hub
+            return hub
+        }
+    }
+
+    /// Ends all of them: what they bring from now on is dropped.
+    func close() {
+        let ended = hubs.withLock { hubs in
+            defer { hubs = [:] }
+            return Array(hubs.values)
+        }
+        for hub in ended { Task { await hub.close() } }
+    }
+}

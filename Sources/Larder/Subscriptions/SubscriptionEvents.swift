@@ -1,0 +1,88 @@
+import LarderFiles
+import LarderRecords
+
+/// What waits for one reader of a subscription: so many events at most, and the newest state.
+final class SubscriptionEvents: Sendable {
+    fileprivate struct Waiting {
+        var state = SubscriptionState()
+        var events: [SubscriptionEvent] = []
+        var dataCount = 0
+        var missed = 0
+        var isEnded = false
+    }
+
+    private let limit: Int
+    private let waiting = Locked(Waiting())
+    private let changeSignal = ChangeSignal()
+
+    init(limit: Int) { self.limit = max(1, limit) }
+
+    var state: SubscriptionState { waiting.withLock { $0.state } }
+
+    /// Whether nobody reads any more, or there is nothing more to read.
+    var isEnded: Bool { waiting.withLock { $0.isEnded } }
+
+    func add(_ response: Response) {
+        waiting.withLock { waiting in
+            guard !waiting.isEnded else { return }
+            if waiting.dataCount == limit { waiting.dropOldestData() }
+            waiting.events.append(.data(response))
+            waiting.dataCount += 1
+        }
+        changeSignal.notify()
+    }
+
+    /// States that nobody has read are replaced by newer ones, unless data stands between them.
+    func set(_ state: SubscriptionState) {
+        waiting.withLock { waiting in
+            guard !waiting.isEnded, !waiting.state.isSame(as: state) else { return }
+            waiting.state = state
+            if case .state? = waiting.events.last { waiting.events.removeLast() }
+            waiting.events.append(.state(state))
+            if state.phase == .ended { waiting.isEnded = true }
+        }
+        changeSignal.notify()
+    }
+
+    func end() {
+        waiting.withLock { $0.isEnded = true }
+        changeSignal.notify()
+    }
+
+    func next() async -> SubscriptionEvent? {
+        while !Task.isCancelled {
+            let count = changeSignal.count
+            let (event, isEnded) = waiting.withLock { waiting in (waiting.takeFirst(), waiting.isEnded) }
+            if let event { return event }
+            if isEnded { return nil }
+            await changeSignal.wait(past: count, for: nil)
+        }
+        return nil
+    }
+}
+
+extension SubscriptionEvents.Waiting {
+    fileprivate mutating func dropOldestData() {
+        guard let oldest = events.firstIndex(where: \.isData) else { return }
+        events.remove(at: oldest)
+        dataCount -= 1
+        missed += 1
+        // Of the states on both sides the newer is enough.
+        if oldest > 0, oldest < events.count, !events[oldest].isData { events.remove(at: oldest - 1) }
+    }
+
+    fileprivate mutating func takeFirst() -> SubscriptionEvent? {
+        if missed > 0 {
+            defer { missed = 0 }
+            return .missed(missed)
+        }
+        guard !events.isEmpty else { return nil }
+        let first = events.removeFirst()
+        if first.isData { dataCount -= 1 }
+        return first
+    }
+}
+
+extension SubscriptionEvent {
+    fileprivate var isData: Bool { if case .data = self { true } else { false } }
+}

@@ -1,0 +1,140 @@
+import LarderRecords
+
+/// Storing events, and closing gaps.
+extension SubscriptionHub {
+    /// How many events wait to be stored, or for the answer that catches up.
+    private static let room = 1_024
+    private static let longestPause = Duration.seconds(60)
+
+    // MARK: Catching up
+
+    /// Fetches what was missed; events that come meanwhile are held back.
+    func catchUp(_ entry: Entry, attempt: Int) {
+        guard let query = entry.catchUp else {
+            entry.change { state in
+                state.phase = .live
+                state.error = nil
+            }
+            return
+        }
+        entry.held = entry.held ?? []
+        entry.change { $0.phase = .catchingUp }
+        let (id, partition) = (entry.id, partition)
+        var options = FetchOptions()
+        options.headers = entry.headers
+        entry.task = Task { [options] in
+            let end: Result<Response, LarderError>
+            do throws(LarderError) {
+                end = .success(try await partition.fetch(query, policy: .networkOnly, options: options))
+            } catch { end = .failure(error) }
+            self.noteCaughtUp(entry, id: id, attempt: attempt, end)
+        }
+    }
+
+    private func noteCaughtUp(_ entry: Entry, id: String?, attempt: Int, _ end: Result<Response, LarderError>) {
+        guard isCurrent(entry, id: id) else { return }
+        // More came than could be held back: what was dropped is fetched once more.
+        let hasOverflown = (entry.held?.count ?? 0) > Self.room
+        let held = entry.held ?? []
+        entry.held = nil
+        switch end {
+        case .success where !hasOverflown:
+            entry.change { state in
+                (state.phase, state.staleSince, state.error) = (.live, nil, nil)
+            }
+        case .success: catchUp(entry, attempt: 1)
+        case .failure(let error):
+            entry.change { $0.error = error }
+            tryAgain(entry, id: id, attempt: attempt)
+        }
+        for response in held.prefix(Self.room) { unstored.append((entry, response)) }
+        store()
+    }
+
+    private func tryAgain(_ entry: Entry, id: String?, attempt: Int) {
+        let pause = min(
+            pacing.backoff.pause(after: attempt, fraction: Double.random(in: 0.5...1)), Self.longestPause)
+        entry.task = Task {
+            guard await CancellableTimer.wait(until: .now + pause), self.isCurrent(entry, id: id) else { return }
+            self.catchUp(entry, attempt: attempt + 1)
+        }
+    }
+
+    /// What an event brought could not be had of it: what closes a gap is fetched, unless that is under way.
+    private func missedEvent(_ entry: Entry, _ error: LarderError?) {
+        let now = partition.core.now()
+        entry.change { state in
+            state.staleSince = state.staleSince ?? now
+            state.error = error ?? state.error
+        }
+        if entry.catchUp != nil, entry.hasStarted, entry.held == nil { catchUp(entry, attempt: 1) }
+    }
+
+    // MARK: Storing
+
+    /// Takes an event. Returns when there is room for another.
+    func take(_ response: [UInt8], of entry: Entry) async {
+        guard entry.held == nil else {
+            // One more than there is room for says that there were more.
+            if let count = entry.held?.count, count <= Self.room { entry.held?.append(response) }
+            return
+        }
+        unstored.append((entry, response))
+        guard unstored.count >= Self.room else { return store() }
+        await storeAll()
+    }
+
+    private func store() {
+        guard !isStoring, !unstored.isEmpty else { return }
+        isStoring = true
+        storing = Task { await self.storeWaiting() }
+    }
+
+    private func storeAll() async {
+        store()
+        await storing?.value
+    }
+
+    /// Stores what waits, as many events in a commit as have come since the one before.
+    private func storeWaiting() async {
+        defer { isStoring = false }
+        while !unstored.isEmpty {
+            let events = unstored
+            unstored = []
+            var parsed: [(entry: Entry, response: ParsedResponse)] = []
+            for (entry, response) in events {
+                do throws(RecordError) {
+                    let event = try ParsedResponse.parse(
+                        response, along: entry.operation.layout, ignoresNulls: entry.nulls != .trust)
+                    parsed.append((entry, event))
+                    // Of an object that the server could not send whole, nothing came.
+                    if !event.hasAnswers {
+                        missedEvent(
+                            entry, LarderError(.serverErrors, "An event came without data", errors: event.errors))
+                    } else if entry.nulls == .fetch, event.leavesUnanswered {
+                        missedEvent(entry, nil)
+                    }
+                } catch { missedEvent(entry, LarderError(error)) }
+            }
+            guard !partition.core.isParked else { return }
+            let outcomes: [Result<Commit, RecordError>]
+            do throws(RecordError) {
+                outcomes = try await partition.core.cache.write(
+                    parsed.map { (parsed: $0.response, operation: $0.entry.operation) })
+            } catch { outcomes = parsed.map { _ in .failure(error) } }
+            for ((entry, response), outcome) in zip(parsed, outcomes) {
+                switch outcome {
+                case .success: tell(entry, response)
+                case .failure(let error): missedEvent(entry, LarderError(error))
+                }
+            }
+        }
+    }
+
+    private func tell(_ entry: Entry, _ parsed: ParsedResponse) {
+        do throws(RecordError) {
+            let response = try parsed.assembled()
+            for reader in entry.readers { reader.add(response) }
+        } catch { entry.change { $0.error = LarderError(error) } }
+    }
+}

@@ -1,0 +1,345 @@
+import Foundation
+import LarderGraphQL
+import LarderRecords
+
+/// All subscriptions of a partition over one transport: what is asked on its connection, and when that is opened again.
+///
+/// A subscription has a gap from the moment at which its connection broke to the one at which what was missed has been
+/// fetched. It begins anew on each connection, and then its query that catches up is fetched; events that come
+/// meanwhile are held back and stored after that answer, so that no event older than the answer stands over it for good.
+actor SubscriptionHub {
+    /// Equal subscriptions share one start.
+    private struct Key: Hashable {
+        let document: ExactText
+        let name: ExactText?
+        let variables: [UInt8]
+        let catchUp: [UInt8]
+        let nulls: NullsInEvents
+        let headers: [GraphQLRequest.Header]
+    }
+
+    /// One subscription at the server, whoever reads it here.
+    final class Entry {
+        let request: GraphQLRequest
+        let operation: BoundOperation
+        let catchUp: GraphQLOperation?
+        let nulls: NullsInEvents
+        let headers: [GraphQLRequest.Header]
+        var readers: [SubscriptionEvents] = []
+        var state = SubscriptionState()
+        /// On the connection that is open; nil where it has not been asked there.
+        var id: String?
+        var hasStarted = false
+        /// How many starts in a row have failed.
+        var failures = 0
+        /// Events that wait for the answer that catches up; nil where none is awaited.
+        var held: [[UInt8]]?
+        /// Ends the wait for the server's acknowledgement, or the catching up.
+        var task: Task<Void, Never>?
+
+        init(
+            _ request: GraphQLRequest, _ operation: BoundOperation, _ options: SubscriptionOptions,
+            _ nulls: NullsInEvents
+        ) {
+            self.request = request
+            self.operation = operation
+            self.nulls = nulls
+            catchUp = options.catchUp
+            headers = options.headers
+        }
+    }
+
+    let partition: Partition
+    private let transport: any SubscriptionTransport
+    private var entries: [Key: Entry] = [:]
+    private var supervision: Task<Void, Never>?
+    /// Ends the pauses.
+    private let changeSignal = ChangeSignal()
+    private var isClosed = false
+
+    /// Counts connections; what an older one brings is dropped.
+    private var lineNumber = 0
+    /// What is asked on the connection; nil where none is open.
+    private var commands: AsyncStream<SubscriptionLine.Command>.Continuation?
+    /// Why the connection was given up here.
+    private var ownEnd: TransportError?
+    private var lastID = 0
+    /// Events that are to be stored, in their order.
+    var unstored: [(entry: Entry, response: [UInt8])] = []
+    var isStoring = false
+    var storing: Task<Void, Never>?
+
+    init(_ partition: Partition, _ transport: any SubscriptionTransport) {
+        self.partition = partition
+        self.transport = transport
+    }
+
+    var pacing: SubscriptionPacing { transport.pacing }
+
+    // MARK: Readers
+
+    func add(
+        _ events: SubscriptionEvents, _ request: GraphQLRequest, _ operation: BoundOperation,
+        _ options: SubscriptionOptions
+    ) {
+        guard !isClosed, !events.isEnded else { return events.set(.ended(.parked)) }
+        let nulls = options.nulls ?? transport.nullsInEvents
+        let key = Key(
+            document: ExactText(request.document), name: request.operationName.map(ExactText.init),
+            variables: request.variables, catchUp: options.catchUp?.identity ?? [], nulls: nulls,
+            headers: options.headers)
+        let entry: Entry
+        if let shared = entries[key] {
+            entry = shared
+        } else {
+            entry = Entry(request, operation, options, nulls)
+            entry.state.staleSince = partition.core.now()
+            entries[key] = entry
+            start(entry)
+        }
+        entry.readers.append(events)
+        events.set(entry.state)
+        if supervision == nil { supervision = Task { await self.supervise() } }
+    }
+
+    /// Ends the subscriptions that nobody reads any more.
+    func removeEnded() {
+        for (key, entry) in entries {
+            entry.readers.removeAll(where: \.isEnded)
+            if entry.readers.isEmpty { remove(entry, key) }
+        }
+        if entries.isEmpty, commands != nil { lingerUnused() }
+    }
+
+    /// Keeps a connection on which nothing is asked for a moment.
+    private func lingerUnused() {
+        let (number, end) = (lineNumber, ContinuousClock.now + pacing.lingering)
+        Task {
+            await CancellableTimer.wait(until: end)
+            self.endUnused(line: number)
+        }
+    }
+
+    private func endUnused(line number: Int) {
+        if number == lineNumber, entries.isEmpty { commands?.finish() }
+    }
+
+    private func remove(_ entry: Entry, _ key: Key) {
+        entries[key] = nil
+        entry.task?.cancel()
+        if let id = entry.id { commands?.yield(.stop(id: id)) }
+        entry.id = nil
+    }
+
+    func noteCaughtUp(_ events: SubscriptionEvents) {
+        guard let entry = entries.values.first(where: { $0.readers.contains { $0 === events } }),
+            entry.catchUp == nil, entry.hasStarted
+        else { return }
+        entry.change { $0.staleSince = nil }
+    }
+
+    /// Ends all subscriptions: the partition is parked, or its store closed.
+    func close() {
+        isClosed = true
+        lineNumber += 1
+        commands?.finish()
+        supervision?.cancel()
+        endAll(.parked)
+        changeSignal.notify()
+    }
+
+    private func endAll(_ error: LarderError?) {
+        for (key, entry) in entries {
+            entry.change { $0 = .ended(error, staleSince: $0.staleSince) }
+            remove(entry, key)
+        }
+    }
+
+    // MARK: The connection
+
+    /// Keeps a connection open for as long as anything is asked on it.
+    private func supervise() async {
+        defer { supervision = nil }
+        let connectivity = pacing.connectivity
+        let observation = connectivity.observe { [changeSignal] _ in changeSignal.notify() }
+        defer { observation.stop() }
+        var failures = 0
+        while !entries.isEmpty, !isClosed {
+            let count = changeSignal.count
+            guard connectivity.isConnected else {
+                await changeSignal.wait(past: count, for: nil)
+                continue
+            }
+            let began = ContinuousClock.now
+            guard let end = await carryOneLine() else { continue }
+            guard end.code != .unusableRequest else { return endAll(LarderError(end)) }
+            // A connection that lasted was a good one.
+            failures = ContinuousClock.now - began > .seconds(30) ? 1 : failures + 1
+            let pause = pacing.backoff.pause(
+                after: failures, asked: end.retryAfter, fraction: Double.random(in: 0...1))
+            await wait(for: pause, untilSignIn: end.code == .notSignedIn)
+        }
+    }
+
+    /// - Returns: Why the connection ended; nil where nothing was asked on it any more.
+    private func carryOneLine() async -> TransportError? {
+        lineNumber += 1
+        ownEnd = nil
+        let number = lineNumber
+        let (commands, continuation) = AsyncStream.makeStream(of: SubscriptionLine.Command.self)
+        let line = SubscriptionLine(commands: commands) { [weak self] message in
+            await self?.take(message, line: number, continuation)
+        }
+        defer {
+            continuation.finish()
+            if number == lineNumber { self.commands = nil }
+        }
+        do throws(TransportError) {
+            try await transport.carry(line, openedBy: .now + pacing.opening)
+            interrupt(ownEnd)
+            return ownEnd
+        } catch {
+            interrupt(error)
+            return error
+        }
+    }
+
+    /// What was asked on the connection is to be asked anew, and may miss what happens until then.
+    private func interrupt(_ error: TransportError?) {
+        let now = partition.core.now()
+        for entry in entries.values {
+            entry.task?.cancel()
+            (entry.id, entry.hasStarted, entry.held) = (nil, false, nil)
+            entry.change { state in
+                state.phase = .connecting
+                state.staleSince = state.staleSince ?? now
+                state.error = error.map(LarderError.init) ?? state.error
+            }
+        }
+    }
+
+    /// A pause between attempts, which a network that returns ends, and what is closed. Where another user is needed, a
+    /// sign-in ends it too, and it lasts a minute.
+    private func wait(for pause: Duration, untilSignIn: Bool) async {
+        let end = ContinuousClock.now + pause
+        let wasConnected = pacing.connectivity.isConnected
+        while !isClosed, !entries.isEmpty, .now < end {
+            let count = changeSignal.count
+            if !wasConnected, pacing.connectivity.isConnected { return }
+            await changeSignal.wait(past: count, for: end - .now)
+        }
+        guard untilSignIn, !isClosed, !entries.isEmpty else { return }
+        let signal = partition.core.operationsStore.changeSignal
+        await signal.wait(past: signal.count, for: .seconds(60))
+    }
+
+    // MARK: What comes
+
+    private func take(
+        _ message: SubscriptionLine.Message, line number: Int,
+        _ commands: AsyncStream<SubscriptionLine.Command>.Continuation
+    ) async {
+        // What a connection brings that was given up is of another time, or of another user.
+        guard number == lineNumber, !isClosed else { return }
+        switch message {
+        case .opened:
+            self.commands = commands
+            for entry in entries.values { start(entry) }
+            if entries.isEmpty { lingerUnused() }
+        case .started(let id):
+            guard let entry = entry(id), !entry.hasStarted else { return }
+            entry.task?.cancel()
+            (entry.hasStarted, entry.failures) = (true, 0)
+            catchUp(entry, attempt: 1)
+        case .event(let id, let response):
+            guard let entry = entry(id) else { return }
+            await take(response, of: entry)
+        case .failed(let id, let response, let mayRecover):
+            guard let entry = entry(id) else { return }
+            fail(entry, response, mayRecover: mayRecover)
+        case .completed(let id):
+            guard let entry = entry(id) else { return }
+            end(entry, because: nil)
+        }
+    }
+
+    private func entry(_ id: String) -> Entry? { entries.values.first { $0.id == id } }
+
+    private func start(_ entry: Entry) {
+        guard let commands, entry.id == nil else { return }
+        lastID += 1
+        let (id, number, deadline) = (String(lastID), lineNumber, ContinuousClock.now + pacing.starting)
+        entry.id = id
+        commands.yield(.start(id: id, entry.request))
+        entry.task = Task {
+            guard await CancellableTimer.wait(until: deadline) else { return }
+            self.giveUp(line: number, waitingFor: id)
+        }
+    }
+
+    /// A server that does not acknowledge a subscription may be waited for in vain for ever.
+    private func giveUp(line number: Int, waitingFor id: String) {
+        guard number == lineNumber, let entry = entry(id), !entry.hasStarted else { return }
+        ownEnd = TransportError(
+            .timedOut, "The server did not acknowledge a subscription within \(pacing.starting)")
+        commands?.finish()
+    }
+
+    private func fail(_ entry: Entry, _ response: [UInt8], mayRecover: Bool) {
+        let errors = (try? ParsedResponse.parse(response, along: entry.operation.layout))?.errors ?? []
+        let error = LarderError(.serverErrors, "The server has ended the subscription", errors: errors)
+        guard mayRecover else { return end(entry, because: error) }
+        entry.failures += 1
+        let number = lineNumber
+        let pause = pacing.backoff.pause(after: entry.failures, fraction: Double.random(in: 0.5...1))
+        (entry.id, entry.hasStarted, entry.held) = (nil, false, nil)
+        let now = partition.core.now()
+        entry.change { state in
+            state.phase = .connecting
+            state.staleSince = state.staleSince ?? now
+            state.error = error
+        }
+        entry.task?.cancel()
+        entry.task = Task {
+            guard await CancellableTimer.wait(until: .now + pause) else { return }
+            self.startAgain(entry, line: number)
+        }
+    }
+
+    private func startAgain(_ entry: Entry, line number: Int) {
+        if number == lineNumber { start(entry) }
+    }
+
+    private func end(_ entry: Entry, because error: LarderError?) {
+        guard let key = entries.first(where: { $0.value === entry })?.key else { return }
+        entry.id = nil
+        entry.change { $0 = .ended(error, staleSince: $0.staleSince) }
+        remove(entry, key)
+    }
+
+    /// Whether the subscription has begun on the connection that is open, and is asked for still.
+    func isCurrent(_ entry: Entry, id: String?) -> Bool { id != nil && entry.id == id && !isClosed }
+}
+
+extension SubscriptionHub.Entry {
+    /// Changes the state, and tells the readers.
+    func change(_ body: (inout SubscriptionState) -> Void) {
+        body(&state)
+        for reader in readers { reader.set(state) }
+    }
+}
+
+extension SubscriptionState {
+    static func ended(_ error: LarderError?, staleSince: Date? = nil) -> SubscriptionState {
+        var state = SubscriptionState()
+        (state.phase, state.error, state.staleSince) = (.ended, error, staleSince)
+        return state
+    }
+}
+
+extension GraphQLOperation {
+    /// Bytes that are equal where the operations are.
+    fileprivate var identity: [UInt8] {
+        Array(document.utf8) + [0] + Array((name ?? "").utf8) + [0] + Value.object(variables).json
+    }
+}

@@ -1,0 +1,241 @@
+import Foundation
+import Larder
+import LarderGraphQL
+import LarderHTTP
+import LarderRecords
+import Synchronization
+
+/// AppSync's real-time protocol on a WebSocket
+/// (https://docs.aws.amazon.com/appsync/latest/devguide/real-time-websocket-client.html).
+///
+/// The proof of who asks goes with the handshake and with each start, a signature over exactly what is asked. The server
+/// acknowledges each start, and says how long it may be silent.
+final class AppSyncRealTime: SubscriptionDialect {
+    /// What proves who asks, as the server is given it.
+    enum Proof: Sendable, Hashable {
+        case key(String)
+        case token(String)
+        case credentials(Credentials.CloudCredentials, region: String)
+    }
+
+    private struct State {
+        /// Got last.
+        var proof: Proof?
+        /// The proof that the server did not take, so that another is got next.
+        var refused: Proof?
+        var hasOpened = false
+        /// How many starts in a row were refused for their proof.
+        var refusedStarts = 0
+    }
+
+    static let subprotocol = "graphql-ws"
+    private static let headers = [
+        GraphQLRequest.Header(name: "accept", value: "application/json, text/javascript"),
+        GraphQLRequest.Header(name: "content-encoding", value: "amz-1.0"),
+        GraphQLRequest.Header(name: "content-type", value: "application/json; charset=UTF-8"),
+    ]
+
+    private let endpoint: URL
+    private let authorization: AppSyncAuthorization
+    private let pacing: SubscriptionPacing
+    private let wallClock: @Sendable () -> Date
+    private let state: Mutex<State>
+
+    /// - Parameter refused: The proof that the server did not take in an earlier handshake.
+    init(
+        _ endpoint: URL, _ authorization: AppSyncAuthorization, _ pacing: SubscriptionPacing, refused: Proof? = nil,
+        wallClock: @escaping @Sendable () -> Date
+    ) {
+        self.endpoint = endpoint
+        self.authorization = authorization
+        self.pacing = pacing
+        self.wallClock = wallClock
+        state = Mutex(State(refused: refused))
+    }
+
+    /// The proof that the handshake was made with and the server did not take; nil where the connection was opened.
+    var refusedAtOpening: Proof? { state.withLock { $0.hasOpened ? nil : $0.proof } }
+
+    // MARK: The handshake
+
+    /// Opens a socket with the proof in its headers, where no log of URLs has it.
+    func connection(by deadline: ContinuousClock.Instant) async throws(TransportError) -> WebSocketConnection {
+        let proof = Value.object(try await proof(of: "/connect", Array("{}".utf8), by: deadline)).json
+        let encoded = Data(proof).base64EncodedString()
+            .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
+        var connection = WebSocketConnection(
+            url: AppSyncEndpoint.realTime(of: endpoint), subprotocols: [Self.subprotocol, "header-\(encoded)"])
+        // AppSync keeps the connection alive by messages of its own, and tells how often.
+        connection.pings = false
+        return connection
+    }
+
+    func greeting() -> [UInt8] { Array(#"{"type":"connection_init"}"#.utf8) }
+
+    // MARK: Messages
+
+    func messages(for command: SubscriptionLine.Command) async throws(TransportError) -> [[UInt8]] {
+        switch command {
+        case .start(let id, let request):
+            var data = Array(#"{"query":"#.utf8)
+            appendJSONString(request.document, to: &data)
+            data += Array(#","variables":"#.utf8) + (request.variables.isEmpty ? Array("{}".utf8) : request.variables)
+            data.append(UInt8(ascii: "}"))
+            let proof = try await proof(of: "", data, by: .now + pacing.starting)
+            return [
+                Value.object([
+                    "id": .string(id), "type": "start",
+                    "payload": [
+                        "data": .string(String(decoding: data, as: UTF8.self)),
+                        "extensions": ["authorization": .object(proof)],
+                    ],
+                ]).json
+            ]
+        case .stop(let id): return [Value.object(["id": .string(id), "type": "stop"]).json]
+        }
+    }
+
+    func reaction(to message: JSONMembers) throws(TransportError) -> DialectReaction {
+        let id = message.string("id")
+        switch (message.string("type"), id) {
+        case ("connection_ack", _):
+            state.withLock { $0.hasOpened = true }
+            var reaction = DialectReaction(.opened)
+            reaction.silence = silence(of: message)
+            return reaction
+        case ("start_ack", let id?):
+            state.withLock { $0.refusedStarts = 0 }
+            return DialectReaction(.started(id: id))
+        case ("data", let id?):
+            guard let payload = message["payload"] else {
+                throw TransportError(.unusableAnswer, "AppSync sent an event without payload.")
+            }
+            return DialectReaction(.event(id: id, response: payload))
+        case ("error", let id?):
+            let errors = errors(of: message)
+            return DialectReaction(
+                .failed(id: id, response: Value.object(["errors": .list(errors)]).json, mayRecover: mayRecover(errors)))
+        case ("complete", let id?): return DialectReaction(.completed(id: id))
+        case ("connection_error", _), ("error", nil): throw end(errors(of: message))
+        // AppSync may say more than it does today; `ka` says that it is there.
+        default: return DialectReaction()
+        }
+    }
+
+    func meaning(of end: WebSocketClosed) -> TransportError {
+        let code = end.code.map { " (\($0))" } ?? ""
+        return TransportError(
+            .interrupted, "AppSync has closed the connection\(code)\(end.reason.isEmpty ? "" : ": \(end.reason)")",
+            cause: end)
+    }
+
+    // MARK: What the server says
+
+    /// Twice a keep-alive's time at least, 5 minutes unless the server says otherwise, an hour at most.
+    private func silence(of message: JSONMembers) -> Duration {
+        var told: Value? = message.value("connectionTimeoutMs")
+        if case .object(let payload)? = message.value("payload") { told = payload["connectionTimeoutMs"] ?? told }
+        guard case .int(let milliseconds)? = told, milliseconds > 0 else { return .seconds(300) }
+        return .milliseconds(min(max(milliseconds, 1_000), 3_600_000))
+    }
+
+    /// The errors of a message: AppSync sends a list of them, or one alone.
+    private func errors(of message: JSONMembers) -> [Value] {
+        guard case .object(let payload)? = message.value("payload") else { return [] }
+        return switch payload["errors"] {
+        case .list(let errors)?: errors
+        case let error?: [error]
+        case nil: [.object(payload)]
+        }
+    }
+
+    private func types(_ errors: [Value]) -> [String] {
+        errors.compactMap { error in
+            guard case .object(let members) = error, case .string(let type)? = members["errorType"] else { return nil }
+            return type
+        }
+    }
+
+    private func mayRecover(_ errors: [Value]) -> Bool {
+        let types = types(errors)
+        func contains(_ kind: AppSyncErrorType) -> Bool { types.contains { kind.matches($0) } }
+        if contains(.unauthorizedException) {
+            // Another proof is got for the next start, and no more than once.
+            return state.withLock { state in
+                state.refused = state.proof
+                state.refusedStarts += 1
+                return state.refusedStarts == 1
+            }
+        }
+        return contains(.maximumSubscriptionsReached) || contains(.limitExceeded) || contains(.internalFailure)
+            || types.contains("MaxSubscriptionsReachedException")
+    }
+
+    private func end(_ errors: [Value]) -> TransportError {
+        let types = types(errors)
+        let said = types.isEmpty ? "" : ": \(types.joined(separator: ", "))"
+        if types.contains(where: { AppSyncErrorType.unauthorizedException.matches($0) }) {
+            return TransportError(.notSignedIn, "AppSync did not take the proof of who asks\(said)")
+        }
+        if types.contains(where: { AppSyncErrorType.badRequestException.matches($0) }) {
+            return TransportError(.unusableRequest, "AppSync does not take the connection\(said)")
+        }
+        return TransportError(.interrupted, "AppSync has ended the connection\(said)")
+    }
+
+    // MARK: Proofs
+
+    /// The proof for a request, in the shape that the protocol has for it.
+    private func proof(
+        of path: String, _ body: [UInt8], by deadline: ContinuousClock.Instant
+    ) async throws(TransportError) -> [String: Value] {
+        let host = Value.string(endpoint.hostOnTheWire)
+        let proof = try await proof(by: deadline)
+        switch proof {
+        case .key(let key): return ["host": host, "x-api-key": .string(key)]
+        case .token(let token): return ["host": host, "Authorization": .string(token)]
+        case .credentials(let credentials, let region):
+            var members = ["host": host]
+            let signed = RequestSignature.headers(
+                to: endpoint.appending(path: path), Self.headers, body: body, credentials, service: "appsync",
+                region: region, at: wallClock())
+            for header in Self.headers + signed { members[Self.spelling(header.name)] = .string(header.value) }
+            return members
+        }
+    }
+
+    private static func spelling(_ name: String) -> String {
+        switch name {
+        case "authorization": "Authorization"
+        case "x-amz-security-token": "X-Amz-Security-Token"
+        default: name
+        }
+    }
+
+    private func proof(by deadline: ContinuousClock.Instant) async throws(TransportError) -> Proof {
+        let refused = state.withLock { $0.refused }
+        let proof: Proof
+        switch authorization {
+        case .apiKey(let key): proof = .key(key)
+        case .iam(let region, let source):
+            var old: Credentials.CloudCredentials?
+            if case .credentials(let credentials, _)? = refused { old = credentials }
+            proof = .credentials(try await get(source, old, deadline), region: region)
+        case .userPool(let source), .openIDConnect(let source), .lambda(let source):
+            var old: String?
+            if case .token(let token)? = refused { old = token }
+            proof = .token(try await get(source, old, deadline))
+        }
+        state.withLock { state in
+            state.proof = proof
+            if state.refused != proof { state.refused = nil }
+        }
+        return proof
+    }
+
+    private func get<Given: Sendable>(
+        _ source: @escaping AppSyncAuthorization.Source<Given>, _ refused: Given?, _ deadline: ContinuousClock.Instant
+    ) async throws(TransportError) -> Given {
+        try await HTTPTransport.prepared(by: deadline) { try await source(refused, deadline) }
+    }
+}

@@ -1,0 +1,106 @@
+import Larder
+import LarderGraphQL
+import LarderRecords
+import Synchronization
+
+/// The protocol `graphql-transport-ws`, which GraphQL servers speak on a WebSocket
+/// (https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md).
+///
+/// The protocol does not acknowledge a subscription. A ping follows each, and the server's pong says that it has read
+/// what came before; an event says so too.
+final class GraphQLTransportWS: SubscriptionDialect {
+    static let subprotocol = "graphql-transport-ws"
+
+    private let payload: @Sendable () async throws -> [String: Value]?
+    private let deadline: ContinuousClock.Instant
+    /// The subscriptions whose pings the server has not answered, in their order; nil for a ping of another kind.
+    private let unanswered = Mutex<[String]>([])
+
+    init(openedBy deadline: ContinuousClock.Instant, payload: @escaping @Sendable () async throws -> [String: Value]?) {
+        self.deadline = deadline
+        self.payload = payload
+    }
+
+    func greeting() async throws(TransportError) -> [UInt8] {
+        let payload = payload
+        let given = try await HTTPTransport.prepared(by: deadline) { try await payload() }
+        var message: [String: Value] = ["type": .string("connection_init")]
+        if let given { message["payload"] = .object(given) }
+        if let fault = Value.object(message).fault {
+            throw TransportError(.unusableRequest, "The payload of the connection cannot be sent: \(fault)")
+        }
+        return Value.object(message).json
+    }
+
+    func messages(for command: SubscriptionLine.Command) -> [[UInt8]] {
+        switch command {
+        case .start(let id, let request):
+            unanswered.withLock { $0.append(id) }
+            return [Self.subscribe(id, request), Self.message("ping")]
+        case .stop(let id): return [Self.message("complete", id)]
+        }
+    }
+
+    func reaction(to message: JSONMembers) throws(TransportError) -> DialectReaction {
+        let id = message.string("id")
+        switch (message.string("type"), id) {
+        case ("connection_ack", _): return DialectReaction(.opened)
+        case ("ping", _):
+            var reaction = DialectReaction()
+            reaction.replies = [Self.message("pong")]
+            return reaction
+        case ("pong", _):
+            return unanswered.withLock { unanswered in
+                unanswered.isEmpty ? DialectReaction() : DialectReaction(.started(id: unanswered.removeFirst()))
+            }
+        case ("next", let id?):
+            guard let payload = message["payload"] else { throw Self.malformed("an event without payload") }
+            let event = SubscriptionLine.Message.event(id: id, response: payload)
+            let isNew = unanswered.withLock { $0.contains(id) }
+            return isNew ? DialectReaction(.started(id: id), event) : DialectReaction(event)
+        case ("error", let id?):
+            guard let errors = message["payload"] else { throw Self.malformed("an error without payload") }
+            // The operation itself is refused: another start would be as well.
+            return DialectReaction(
+                .failed(id: id, response: Array(#"{"errors":"#.utf8) + errors + Array("}".utf8), mayRecover: false))
+        case ("complete", let id?): return DialectReaction(.completed(id: id))
+        case (let type, _): throw Self.malformed("a message of the type \(type ?? "(none)")")
+        }
+    }
+
+    func meaning(of end: WebSocketClosed) -> TransportError {
+        let reason = end.reason.isEmpty ? "" : ": \(end.reason)"
+        return switch end.code {
+        case 4401?, 4403?:
+            TransportError(.notSignedIn, "The server did not take the proof of who asks\(reason)", cause: end)
+        case 4400?, 4406?, 4409?, 4429?:
+            TransportError(.unusableRequest, "The server refuses how it is spoken to\(reason)", cause: end)
+        case let code:
+            TransportError(
+                .interrupted,
+                code.map { "The server has closed the connection (\($0))\(reason)" } ?? "The connection broke.",
+                cause: end)
+        }
+    }
+
+    private static func subscribe(_ id: String, _ request: GraphQLRequest) -> [UInt8] {
+        var json = Array(#"{"id":"\#(id)","type":"subscribe","payload":{"query":"#.utf8)
+        appendJSONString(request.document, to: &json)
+        if let name = request.operationName {
+            json += Array(#","operationName":"#.utf8)
+            appendJSONString(name, to: &json)
+        }
+        json += Array(#","variables":"#.utf8) + (request.variables.isEmpty ? Array("{}".utf8) : request.variables)
+        return json + Array("}}".utf8)
+    }
+
+    private static func message(_ type: String, _ id: String? = nil) -> [UInt8] {
+        var message: [String: Value] = ["type": .string(type)]
+        if let id { message["id"] = .string(id) }
+        return Value.object(message).json
+    }
+
+    private static func malformed(_ what: String) -> TransportError {
+        TransportError(.unusableAnswer, "The server sent \(what), which \(subprotocol) does not know.")
+    }
+}

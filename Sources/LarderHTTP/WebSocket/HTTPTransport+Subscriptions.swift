@@ -1,0 +1,67 @@
+public import Foundation
+public import Larder
+public import LarderGraphQL
+public import NIOSSL
+
+extension HTTPTransport {
+    /// How subscriptions are carried, over a WebSocket.
+    public struct SubscriptionOptions: Sendable {
+        /// Where the socket is opened; nil for the endpoint itself, with `wss` in place of `https`.
+        public var url: URL?
+        /// What introduces the program to the server, in `connection_init`, such as a token: asked for at each opening,
+        /// within its deadline. What it throws ends the attempt, as with `headersForRequest`.
+        public var payload: (@Sendable () async throws -> [String: Value]?)?
+        /// How the connection is secured; nil for the system's authorities.
+        public var tls: TLSConfiguration?
+        /// Bytes of a message above which the connection is given up.
+        public var maximumMessageSize = 16 << 20
+        /// After how long without a byte the connection is given up; the server is asked for one after half of it.
+        public var silence = Duration.seconds(60)
+        /// How long is waited for what, and when a connection is opened again.
+        public var pacing = SubscriptionPacing()
+        /// What null means in an event; nil for what it means to the server's protocol.
+        public var nulls: NullsInEvents?
+
+        /// The endpoint itself, no payload, the system's authorities.
+        public init() {}
+    }
+}
+
+extension HTTPTransport: SubscriptionTransport {
+    /// As the options say.
+    public var pacing: SubscriptionPacing { options.subscriptions.pacing }
+    /// A null is a value, unless the options say otherwise.
+    public var nullsInEvents: NullsInEvents { options.subscriptions.nulls ?? .trust }
+
+    /// Carries subscriptions by the protocol `graphql-transport-ws`.
+    ///
+    /// The handshake has the headers that every request has; `headersForRequest` is asked for those of a request without
+    /// document.
+    ///
+    /// - Throws: `.notSignedIn` where the server answers the handshake with 401 or 403, or closes the socket with 4401 or
+    ///   4403; `.unusableRequest` where it closes it with 4400, 4406, 4409 or 4429; `.unusableAnswer` for what is not of
+    ///   the protocol; `.timedOut` where the server does not open the socket in time, or falls silent; `.interrupted` for
+    ///   every other end.
+    public func carry(
+        _ line: SubscriptionLine, openedBy deadline: ContinuousClock.Instant
+    ) async throws(TransportError) {
+        let handshake = GraphQLRequest(
+            kind: .subscription, operationName: nil, document: "", documentHash: "", variables: [])
+        var connection = socket(
+            WebSocketConnection(
+                url: options.subscriptions.url ?? endpoint, subprotocols: [GraphQLTransportWS.subprotocol]))
+        connection.headers = try await headers(for: handshake, deadline: deadline).fields
+        let payload = options.subscriptions.payload ?? { nil }
+        try await GraphQLTransportWS(openedBy: deadline, payload: payload)
+            .carry(line, over: connection, on: client.eventLoopGroup, openedBy: deadline)
+    }
+
+    /// A connection as the options have it.
+    package func socket(_ connection: WebSocketConnection) -> WebSocketConnection {
+        var connection = connection
+        connection.tls = options.subscriptions.tls
+        connection.maximumMessageSize = options.subscriptions.maximumMessageSize
+        connection.silence = options.subscriptions.silence
+        return connection
+    }
+}

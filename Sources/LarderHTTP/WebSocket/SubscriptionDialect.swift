@@ -1,0 +1,108 @@
+package import Larder
+package import LarderRecords
+package import NIOCore
+
+/// A protocol for subscriptions on a WebSocket: what its messages look like, and what they mean.
+package protocol SubscriptionDialect: Sendable {
+    /// The first message, which introduces the client.
+    func greeting() async throws(TransportError) -> [UInt8]
+
+    /// The messages that carry out a command.
+    func messages(for command: SubscriptionLine.Command) async throws(TransportError) -> [[UInt8]]
+
+    /// What a message of the server's leads to.
+    ///
+    /// - Throws: What ends the connection.
+    func reaction(to message: JSONMembers) throws(TransportError) -> DialectReaction
+
+    /// What it means that the server has closed the socket.
+    func meaning(of end: WebSocketClosed) -> TransportError
+}
+
+/// What a message of the server's leads to.
+package struct DialectReaction: Sendable {
+    /// What is answered at once.
+    package var replies: [[UInt8]] = []
+    /// What the line is told.
+    package var messages: [SubscriptionLine.Message] = []
+    /// How long the server may be silent from now on, where it says so.
+    package var silence: Duration?
+
+    package init(_ messages: SubscriptionLine.Message...) { self.messages = messages }
+}
+
+extension SubscriptionDialect {
+    /// Opens a socket and speaks this protocol on it, until the line's commands end.
+    package func carry(
+        _ line: SubscriptionLine, over connection: WebSocketConnection, on group: any EventLoopGroup,
+        openedBy deadline: ContinuousClock.Instant
+    ) async throws(TransportError) {
+        do {
+            try await connection.run(on: group, openedBy: deadline) { texts, writer in
+                try await self.converse(line, texts, writer, openedBy: deadline)
+            }
+        } catch let error as TransportError {
+            throw error
+        } catch let end as WebSocketClosed {
+            throw meaning(of: end)
+        } catch {
+            throw TransportError(ofClient: error)
+        }
+    }
+
+    private func converse(
+        _ line: SubscriptionLine, _ texts: WebSocketConnection.Texts, _ writer: WebSocketConnection.Writer,
+        openedBy deadline: ContinuousClock.Instant
+    ) async throws {
+        try await writer.write(try await greeting())
+        let (isOpen, opening) = AsyncStream.makeStream(of: Void.self)
+        let watchdog = Task {
+            if await CancellableTimer.wait(until: deadline) { await writer.giveUp() }
+        }
+        defer { watchdog.cancel() }
+        try await withThrowingTaskGroup(of: Bool.self) { group in
+            defer { group.cancelAll() }
+            group.addTask {
+                for try await text in texts {
+                    guard try await self.take(text, line, writer) else { continue }
+                    watchdog.cancel()
+                    opening.finish()
+                }
+                return true
+            }
+            group.addTask {
+                for await _ in isOpen { break }
+                return try await self.send(line.commands, writer)
+            }
+            while let hasEnded = try await group.next() { if hasEnded { return } }
+        }
+    }
+
+    /// - Returns: False where the connection has broken meanwhile, of which the reader knows more.
+    private func send(
+        _ commands: AsyncStream<SubscriptionLine.Command>, _ writer: WebSocketConnection.Writer
+    ) async throws -> Bool {
+        for await command in commands {
+            for message in try await messages(for: command) {
+                do { try await writer.write(message) } catch { return false }
+            }
+        }
+        await writer.sayGoodbye()
+        return true
+    }
+
+    /// - Returns: Whether the server has taken the connection up by this message.
+    private func take(
+        _ text: [UInt8], _ line: SubscriptionLine, _ writer: WebSocketConnection.Writer
+    ) async throws -> Bool {
+        let members: JSONMembers
+        do { members = try JSONMembers(text) } catch {
+            throw TransportError(.unusableAnswer, "The server sent a message that is no JSON object.", cause: error)
+        }
+        let reaction = try reaction(to: members)
+        if let silence = reaction.silence { try await writer.setSilence(silence) }
+        for reply in reaction.replies { try await writer.write(reply) }
+        for message in reaction.messages { await line.take(message) }
+        return reaction.messages.contains(.opened)
+    }
+}

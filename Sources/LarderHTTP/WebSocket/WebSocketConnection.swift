@@ -1,0 +1,234 @@
+import AsyncHTTPClient
+package import Foundation
+package import Larder
+package import NIOCore
+import NIOHTTP1
+import NIOPosix
+package import NIOSSL
+import NIOWebSocket
+
+/// A WebSocket for texts: opens it, and closes it when what is done with it has ended.
+package struct WebSocketConnection: Sendable {
+    /// `ws`, `wss`, `http` or `https`.
+    package var url: URL
+    /// Of the handshake.
+    package var headers: [GraphQLRequest.Header] = []
+    /// In the order of preference; the server must choose the first.
+    package var subprotocols: [String]
+    /// Nil for the system's authorities.
+    package var tls: TLSConfiguration?
+    /// In bytes; a longer message ends the connection.
+    package var maximumMessageSize = 16 << 20
+    /// After how long without a byte the connection is given up.
+    package var silence = Duration.seconds(60)
+    /// Whether a silent server is asked to say something.
+    package var pings = true
+
+    package init(url: URL, subprotocols: [String]) {
+        self.url = url
+        self.subprotocols = subprotocols
+    }
+
+    /// The server's texts.
+    package struct Texts: AsyncSequence, Sendable {
+        let stream: NIOAsyncChannelInboundStream<ByteBuffer>
+
+        package func makeAsyncIterator() -> Iterator { Iterator(iterator: stream.makeAsyncIterator()) }
+
+        package struct Iterator: AsyncIteratorProtocol {
+            var iterator: NIOAsyncChannelInboundStream<ByteBuffer>.AsyncIterator
+
+            package mutating func next() async throws -> [UInt8]? {
+                try await iterator.next().map { Array($0.readableBytesView) }
+            }
+        }
+    }
+
+    /// The way to the server.
+    package struct Writer: Sendable {
+        let outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>
+        let channel: any Channel
+
+        /// Sends a text. Returns when there is room for another.
+        package func write(_ text: [UInt8]) async throws { try await outbound.write(ByteBuffer(bytes: text)) }
+
+        /// Says goodbye, as a server expects that is to tell an end from a failure.
+        package func sayGoodbye() async { try? await channel.triggerUserOutboundEvent(WebSocketFarewell()).get() }
+
+        /// Ends the connection: the server did not take it up in time.
+        func giveUp() async { try? await channel.triggerUserOutboundEvent(WebSocketGivenUp()).get() }
+
+        /// After how long without a byte the connection is given up from now on.
+        package func setSilence(_ limit: Duration) async throws {
+            try await channel.triggerUserOutboundEvent(WebSocketSilence(limit: limit)).get()
+        }
+    }
+
+    private typealias AsyncChannel = NIOAsyncChannel<ByteBuffer, ByteBuffer>
+
+    private enum Upgrade: Sendable {
+        case opened(AsyncChannel, subprotocol: String?)
+        case refused(EventLoopFuture<HTTPResponseHead>)
+    }
+
+    /// Opens a socket, and does with it what `body` does.
+    ///
+    /// - Parameters:
+    ///   - group: Whose threads carry it, where they can.
+    ///   - deadline: For the opening.
+    /// - Throws: A `TransportError`; a `WebSocketClosed` where the server has closed the socket; what `body` throws.
+    package func run(
+        on group: any EventLoopGroup, openedBy deadline: ContinuousClock.Instant,
+        _ body: @Sendable (Texts, Writer) async throws -> Void
+    ) async throws {
+        let opened: AsyncChannel
+        do { opened = try await open(on: group, deadline) } catch {
+            guard .now < deadline else { throw TransportError.deadlinePassed.before }
+            throw error as? TransportError ?? TransportError(ofClient: error)
+        }
+        try await opened.executeThenClose { inbound, outbound in
+            try await body(Texts(stream: inbound), Writer(outbound: outbound, channel: opened.channel))
+        }
+    }
+
+    // MARK: Opening
+
+    private func open(on group: any EventLoopGroup, _ deadline: ContinuousClock.Instant) async throws -> AsyncChannel {
+        guard let host = url.host(percentEncoded: false), !host.isEmpty, !url.namesUser,
+            let scheme = url.scheme?.lowercased(), ["ws", "wss", "http", "https"].contains(scheme)
+        else {
+            throw TransportError(
+                .unusableRequest,
+                "A socket is opened to a URL with a host, without a user, and with the scheme wss or ws.")
+        }
+        let isSecure = ["wss", "https"].contains(scheme)
+        let head = try requestHead(host, isSecure)
+        let security = isSecure ? try NIOSSLContext(configuration: tls ?? .makeClientConfiguration()) : nil
+        let left = deadline - .now
+        guard left > .zero else { throw TransportError.deadlinePassed.before }
+        let limit = TimeAmount.milliseconds(max(1, Int64(left / .milliseconds(1))))
+        // A group of another kind, as Network.framework's, has no threads for this bootstrap.
+        let bootstrap =
+            ClientBootstrap(validatingGroup: group)
+            ?? ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+        let upgrade = try await bootstrap.connectTimeout(limit)
+            .connect(host: host, port: url.port ?? (isSecure ? 443 : 80)) { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    if let security {
+                        let name = (try? SocketAddress(ipAddress: host, port: 0)) == nil ? host : nil
+                        try channel.pipeline.syncOperations.addHandler(
+                            NIOSSLClientHandler(context: security, serverHostname: name))
+                    }
+                    return try self.negotiate(channel, head, limit)
+                }
+            }
+        switch try await upgrade.get() {
+        case .opened(let channel, let subprotocol):
+            guard subprotocol == subprotocols.first else {
+                try await channel.channel.close()
+                throw TransportError(
+                    .unusableAnswer,
+                    "The server speaks \(subprotocol ?? "no protocol of ours") on its socket, and not "
+                        + "\(subprotocols.first ?? ""); is the URL that of its subscriptions?", phase: .beforeSending)
+            }
+            return channel
+        case .refused(let head): throw refusal(try await head.get())
+        }
+    }
+
+    private func requestHead(_ host: String, _ isSecure: Bool) throws(TransportError) -> HTTPRequestHead {
+        var given = RequestHeaders()
+        try given.replace(with: headers)
+        var fields = HTTPHeaders()
+        let port = url.port.map { $0 == (isSecure ? 443 : 80) ? "" : ":\($0)" } ?? ""
+        fields.add(name: "Host", value: (host.contains(":") ? "[\(host)]" : host) + port)
+        if !subprotocols.isEmpty {
+            fields.add(name: "Sec-WebSocket-Protocol", value: subprotocols.joined(separator: ", "))
+        }
+        for header in given.fields where header.name.lowercased() != "host" {
+            fields.add(name: header.name, value: header.value)
+        }
+        var target = url.path(percentEncoded: true)
+        if target.isEmpty { target = "/" }
+        if let query = url.query(percentEncoded: true) { target += "?" + query }
+        let size = fields.reduce(target.utf8.count) { $0 + $1.name.utf8.count + $1.value.utf8.count + 4 }
+        guard size <= HTTPClientRequest.maximumHeadSize else {
+            throw TransportError(
+                .unusableRequest,
+                "The head of the handshake has \(size) bytes, and \(HTTPClientRequest.maximumHeadSize) are allowed.")
+        }
+        return HTTPRequestHead(version: .http1_1, method: .GET, uri: target, headers: fields)
+    }
+
+    private func negotiate(
+        _ channel: any Channel, _ head: HTTPRequestHead, _ limit: TimeAmount
+    ) throws -> EventLoopFuture<Upgrade> {
+        let (maximumMessageSize, silence, pings) = (maximumMessageSize, silence, pings)
+        let upgrader = NIOTypedWebSocketClientUpgrader<Upgrade>(maxFrameSize: maximumMessageSize) { channel, response in
+            channel.eventLoop.makeCompletedFuture {
+                let operations = channel.pipeline.syncOperations
+                try operations.addHandlers([
+                    // Fragments may be as small as they like; there are not more than a message has room for.
+                    NIOWebSocketFrameAggregator(
+                        minNonFinalFragmentSize: 0, maxAccumulatedFrameCount: 65_536,
+                        maxAccumulatedFrameSize: maximumMessageSize),
+                    WebSocketText(silence: silence, pings: pings),
+                ])
+                return .opened(
+                    try AsyncChannel(wrappingChannelSynchronously: channel),
+                    subprotocol: response.headers.first(name: "sec-websocket-protocol"))
+            }
+        }
+        let result = try channel.pipeline.syncOperations.configureUpgradableHTTPClientPipeline(
+            configuration: .init(
+                upgradeConfiguration: NIOTypedHTTPClientUpgradeConfiguration(
+                    upgradeRequestHead: head, upgraders: [upgrader],
+                    notUpgradingCompletionHandler: { channel in
+                        channel.eventLoop.makeCompletedFuture {
+                            let promise = channel.eventLoop.makePromise(of: HTTPResponseHead.self)
+                            try channel.pipeline.syncOperations.addHandler(RefusalReader(promise))
+                            return .refused(promise.futureResult)
+                        }
+                    })))
+        let timeout = channel.eventLoop.scheduleTask(in: limit) { channel.close(promise: nil) }
+        result.whenComplete { _ in timeout.cancel() }
+        return result
+    }
+
+    private func refusal(_ head: HTTPResponseHead) -> TransportError {
+        let status = Int(head.status.code)
+        guard ![401, 403].contains(status) else {
+            return TransportError(
+                .notSignedIn, "The server did not take the proof of who asks (\(status)).", status: status)
+        }
+        return TransportError(
+            .status, "The server did not open a socket (\(status)); is the URL that of its subscriptions?",
+            phase: .beforeSending, status: status,
+            retryAfter: head.headers.first(name: "retry-after").flatMap(Int.init).map { .seconds(max(0, $0)) })
+    }
+}
+
+/// Reads the head of an answer that opens no socket, and closes the connection.
+private final class RefusalReader: ChannelInboundHandler {
+    typealias InboundIn = HTTPClientResponsePart
+
+    private let promise: EventLoopPromise<HTTPResponseHead>
+
+    init(_ promise: EventLoopPromise<HTTPResponseHead>) { self.promise = promise }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard case .head(let head) = unwrapInboundIn(data) else { return }
+        promise.succeed(head)
+        context.close(promise: nil)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        promise.fail(error)
+        context.close(promise: nil)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        promise.fail(ChannelError.eof)
+        context.fireChannelInactive()
+    }
+}

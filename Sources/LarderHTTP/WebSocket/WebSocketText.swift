@@ -1,0 +1,150 @@
+import Larder
+import LarderFiles
+import NIOCore
+import NIOWebSocket
+
+/// The other side has closed the socket, with one of WebSocket's codes (RFC 6455, section 7.4) or of the protocol on it.
+package struct WebSocketClosed: Error {
+    /// Nil where the other side gave none, or the connection ended without a close.
+    package var code: UInt16?
+    /// As it came: at most 123 bytes.
+    package var reason: String
+}
+
+/// How long a silent peer is borne. Sent down the pipeline once a server has told its own time.
+struct WebSocketSilence: Sendable {
+    var limit: Duration
+}
+
+/// The last word to the other side before the connection is closed.
+struct WebSocketFarewell: Sendable {}
+
+/// The server did not take the connection up in time.
+struct WebSocketGivenUp: Sendable {}
+
+/// Makes texts of frames and frames of texts, answers pings, and ends a connection whose other side is silent.
+///
+/// What may not be sent, or says nothing, ends the connection with an error: it is not passed over.
+final class WebSocketText: ChannelDuplexHandler {
+    typealias InboundIn = WebSocketFrame
+    typealias InboundOut = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = WebSocketFrame
+
+    private var silence: Duration
+    private let pings: Bool
+    /// Whether the pipeline asks for more: nothing is expected of the other side while its messages wait here.
+    private var isReading = false
+    private var lastRead = ContinuousClock.now
+    private var watch: Scheduled<Void>?
+    private var hasEnded = false
+
+    /// - Parameters:
+    ///   - silence: After how long without a byte the connection is given up.
+    ///   - pings: Whether the other side is asked to say something after half of that time.
+    init(silence: Duration, pings: Bool) {
+        self.silence = silence
+        self.pings = pings
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) { look(context) }
+
+    func handlerRemoved(context: ChannelHandlerContext) { watch?.cancel() }
+
+    func read(context: ChannelHandlerContext) {
+        if !isReading { (isReading, lastRead) = (true, .now) }
+        context.read()
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        isReading = false
+        context.fireChannelReadComplete()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        lastRead = .now
+        let frame = unwrapInboundIn(data)
+        switch frame.opcode {
+        case .text: context.fireChannelRead(wrapInboundOut(frame.unmaskedData))
+        case .ping: write(.pong, frame.unmaskedData, context)
+        case .pong: break
+        case .connectionClose:
+            var data = frame.unmaskedData
+            let code = data.readInteger(as: UInt16.self)
+            write(.connectionClose, frame.unmaskedData, context)
+            end(WebSocketClosed(code: code, reason: String(buffer: data)), context)
+        default: end(TransportError(.unusableAnswer, "The server sent a message that is no text."), context)
+        }
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        let frame = WebSocketFrame(fin: true, opcode: .text, maskKey: .random(), data: unwrapOutboundIn(data))
+        context.write(wrapOutboundOut(frame), promise: promise)
+    }
+
+    func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
+        switch event {
+        case let event as WebSocketSilence:
+            silence = event.limit
+            promise?.succeed()
+        case is WebSocketFarewell:
+            var code = ByteBuffer()
+            code.writeInteger(UInt16(1_000))
+            write(.connectionClose, code, context)
+            promise?.succeed()
+        case is WebSocketGivenUp:
+            promise?.succeed()
+            end(TransportError(.timedOut, "The server did not take the connection up in time."), context)
+        default: context.triggerUserOutboundEvent(event, promise: promise)
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        switch error {
+        case NIOWebSocketError.invalidFrameLength, is NIOWebSocketFrameAggregator.Error:
+            end(
+                TransportError(.unusableAnswer, "The server sent a longer message than is allowed.", cause: error),
+                context)
+        case is NIOWebSocketError:
+            end(TransportError(.unusableAnswer, "What came back is not WebSocket.", cause: error), context)
+        default: end(error, context)
+        }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        end(WebSocketClosed(code: nil, reason: ""), context)
+        context.fireChannelInactive()
+    }
+
+    private func write(_ opcode: WebSocketOpcode, _ data: ByteBuffer, _ context: ChannelHandlerContext) {
+        let frame = WebSocketFrame(fin: true, opcode: opcode, maskKey: .random(), data: data)
+        context.writeAndFlush(wrapOutboundOut(frame), promise: nil)
+    }
+
+    private func end(_ error: any Error, _ context: ChannelHandlerContext) {
+        guard !hasEnded else { return }
+        hasEnded = true
+        watch?.cancel()
+        context.fireErrorCaught(error)
+        context.close(promise: nil)
+    }
+
+    private func look(_ context: ChannelHandlerContext) {
+        let silent = isReading ? lastRead.duration(to: .now) : .zero
+        guard silent < silence else {
+            return end(TransportError(.timedOut, "The server said nothing for \(silence)."), context)
+        }
+        if pings, silent >= silence / 2 { write(.ping, ByteBuffer(), context) }
+        watch = context.eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds((silence / 4).nanoseconds)) {
+            self.look(context)
+        }
+    }
+}
+
+extension Duration {
+    /// For NIO, which counts in nanoseconds; at most a day.
+    fileprivate var nanoseconds: Int64 {
+        let bounded = min(self, .seconds(86_400))
+        return bounded.components.seconds * 1_000_000_000 + bounded.components.attoseconds / 1_000_000_000
+    }
+}

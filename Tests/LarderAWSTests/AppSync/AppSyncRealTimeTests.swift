@@ -1,0 +1,171 @@
+import AsyncHTTPClient
+import Foundation
+import Larder
+import LarderHTTP
+import LarderTestSupport
+import Synchronization
+import Testing
+
+@testable import LarderAWS
+
+@Suite(
+    "AppSync's subscriptions", .timeLimit(.minutes(10)),
+    .enabled(if: ForeignServer.isAvailable, "\(ForeignServer.requirement)"))
+struct AppSyncRealTimeTests {
+    private static let renamed = GraphQLOperation("subscription { renamed { id name owner } }")
+    private static let opaque: AppSyncAuthorization.Source<String> = { _, _ in "opaque" }
+
+    private func subscribe(
+        _ fixture: AppSyncFixture, _ authorization: AppSyncAuthorization,
+        _ body: (Partition, Subscription) async throws -> Void
+    ) async throws {
+        var options = HTTPTransport.Options()
+        options.subscriptions.pacing.backoff = Backoff(first: .milliseconds(5), cap: .milliseconds(50))
+        let transport = AppSyncTransport(
+            endpoint: fixture.endpoint, authorization: authorization, client: fixture.client, options: options)
+        let app = fixture.app.with(transport: transport)
+        try await body(app, try await app.subscribe(Self.renamed))
+    }
+
+    private func wait(
+        _ subscription: Subscription, for phase: SubscriptionState.Phase
+    ) async -> SubscriptionState? {
+        for await event in subscription {
+            if case .state(let state) = event, state.phase == phase { return state }
+        }
+        return nil
+    }
+
+    private func nextData(_ subscription: Subscription) async -> Response? {
+        for await event in subscription { if case .data(let response) = event { return response } }
+        return nil
+    }
+
+    @Test("All five proofs open a connection and start a subscription, signatures by botocore's computation")
+    func fiveModes() async throws {
+        try await AppSyncFixture.run { fixture in
+            for authorization in [
+                AppSyncAuthorization.apiKey("da2-key"), .userPool(Self.opaque), .openIDConnect(Self.opaque),
+                .lambda(Self.opaque), .iam(region: "eu-west-1") { _, _ in AppSyncFixture.credentials },
+            ] {
+                try await subscribe(fixture, authorization) { _, subscription in
+                    #expect(await wait(subscription, for: .live) != nil)
+                    try await fixture.push(#"{"id": "1", "name": "Vega", "owner": "a"}"#)
+                    #expect(await nextData(subscription)?["renamed"]?["name"]?.string == "Vega")
+                }
+            }
+            let seen = try await fixture.realTime()
+            #expect(seen.connects == [200, 200, 200, 200, 200])
+            #expect(seen.starts.map(\.status) == [200, 200, 200, 200, 200])
+        }
+    }
+
+    @Test("A field that the mutation did not select comes as null, and the cache keeps what it knew")
+    func keepsUnselected() async throws {
+        try await AppSyncFixture.run { fixture in
+            try await subscribe(fixture, .apiKey("da2-key")) { app, subscription in
+                #expect(await wait(subscription, for: .live) != nil)
+                try await fixture.push(#"{"id": "1", "name": "Vega", "owner": "a"}"#)
+                #expect(await nextData(subscription) != nil)
+                try await fixture.push(#"{"id": "1", "name": "Wega", "owner": null}"#)
+                #expect(await nextData(subscription) != nil)
+                let star = try app.read("Star:1", GraphQLFragment("fragment F on Star { name owner }"))
+                #expect(star["name"]?.string == "Wega")
+                #expect(star["owner"]?.string == "a")
+            }
+        }
+    }
+
+    @Test("A token that the API does not take is refreshed once, and the connection opened with the new one")
+    func refreshes() async throws {
+        try await AppSyncFixture.run { fixture in
+            let refusals = Mutex<[String?]>([])
+            let source: AppSyncAuthorization.Source<String> = { refused, _ in
+                refusals.withLock { $0.append(refused) }
+                return refused == nil ? "ended" : "opaque"
+            }
+            try await subscribe(fixture, .userPool(source)) { _, subscription in
+                #expect(await wait(subscription, for: .connecting) != nil)
+                let live = await wait(subscription, for: .live)
+                #expect(live != nil)
+            }
+            #expect(refusals.withLock { Array($0.prefix(2)) } == [nil, "ended"])
+            #expect(try await fixture.realTime().connects == [401, 200])
+        }
+    }
+
+    @Test("A key that the API does not take is told, and not refreshed")
+    func refusesKey() async throws {
+        try await AppSyncFixture.run { fixture in
+            try await subscribe(fixture, .apiKey("wrong")) { _, subscription in
+                for await event in subscription {
+                    if case .state(let state) = event, let error = state.error {
+                        #expect(error.code == .transportNotSignedIn)
+                        break
+                    }
+                }
+            }
+            #expect(try await fixture.realTime().connects == [401])
+        }
+    }
+
+    @Test("A subscription beyond the allowed number is started again when there is room")
+    func startsAgain() async throws {
+        try await AppSyncFixture.run { fixture in
+            try await fixture.control(#"{"maximum": 0}"#)
+            try await subscribe(fixture, .apiKey("da2-key")) { _, subscription in
+                for await event in subscription {
+                    if case .state(let state) = event, let error = state.error {
+                        #expect(error.errors.first?.errorType == "MaxSubscriptionsReachedError")
+                        break
+                    }
+                }
+                try await fixture.control(#"{"maximum": 100}"#)
+                #expect(await wait(subscription, for: .live)?.error == nil)
+            }
+        }
+    }
+
+    @Test("A connection that breaks is opened again, and its subscriptions begun again")
+    func opensAgain() async throws {
+        try await AppSyncFixture.run { fixture in
+            try await subscribe(fixture, .apiKey("da2-key")) { _, subscription in
+                #expect(await wait(subscription, for: .live) != nil)
+                try await fixture.control(#"{"cut": true}"#)
+                #expect(await wait(subscription, for: .connecting)?.staleSince != nil)
+                #expect(await wait(subscription, for: .live) != nil)
+                try await fixture.push(#"{"id": "1", "name": "Deneb", "owner": "a"}"#)
+                #expect(await nextData(subscription)?["renamed"]?["name"]?.string == "Deneb")
+            }
+        }
+    }
+
+    @Test("A server that sends no keep-alive for as long as it has announced loses the connection")
+    func noticesSilence() async throws {
+        try await AppSyncFixture.run { fixture in
+            try await fixture.control(#"{"timeout": 1000}"#)
+            try await subscribe(fixture, .apiKey("da2-key")) { _, subscription in
+                #expect(await wait(subscription, for: .live) != nil)
+                #expect(await wait(subscription, for: .connecting)?.error?.code == .transportTimedOut)
+                #expect(await wait(subscription, for: .live) != nil)
+            }
+        }
+    }
+
+    @Test(
+        "The real-time endpoint of an API is a host of its own, and under /realtime at a custom domain",
+        arguments: [
+            (
+                "https://abc.appsync-api.eu-west-1.amazonaws.com/graphql",
+                "https://abc.appsync-realtime-api.eu-west-1.amazonaws.com/graphql"
+            ),
+            (
+                "https://abc.appsync-api.cn-north-1.amazonaws.com.cn/graphql",
+                "https://abc.appsync-realtime-api.cn-north-1.amazonaws.com.cn/graphql"
+            ),
+            ("https://api.example.com/graphql", "https://api.example.com/graphql/realtime"),
+        ])
+    func endpoints(_ api: String, _ realTime: String) throws {
+        #expect(AppSyncEndpoint.realTime(of: try #require(URL(string: api))).absoluteString == realTime)
+    }
+}

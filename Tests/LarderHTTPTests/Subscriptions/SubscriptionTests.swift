@@ -1,0 +1,100 @@
+import Foundation
+import Larder
+import LarderHTTP
+import LarderTestSupport
+import Testing
+
+@Suite(
+    "Subscriptions of GraphQL servers that are not ours",
+    .enabled(if: ForeignServer.isAvailable, "\(ForeignServer.requirement)"), .timeLimit(.minutes(10)))
+struct SubscriptionTests {
+    static let kinds = ["strawberry", "ariadne"]
+
+    @Test("An event is in the cache when its reader is told, and wakes a watcher", arguments: kinds)
+    func tells(_ kind: String) async throws {
+        try await EventServer.run(kind) { server in
+            let subscription = try await server.app.subscribe(
+                EventServer.changed, options: SubscriptionOptions(catchUp: EventServer.items))
+            await subscription.wait(for: .live)
+            #expect(server.text("1") == "one")
+            var watched = try server.app.watch(EventServer.items).makeAsyncIterator()
+            _ = await watched.next()
+            try await server.order(#"{"set": {"1": "uno"}}"#)
+            let event = await subscription.nextData()
+            #expect(event?["changed"]?["text"]?.string == "uno")
+            #expect(server.text("1") == "uno")
+            #expect(await watched.next()?.response?["items"]?[0]?["text"]?.string == "uno")
+        }
+    }
+
+    @Test("What changed while the connection was down is caught up, and the state says so", arguments: kinds)
+    func catchesUp(_ kind: String) async throws {
+        try await EventServer.run(kind) { server in
+            let subscription = try await server.app.subscribe(
+                EventServer.changed, options: SubscriptionOptions(catchUp: EventServer.items))
+            await subscription.wait(for: .live)
+            try await server.order(#"{"refuse": true, "cut": true}"#)
+            await subscription.wait(for: .connecting, isStale: true)
+            try await server.order(#"{"set": {"1": "first", "2": "second"}}"#)
+            try await server.order(#"{"set": {"1": "third"}}"#)
+            try await server.order(#"{"refuse": false}"#)
+            await subscription.wait(for: .live, isStale: false)
+            #expect(server.text("1") == "third")
+            #expect(server.text("2") == "second")
+        }
+    }
+
+    @Test("Equal subscriptions share one at the server, which ends with the last of them", arguments: kinds)
+    func shares(_ kind: String) async throws {
+        try await EventServer.run(kind) { server in
+            let options = SubscriptionOptions(catchUp: EventServer.items)
+            do {
+                let first = try await server.app.subscribe(EventServer.changed, options: options)
+                let second = try await server.app.subscribe(EventServer.changed, options: options)
+                await first.wait(for: .live)
+                await second.wait(for: .live)
+                try await server.order(#"{"set": {"1": "both"}}"#)
+                #expect(await first.nextData() != nil)
+                #expect(await second.nextData() != nil)
+                #expect(try await server.order().begun == 1)
+            }
+            while try await server.order().subscriptions > 0 { try await Task.sleep(for: .milliseconds(5)) }
+        }
+    }
+
+    @Test("A subscription that the server cannot carry out ends with its errors", arguments: kinds)
+    func fails(_ kind: String) async throws {
+        try await EventServer.run(kind) { server in
+            let subscription = try await server.app.subscribe(GraphQLOperation("subscription { broken { id } }"))
+            // Strawberry sends an event with errors and ends the subscription then, Ariadne ends it with errors.
+            let told = await subscription.wait(for: .ended).contains { event in
+                if case .data(let response) = event { !response.errors.isEmpty } else { false }
+            }
+            #expect(told || subscription.state.error?.errors.isEmpty == false)
+        }
+    }
+
+    @Test("A subscription that ends at the server ends here, without an error", arguments: kinds)
+    func completes(_ kind: String) async throws {
+        try await EventServer.run(kind) { server in
+            let subscription = try await server.app.subscribe(
+                EventServer.changed, options: SubscriptionOptions(catchUp: EventServer.items))
+            await subscription.wait(for: .live)
+            try await server.order(#"{"complete": true}"#)
+            await subscription.wait(for: .ended)
+            #expect(subscription.state.error == nil)
+        }
+    }
+
+    @Test("A parked partition's subscriptions end, and the server is told", arguments: kinds)
+    func parks(_ kind: String) async throws {
+        try await EventServer.run(kind) { server in
+            let subscription = try await server.app.subscribe(
+                EventServer.changed, options: SubscriptionOptions(catchUp: EventServer.items))
+            await subscription.wait(for: .live)
+            try server.store.close()
+            await subscription.wait(for: .ended)
+            while try await server.order().subscriptions > 0 { try await Task.sleep(for: .milliseconds(5)) }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+import Larder
+import LarderRecords
+import Synchronization
+
+/// A transport whose connections do what a test says: queries are answered from a closure, and subscriptions told what
+/// the test tells them.
+final class ScriptedLine: GraphQLTransport, SubscriptionTransport {
+    /// A connection that is open.
+    struct Opened: Sendable {
+        let line: SubscriptionLine
+        /// Ends it, with the reason.
+        let end: @Sendable (TransportError?) -> Void
+    }
+
+    let pacing: SubscriptionPacing
+    let nullsInEvents: NullsInEvents
+    private let answer: @Sendable (GraphQLRequest) async -> String
+    private let connections: AsyncStream<Opened>
+    private let opening: AsyncStream<Opened>.Continuation
+    private let attempts = Mutex(0)
+
+    /// - Parameter answer: What a query is answered with.
+    init(
+        pacing: SubscriptionPacing = .quick, nulls: NullsInEvents = .trust,
+        answer: @escaping @Sendable (GraphQLRequest) async -> String = { _ in #"{"data":{"items":[]}}"# }
+    ) {
+        self.pacing = pacing
+        nullsInEvents = nulls
+        self.answer = answer
+        (connections, opening) = AsyncStream.makeStream(of: Opened.self)
+    }
+
+    /// How often a connection was asked for.
+    var attemptCount: Int { attempts.withLock { $0 } }
+
+    /// The connection that is asked for next.
+    func next() async -> Opened? {
+        for await connection in connections { return connection }
+        return nil
+    }
+
+    func send(
+        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
+    ) async throws(TransportError) -> GraphQLAnswer {
+        GraphQLAnswer(body: Array(await answer(request).utf8))
+    }
+
+    func carry(_ line: SubscriptionLine, openedBy deadline: ContinuousClock.Instant) async throws(TransportError) {
+        attempts.withLock { $0 += 1 }
+        let (ends, ending) = AsyncStream.makeStream(of: TransportError?.self)
+        opening.yield(Opened(line: line) { ending.yield($0) })
+        for await end in ends {
+            if let end { throw end }
+            return
+        }
+    }
+}
+
+extension SubscriptionPacing {
+    /// Without long pauses.
+    static var quick: SubscriptionPacing {
+        var pacing = SubscriptionPacing()
+        pacing.backoff = Backoff(first: .milliseconds(1), cap: .milliseconds(5))
+        return pacing
+    }
+}
+
+extension SubscriptionLine {
+    /// The id of the subscription that is begun next.
+    func nextStart() async -> String? {
+        for await command in commands { if case .start(let id, _) = command { return id } }
+        return nil
+    }
+
+    /// Tells an event of an item.
+    func tell(_ id: String, _ item: String) async {
+        await take(.event(id: id, response: Array(#"{"data":{"changed":\#(item)}}"#.utf8)))
+    }
+}

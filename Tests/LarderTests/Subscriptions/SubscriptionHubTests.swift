@@ -1,0 +1,243 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Synchronization
+import Testing
+
+@Suite("Subscriptions", .timeLimit(.minutes(5)))
+struct SubscriptionHubTests {
+    private static let schema = """
+        type Query { items: [Item!]! }
+        type Subscription { changed: Item }
+        type Item { id: ID! text: String }
+        """
+    private static let changed = GraphQLOperation("subscription { changed { id text } }")
+    private static let items = GraphQLOperation("query { items { id text } }")
+
+    private func withApp(
+        _ transport: ScriptedLine, _ body: (Partition) async throws -> Void
+    ) async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema))
+            try await body(try store.partition(transport: transport))
+            try store.close()
+        }
+    }
+
+    private func text(_ app: Partition, _ id: String = "1") -> String? {
+        try? app.read("Item:\(id)", GraphQLFragment("fragment F on Item { text }"))["text"]?.string
+    }
+
+    /// Reads until a state is as asked.
+    private func state(
+        _ subscription: Subscription, _ isSought: (SubscriptionState) -> Bool
+    ) async -> SubscriptionState? {
+        for await event in subscription {
+            if case .state(let state) = event, isSought(state) { return state }
+        }
+        return nil
+    }
+
+    @Test("An event that came while the cache caught up is stored after what was fetched")
+    func holdsEvents() async throws {
+        let (asked, asking) = AsyncStream.makeStream(of: Void.self)
+        let (released, releasing) = AsyncStream.makeStream(of: Void.self)
+        let transport = ScriptedLine { _ in
+            asking.finish()
+            for await _ in released {}
+            return #"{"data":{"items":[{"id":"1","text":"fetched"}]}}"#
+        }
+        try await withApp(transport) { app in
+            let subscription = try await app.subscribe(
+                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
+            let connection = try #require(await transport.next())
+            await connection.line.take(.opened)
+            let id = try #require(await connection.line.nextStart())
+            await connection.line.take(.started(id: id))
+            for await _ in asked {}
+            await connection.line.tell(id, #"{"id":"1","text":"newer"}"#)
+            #expect(text(app) == nil)
+            releasing.finish()
+            for await event in subscription { if case .data = event { break } }
+            #expect(text(app) == "newer")
+        }
+    }
+
+    @Test("A subscription is stale from the loss of its connection until what was missed has been fetched")
+    func isStale() async throws {
+        let transport = ScriptedLine()
+        try await withApp(transport) { app in
+            let subscription = try await app.subscribe(
+                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
+            for _ in 0..<2 {
+                let connection = try #require(await transport.next())
+                #expect(subscription.state.staleSince != nil)
+                await connection.line.take(.opened)
+                let id = try #require(await connection.line.nextStart())
+                await connection.line.take(.started(id: id))
+                let live = try #require(await state(subscription) { $0.phase == .live })
+                #expect(live.staleSince == nil)
+                #expect(live.error == nil)
+                connection.end(TransportError(.interrupted, "cut"))
+                let cut = try #require(await state(subscription) { $0.phase == .connecting && $0.error != nil })
+                #expect(cut.staleSince != nil)
+                #expect(cut.error?.code == .transportInterrupted)
+            }
+        }
+    }
+
+    @Test("What a connection brings that was given up is dropped")
+    func dropsLateEvents() async throws {
+        let transport = ScriptedLine()
+        try await withApp(transport) { app in
+            let subscription = try await app.subscribe(Self.changed)
+            let first = try #require(await transport.next())
+            await first.line.take(.opened)
+            let id = try #require(await first.line.nextStart())
+            first.end(TransportError(.interrupted, "cut"))
+            let second = try #require(await transport.next())
+            await second.line.take(.opened)
+            let other = try #require(await second.line.nextStart())
+            #expect(other != id)
+            await first.line.tell(id, #"{"id":"1","text":"late"}"#)
+            await first.line.tell(other, #"{"id":"1","text":"late"}"#)
+            await second.line.tell(other, #"{"id":"2","text":"new"}"#)
+            for await event in subscription { if case .data = event { break } }
+            #expect(text(app) == nil)
+            #expect(text(app, "2") == "new")
+        }
+    }
+
+    @Test("A null in an event erases nothing where nulls are ignored, and a value where they are trusted")
+    func nulls() async throws {
+        for (nulls, expected) in [(NullsInEvents.ignore, "known"), (.trust, nil), (.fetch, "known")] {
+            let transport = ScriptedLine(nulls: nulls)
+            try await withApp(transport) { app in
+                try await app.write(Self.items, json: Array(#"{"items":[{"id":"1","text":"known"}]}"#.utf8))
+                let subscription = try await app.subscribe(Self.changed)
+                let connection = try #require(await transport.next())
+                await connection.line.take(.opened)
+                let id = try #require(await connection.line.nextStart())
+                await connection.line.tell(id, #"{"id":"1","text":null}"#)
+                for await event in subscription { if case .data = event { break } }
+                #expect(text(app) == expected)
+            }
+        }
+    }
+
+    @Test("A reader that is slow is told how many events it missed, and the cache has them all")
+    func countsMissed() async throws {
+        let transport = ScriptedLine()
+        try await withApp(transport) { app in
+            var options = SubscriptionOptions()
+            options.bufferSize = 3
+            let subscription = try await app.subscribe(Self.changed, options: options)
+            let connection = try #require(await transport.next())
+            await connection.line.take(.opened)
+            let id = try #require(await connection.line.nextStart())
+            for number in 0..<10 { await connection.line.tell(id, #"{"id":"\#(number)","text":"x"}"#) }
+            while text(app, "9") == nil { await Task.yield() }
+            await connection.line.take(.completed(id: id))
+            var (missed, data) = (0, 0)
+            for await event in subscription {
+                switch event {
+                case .missed(let count): missed += count
+                case .data: data += 1
+                case .state: break
+                }
+            }
+            #expect(missed == 7)
+            #expect(data == 3)
+        }
+    }
+
+    @Test("A server that does not acknowledge a subscription loses its connection")
+    func givesUp() async throws {
+        var pacing = SubscriptionPacing.quick
+        pacing.starting = .milliseconds(20)
+        let transport = ScriptedLine(pacing: pacing)
+        try await withApp(transport) { app in
+            let subscription = try await app.subscribe(Self.changed)
+            let connection = try #require(await transport.next())
+            await connection.line.take(.opened)
+            for await _ in connection.line.commands {}
+            connection.end(nil)
+            let state = await state(subscription) { $0.error != nil }
+            #expect(state?.error?.code == .transportTimedOut)
+            #expect(await transport.next() != nil)
+        }
+    }
+
+    @Test("A refusal of the protocol ends all subscriptions, and nothing is tried again")
+    func ends() async throws {
+        let transport = ScriptedLine()
+        try await withApp(transport) { app in
+            let subscription = try await app.subscribe(Self.changed)
+            let connection = try #require(await transport.next())
+            connection.end(TransportError(.unusableRequest, "wrong"))
+            let state = await state(subscription) { $0.phase == .ended }
+            #expect(state?.error?.code == .transportUnusableRequest)
+            #expect(transport.attemptCount == 1)
+        }
+    }
+
+    @Test("A failed catching up is tried again, and the subscription is stale until then")
+    func triesAgain() async throws {
+        let count = Mutex(0)
+        let transport = ScriptedLine { _ in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            return number < 3 ? #"{"errors":[{"message":"not yet"}]}"# : #"{"data":{"items":[]}}"#
+        }
+        try await withApp(transport) { app in
+            let subscription = try await app.subscribe(
+                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
+            let connection = try #require(await transport.next())
+            await connection.line.take(.opened)
+            let id = try #require(await connection.line.nextStart())
+            await connection.line.take(.started(id: id))
+            let failed = try #require(await state(subscription) { $0.error != nil })
+            #expect(failed.staleSince != nil)
+            #expect(failed.error?.code == .serverErrors)
+            #expect(await state(subscription) { $0.phase == .live }?.staleSince == nil)
+            #expect(count.withLock { $0 } == 3)
+        }
+    }
+
+    @Test("Nothing is tried while there is no network")
+    func waitsForNetwork() async throws {
+        let network = SwitchedConnectivity()
+        network.set(false)
+        var pacing = SubscriptionPacing.quick
+        pacing.connectivity = network
+        let transport = ScriptedLine(pacing: pacing)
+        try await withApp(transport) { app in
+            let subscription = try await app.subscribe(Self.changed)
+            #expect(transport.attemptCount == 0)
+            network.set(true)
+            #expect(await transport.next() != nil)
+            withExtendedLifetime(subscription) {}
+        }
+    }
+
+    @Test("A partition whose transport carries no subscriptions says so")
+    func refusesOtherTransport() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema))
+            let app = try store.partition()
+            let error = await #expect(throws: LarderError.self) { _ = try await app.subscribe(Self.changed) }
+            #expect(error?.code == .noTransport)
+            try store.close()
+        }
+    }
+
+    @Test("A query is no subscription")
+    func refusesQuery() async throws {
+        try await withApp(ScriptedLine()) { app in
+            let error = await #expect(throws: LarderError.self) { _ = try await app.subscribe(Self.items) }
+            #expect(error?.code == .operation)
+        }
+    }
+}
