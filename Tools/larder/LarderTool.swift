@@ -20,12 +20,12 @@ struct LarderTool: ParsableCommand {
 
             info, ls, get, query, watch, check, watchers, changes, env, credentials, session, mutations list and show, \
             transfers list, show and watch only read: they make no file and change none but the locks. ingest, fetch, \
-            pages, pin, unpin, rm, compact and clear write, and say what they wrote; those that remove much, and those \
+            subscribe, pages, pin, unpin, rm, compact and clear write, and say what they wrote; those that remove much, and those \
             that change what is queued, want --write. gc only counts without it.
 
             Data goes to standard output and everything else to standard error. With --json, a command prints one JSON \
-            object (watch, transfers watch: one a line) of a versioned shape, and a failure is a JSON object on \
-            standard error.
+            object (watch, subscribe, transfers watch: one a line) of a versioned shape, and a failure is a JSON object \
+            on standard error.
 
             Exit status: 0 done, 1 failed, 2 the arguments or the files they name cannot be used, 3 the cache does not \
             know it, 4 refused, 5 damaged.
@@ -34,7 +34,7 @@ struct LarderTool: ParsableCommand {
             Info.self, Ls.self, Get.self, Query.self, Watch.self, Check.self, Mutations.self, Transfers.self,
             Watchers.self,
             Changes.self, Env.self, CredentialsVerb.self, SessionVerb.self,
-            Ingest.self, Fetch.self, PagesVerb.self, PinVerb.self, UnpinVerb.self, Rm.self, GarbageVerb.self,
+            Ingest.self, Fetch.self, Subscribe.self, PagesVerb.self, PinVerb.self, UnpinVerb.self, Rm.self, GarbageVerb.self,
             Compact.self,
             Clear.self,
         ])

@@ -121,6 +121,7 @@ final class PartitionCore: Sendable {
         guard isParked else { return }
         if let database = try operationsStore.database(making: false) { try layers.reload(database.mutations) }
         watchers.reopen()
+        subscriptions.reopen()
         parking.store(false, ordering: .releasing)
         operationsStore.changeSignal.notify()
     }

@@ -41,24 +41,39 @@ extension Partition {
 
 /// The connections for subscriptions that a partition has: one for each transport.
 final class PartitionSubscriptions: Sendable {
-    private let hubs = Locked<[ObjectIdentifier: SubscriptionHub]>([:])
+    private struct State {
+        var hubs: [SubscriptionHub] = []
+        var isClosed = false
+    }
+
+    private let state = Locked(State())
 
     func hub(of transport: any SubscriptionTransport, _ partition: Partition) -> SubscriptionHub {
-        hubs.withLock { hubs in
-            // The hub keeps the transport, so that no other takes its place in memory.
-            if let hub = hubs[ObjectIdentifier(transport)] { return hub }
-            let hub = SubscriptionHub(partition, transport)
-            hubs[ObjectIdentifier(transport)] = hub
-            return hub
+        state.withLock { $0.hubs.first { $0.transport === transport } } ?? SubscriptionHub(partition, transport)
+    }
+
+    /// Notes a hub that has something to do; false after the close.
+    func keep(_ hub: SubscriptionHub) -> Bool {
+        state.withLock { state in
+            if !state.isClosed, !state.hubs.contains(where: { $0 === hub }) { state.hubs.append(hub) }
+            return !state.isClosed
         }
     }
 
-    /// Ends all of them: what they bring from now on is dropped.
+    /// Lets go of a hub that has nothing to do.
+    func remove(_ hub: SubscriptionHub) { state.withLock { $0.hubs.removeAll { $0 === hub } } }
+
+    /// Ends all subscriptions: what their connections bring from now on is dropped.
     func close() {
-        let ended = hubs.withLock { hubs in
-            defer { hubs = [:] }
-            return Array(hubs.values)
+        let ended = state.withLock { state in
+            defer { state = State(isClosed: true) }
+            return state.hubs
         }
         for hub in ended { Task { await hub.close() } }
     }
+
+    /// Ends the connections, which are opened again once the store is not suspended any more.
+    func breakOff() async { for hub in state.withLock({ $0.hubs }) { await hub.breakOff() } }
+
+    func reopen() { state.withLock { $0.isClosed = false } }
 }

@@ -90,7 +90,8 @@ extension SubscriptionHub {
         storing = Task { await self.storeWaiting() }
     }
 
-    private func storeAll() async {
+    /// Stores what waits, and tells the readers.
+    func storeAll() async {
         store()
         await storing?.value
     }

@@ -50,7 +50,7 @@ actor SubscriptionHub {
     }
 
     let partition: Partition
-    private let transport: any SubscriptionTransport
+    nonisolated let transport: any SubscriptionTransport
     private var entries: [Key: Entry] = [:]
     private var supervision: Task<Void, Never>?
     /// Ends the pauses.
@@ -61,6 +61,8 @@ actor SubscriptionHub {
     private var lineNumber = 0
     /// What is asked on the connection; nil where none is open.
     private var commands: AsyncStream<SubscriptionLine.Command>.Continuation?
+    /// The same, also of one that is being opened.
+    private var newestCommands: AsyncStream<SubscriptionLine.Command>.Continuation?
     /// Why the connection was given up here.
     private var ownEnd: TransportError?
     private var lastID = 0
@@ -82,7 +84,9 @@ actor SubscriptionHub {
         _ events: SubscriptionEvents, _ request: GraphQLRequest, _ operation: BoundOperation,
         _ options: SubscriptionOptions
     ) {
-        guard !isClosed, !events.isEnded else { return events.set(.ended(.parked)) }
+        guard !isClosed, !events.isEnded, partition.core.subscriptions.keep(self) else {
+            return events.set(.ended(.parked))
+        }
         let nulls = options.nulls ?? transport.nullsInEvents
         let key = Key(
             document: ExactText(request.document), name: request.operationName.map(ExactText.init),
@@ -108,7 +112,6 @@ actor SubscriptionHub {
             entry.readers.removeAll(where: \.isEnded)
             if entry.readers.isEmpty { remove(entry, key) }
         }
-        if entries.isEmpty, commands != nil { lingerUnused() }
     }
 
     /// Keeps a connection on which nothing is asked for a moment.
@@ -129,6 +132,7 @@ actor SubscriptionHub {
         entry.task?.cancel()
         if let id = entry.id { commands?.yield(.stop(id: id)) }
         entry.id = nil
+        if entries.isEmpty, commands != nil { lingerUnused() }
     }
 
     func noteCaughtUp(_ events: SubscriptionEvents) {
@@ -155,17 +159,24 @@ actor SubscriptionHub {
         }
     }
 
+    /// Ends the connection: the store is to be suspended. Another is opened when it goes on.
+    func breakOff() { newestCommands?.finish() }
+
     // MARK: The connection
 
     /// Keeps a connection open for as long as anything is asked on it.
     private func supervise() async {
-        defer { supervision = nil }
+        defer {
+            supervision = nil
+            if entries.isEmpty { partition.core.subscriptions.remove(self) }
+        }
         let connectivity = pacing.connectivity
         let observation = connectivity.observe { [changeSignal] _ in changeSignal.notify() }
         defer { observation.stop() }
         var failures = 0
         while !entries.isEmpty, !isClosed {
             let count = changeSignal.count
+            _ = await partition.core.operationsStore.suspension.sitOut()
             guard connectivity.isConnected else {
                 await changeSignal.wait(past: count, for: nil)
                 continue
@@ -187,6 +198,7 @@ actor SubscriptionHub {
         ownEnd = nil
         let number = lineNumber
         let (commands, continuation) = AsyncStream.makeStream(of: SubscriptionLine.Command.self)
+        newestCommands = continuation
         let line = SubscriptionLine(commands: commands) { [weak self] message in
             await self?.take(message, line: number, continuation)
         }
@@ -255,9 +267,12 @@ actor SubscriptionHub {
             guard let entry = entry(id) else { return }
             await take(response, of: entry)
         case .failed(let id, let response, let mayRecover):
+            // Its readers are told of the events before it.
+            await storeAll()
             guard let entry = entry(id) else { return }
             fail(entry, response, mayRecover: mayRecover)
         case .completed(let id):
+            await storeAll()
             guard let entry = entry(id) else { return }
             end(entry, because: nil)
         }

@@ -22,6 +22,7 @@ extension Store {
         try suspension.ask()
         notifyRunners()
         do {
+            for partition in partitions.all() { await partition.core.subscriptions.breakOff() }
             guard await suspension.workHasEnded(within: time) else {
                 throw LarderError(.timedOut, "An exchange with a server did not end in time; it was broken off in vain")
             }

@@ -60,7 +60,7 @@ final class AppSyncRealTime: SubscriptionDialect {
 
     /// Opens a socket with the proof in its headers, where no log of URLs has it.
     func connection(by deadline: ContinuousClock.Instant) async throws(TransportError) -> WebSocketConnection {
-        let proof = Value.object(try await proof(of: "/connect", Array("{}".utf8), by: deadline)).json
+        let proof = Value.object(try await proof(of: "connect", Array("{}".utf8), by: deadline)).json
         let encoded = Data(proof).base64EncodedString()
             .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
         var connection = WebSocketConnection(
@@ -197,7 +197,8 @@ final class AppSyncRealTime: SubscriptionDialect {
         case .credentials(let credentials, let region):
             var members = ["host": host]
             let signed = RequestSignature.headers(
-                to: endpoint.appending(path: path), Self.headers, body: body, credentials, service: "appsync",
+                to: path.isEmpty ? endpoint : endpoint.appending(path: path), Self.headers, body: body, credentials,
+                service: "appsync",
                 region: region, at: wallClock())
             for header in Self.headers + signed { members[Self.spelling(header.name)] = .string(header.value) }
             return members

@@ -69,6 +69,19 @@ public final class AppSyncTransport: GraphQLTransport {
         self.init(endpoint: environment.api.url, authorization: authorization, client: client, options: options)
     }
 
+    /// Runs `body` with a transport whose client is made for it and shut down when it returns or throws.
+    public static func withTransport<Result>(
+        to endpoint: URL, authorization: AppSyncAuthorization, options: HTTPTransport.Options = .init(),
+        isolation: isolated (any Actor)? = #isolation,
+        _ body: (AppSyncTransport) async throws -> Result
+    ) async throws -> Result {
+        let configuration = HTTPTransport.clientConfiguration(for: options)
+        return try await HTTPClient.withHTTPClient(configuration: configuration) { client in
+            try await body(
+                AppSyncTransport(endpoint: endpoint, authorization: authorization, client: client, options: options))
+        }
+    }
+
     /// Sends a query or a mutation.
     ///
     /// - Throws: `.notSignedIn` where a user is needed and none is signed in; `.notPrepared` where the proof cannot be

@@ -54,7 +54,8 @@ extension SubscriptionDialect {
         _ line: SubscriptionLine, _ texts: WebSocketConnection.Texts, _ writer: WebSocketConnection.Writer,
         openedBy deadline: ContinuousClock.Instant
     ) async throws {
-        try await writer.write(try await greeting())
+        // A server may refuse the connection before it has heard anything: what it says is read all the same.
+        _ = await writer.write(try await greeting())
         let (isOpen, opening) = AsyncStream.makeStream(of: Void.self)
         let watchdog = Task {
             if await CancellableTimer.wait(until: deadline) { await writer.giveUp() }
@@ -84,7 +85,7 @@ extension SubscriptionDialect {
     ) async throws -> Bool {
         for await command in commands {
             for message in try await messages(for: command) {
-                do { try await writer.write(message) } catch { return false }
+                guard await writer.write(message) else { return false }
             }
         }
         await writer.sayGoodbye()
@@ -101,7 +102,7 @@ extension SubscriptionDialect {
         }
         let reaction = try reaction(to: members)
         if let silence = reaction.silence { try await writer.setSilence(silence) }
-        for reply in reaction.replies { try await writer.write(reply) }
+        for reply in reaction.replies { _ = await writer.write(reply) }
         for message in reaction.messages { await line.take(message) }
         return reaction.messages.contains(.opened)
     }

@@ -50,7 +50,12 @@ package struct WebSocketConnection: Sendable {
         let channel: any Channel
 
         /// Sends a text. Returns when there is room for another.
-        package func write(_ text: [UInt8]) async throws { try await outbound.write(ByteBuffer(bytes: text)) }
+        ///
+        /// - Returns: False where the connection has ended, of which the reader of the texts is told the reason.
+        package func write(_ text: [UInt8]) async -> Bool {
+            do { try await outbound.write(ByteBuffer(bytes: text)) } catch { return false }
+            return true
+        }
 
         /// Says goodbye, as a server expects that is to tell an end from a failure.
         package func sayGoodbye() async { try? await channel.triggerUserOutboundEvent(WebSocketFarewell()).get() }

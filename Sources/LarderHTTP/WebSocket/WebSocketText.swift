@@ -86,6 +86,8 @@ final class WebSocketText: ChannelDuplexHandler {
         switch event {
         case let event as WebSocketSilence:
             silence = event.limit
+            watch?.cancel()
+            look(context)
             promise?.succeed()
         case is WebSocketFarewell:
             var code = ByteBuffer()

@@ -1,4 +1,4 @@
-public import LarderGraphQL
+package import LarderGraphQL
 
 /// The members of a JSON object, each as the bytes that it came as: an envelope is opened without reading its letter.
 package struct JSONMembers: Sendable {

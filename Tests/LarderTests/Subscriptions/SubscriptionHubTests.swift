@@ -184,12 +184,15 @@ struct SubscriptionHubTests {
     @Test("A failed catching up is tried again, and the subscription is stale until then")
     func triesAgain() async throws {
         let count = Mutex(0)
+        let (released, releasing) = AsyncStream.makeStream(of: Void.self)
         let transport = ScriptedLine { _ in
             let number = count.withLock { count in
                 count += 1
                 return count
             }
-            return number < 3 ? #"{"errors":[{"message":"not yet"}]}"# : #"{"data":{"items":[]}}"#
+            guard number == 3 else { return #"{"errors":[{"message":"not yet"}]}"# }
+            for await _ in released {}
+            return #"{"data":{"items":[]}}"#
         }
         try await withApp(transport) { app in
             let subscription = try await app.subscribe(
@@ -201,7 +204,9 @@ struct SubscriptionHubTests {
             let failed = try #require(await state(subscription) { $0.error != nil })
             #expect(failed.staleSince != nil)
             #expect(failed.error?.code == .serverErrors)
-            #expect(await state(subscription) { $0.phase == .live }?.staleSince == nil)
+            releasing.finish()
+            let live = try #require(await state(subscription) { $0.phase == .live })
+            #expect(live.staleSince == nil)
             #expect(count.withLock { $0 } == 3)
         }
     }

@@ -1,7 +1,9 @@
 public import ArgumentParser
 import Foundation
 public import Larder
+import LarderAWS
 import LarderCommandLine
+import LarderHTTP
 import LarderRecords
 
 /// The server that a verb asks, and how.
@@ -20,6 +22,15 @@ struct RequestOptions: ParsableArguments {
     var headers: [String] = []
     @Option(help: ArgumentHelp("How long the whole exchange may take.", valueName: "seconds"))
     var timeout: Double = 30
+    @Option(
+        help: ArgumentHelp(
+            "Tell AppSync so who asks. The proof comes from LARDER_API_KEY, LARDER_TOKEN or AWS_ACCESS_KEY_ID.",
+            valueName: "mode"))
+    var auth: AuthorizationMode?
+    @Option(help: ArgumentHelp("With --auth, a file with the API key or the token.", valueName: "file"))
+    var proof: String?
+    @Option(help: ArgumentHelp("With --auth iam, the API's region.", valueName: "name"))
+    var region: String?
 
     func url() throws(Failure) -> URL {
         try URLArgument.http(
@@ -51,6 +62,63 @@ struct RequestOptions: ParsableArguments {
             if codes.contains(where: { $0.rawValue == failure.code }) { failure.exit = .failure }
             throw failure
         }
+    }
+}
+
+extension RequestOptions {
+    /// How an AppSync API is told who asks.
+    enum AuthorizationMode: String, ExpressibleByArgument, CaseIterable {
+        case apiKey = "api-key"
+        case iam
+        case userPool = "user-pool"
+        case openIDConnect = "oidc"
+        case lambda
+    }
+
+    /// Runs `body` with a transport to the server; an answer that cannot be used is the server's failure.
+    func withTransport<Result>(_ body: (any GraphQLTransport) async throws -> Result) async throws -> Result {
+        let (url, authorization) = (try url(), try authorization())
+        var options = HTTPTransport.Options()
+        options.headers = try fetchOptions().headers
+        return try await Self.blamingServer {
+            guard let authorization else {
+                return try await HTTPTransport.withTransport(to: url, options: options) { try await body($0) }
+            }
+            return try await AppSyncTransport.withTransport(to: url, authorization: authorization, options: options) {
+                try await body($0)
+            }
+        }
+    }
+
+    /// Proofs come from the environment or a file, where no list of processes shows them.
+    private func authorization() throws(Failure) -> AppSyncAuthorization? {
+        guard let auth else {
+            guard region == nil, proof == nil else { throw Failure(usage: "--region and --proof go with --auth") }
+            return nil
+        }
+        switch auth {
+        case .apiKey: return .apiKey(try secret("LARDER_API_KEY"))
+        case .iam:
+            guard let region, !region.isEmpty else { throw Failure(usage: "--auth iam wants the API's --region") }
+            let credentials = try StorageOptions.credentials(for: "--auth iam")
+            return .iam(region: region) { _, _ in credentials }
+        case .userPool, .openIDConnect, .lambda:
+            let token = try secret("LARDER_TOKEN")
+            let source: AppSyncAuthorization.Source<String> = { _, _ in token }
+            return auth == .userPool ? .userPool(source) : auth == .lambda ? .lambda(source) : .openIDConnect(source)
+        }
+    }
+
+    private func secret(_ variable: String) throws(Failure) -> String {
+        let given =
+            try proof.map { (path) throws(Failure) in try InputFile(role: "the proof", path: path).text() }
+            ?? ProcessInfo.processInfo.environment[variable]
+        guard let text = given?.trimmingCharacters(in: .whitespacesAndNewlines), !text.isEmpty else {
+            throw Failure(
+                usage: "--auth \(auth?.rawValue ?? "") wants its proof in the environment variable \(variable), or in "
+                    + "the file that --proof names")
+        }
+        return text
     }
 }
 

@@ -32,15 +32,19 @@ struct StorageOptions: ParsableArguments {
                 endpoint, "The endpoint", remedy: "the storage's keys come from the environment.")
         }
         return StorageAccess(
-            region: region, credentials: try Self.credentials(), options: options, timeout: .seconds(timeout))
+            region: region, credentials: try Self.credentials(for: "--region"), options: options,
+            timeout: .seconds(timeout))
     }
 
-    private static func credentials() throws(Failure) -> Credentials.CloudCredentials {
+    /// The cloud's keys from the environment.
+    ///
+    /// - Parameter option: What wants them, for the error.
+    static func credentials(for option: String) throws(Failure) -> Credentials.CloudCredentials {
         let environment = ProcessInfo.processInfo.environment
         func value(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
         guard let key = value("AWS_ACCESS_KEY_ID"), let secret = value("AWS_SECRET_ACCESS_KEY") else {
             throw Failure(
-                usage: "--region wants keys in the environment variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+                usage: "\(option) wants keys in the environment variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
         }
         return Credentials.CloudCredentials(
             accessKeyID: key, secretAccessKey: secret, sessionToken: value("AWS_SESSION_TOKEN"), expires: nil)

@@ -21,15 +21,13 @@ struct Fetch: Verb {
 
     func perform(_ output: Output) async throws {
         let (folder, schema, operation) = (try store.folder(partition), try schema.texts(), try operation.value())
-        let (url, options) = (try request.url(), try request.fetchOptions())
+        let options = try request.fetchOptions()
         let before = try folder.byteCount
-        let (response, tally) = try await RequestOptions.blamingServer {
-            try await HTTPTransport.withTransport(to: url) { transport in
-                try await folder.withPartition(.writing, schema: schema, transport: transport, output) { partition in
-                    let written = WrittenRecords(in: partition.records)
-                    let response = try await partition.fetch(operation, policy: policy, options: options)
-                    return (response, try written.tally(partition.records))
-                }
+        let (response, tally) = try await request.withTransport { transport in
+            try await folder.withPartition(.writing, schema: schema, transport: transport, output) { partition in
+                let written = WrittenRecords(in: partition.records)
+                let response = try await partition.fetch(operation, policy: policy, options: options)
+                return (response, try written.tally(partition.records))
             }
         }
         let written = Written(records: tally, bytesBefore: before, bytesAfter: try folder.byteCount)

@@ -35,17 +35,15 @@ struct PagesVerb: Verb {
 
     func perform(_ output: Output) async throws {
         let (folder, schema, operation) = (try store.folder(partition), try schema.texts(), try operation.value())
-        let (url, options) = (try request.url(), try request.fetchOptions())
-        let status = try await RequestOptions.blamingServer {
-            try await HTTPTransport.withTransport(to: url) { transport in
-                try await folder.withPartition(.writing, schema: schema, transport: transport, output) { partition in
-                    let pages = try partition.pages(operation, options: options)
-                    let progress: @Sendable (PagesStatus) -> Void = { output.note($0.text) }
-                    if all { return try await pages.all(startingOver: startOver, progress: progress) }
-                    if let atLeast { return try await pages.atLeast(atLeast, progress: progress) }
-                    _ = try await pages.next()
-                    return try await pages.status()
-                }
+        let options = try request.fetchOptions()
+        let status = try await request.withTransport { transport in
+            try await folder.withPartition(.writing, schema: schema, transport: transport, output) { partition in
+                let pages = try partition.pages(operation, options: options)
+                let progress: @Sendable (PagesStatus) -> Void = { output.note($0.text) }
+                if all { return try await pages.all(startingOver: startOver, progress: progress) }
+                if let atLeast { return try await pages.atLeast(atLeast, progress: progress) }
+                _ = try await pages.next()
+                return try await pages.status()
             }
         }
         try output.result(
