@@ -188,9 +188,15 @@ def real_time(handler):
             protocol.send_close(1008, "")
             for data in protocol.data_to_send():
                 sock.sendall(data)
-            handler.close_connection = True
-            return
-        sockets[connection] = []
+        else:
+            sockets[connection] = []
+    if refused:
+        # A close with unread bytes resets the connection, and the client may never read the refusal.
+        sock.shutdown(socket.SHUT_WR)
+        while sock.recv(65536):
+            pass
+        handler.close_connection = True
+        return
     try:
         while data := sock.recv(65536):
             protocol.receive_data(data)

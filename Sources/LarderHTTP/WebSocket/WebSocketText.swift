@@ -127,6 +127,8 @@ final class WebSocketText: ChannelDuplexHandler {
         guard !hasEnded else { return }
         hasEnded = true
         watch?.cancel()
+        // What was read together with the end is delivered before it: an error drops what is not complete.
+        context.fireChannelReadComplete()
         context.fireErrorCaught(error)
         context.close(promise: nil)
     }
