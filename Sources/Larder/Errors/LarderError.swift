@@ -13,7 +13,8 @@ public struct LarderError: Error, Sendable {
         /// A code of this name, to compare with.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// The cache does not know all that was asked; `missing` has the paths.
+        /// The cache does not know all that was asked; `missing` has the paths. Or what it knows is older than it may be;
+        /// `response` has it.
         public static let miss = Code(rawValue: "larder.miss")
         /// The object that was asked for by its cache key is known to be no more.
         public static let deleted = Code(rawValue: "larder.deleted")
@@ -130,6 +131,12 @@ extension LarderError {
 
     static func unknownUpdater(_ name: String) -> LarderError {
         LarderError(.unknownUpdater, "No updater is named \(name); give it to the store in its options")
+    }
+
+    static func tooOld(_ response: Response) -> LarderError {
+        LarderError(
+            .miss, "The cache's answer is older than it may be; ask the server, or allow what is stale",
+            response: response)
     }
 
     static func miss(_ response: Response) -> LarderError {

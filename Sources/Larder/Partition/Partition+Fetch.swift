@@ -9,7 +9,7 @@ extension Partition {
     /// A server's answer is stored before it is returned, fields that have an error excepted, so that watchers see it
     /// too. With `.cacheAndNetwork` the server's answer is returned; `fetches` gives both.
     ///
-    /// - Throws: `.miss` where the cache alone was asked; `.noTransport`, `.cancelled` or a code `transport.…` where no
+    /// - Throws: `.miss` where the cache alone was asked, also where its answer is too old; `.noTransport`, `.cancelled` or a code `transport.…` where no
     ///   answer could be had; `.serverErrors` as the error policy says; `.syntax`, `.operation` or `.variables` for
     ///   what cannot be asked; a code `records.…` where the answer does not fit or cannot be stored.
     public func fetch(
@@ -19,9 +19,18 @@ extension Partition {
         let bound = try core.operations.bound(query: operation)
         try await core.requireAwake()
         switch policy {
-        case .cacheOnly: return try answer(bound, from: .query, allowsPartial: false).response
+        case .cacheOnly:
+            let cached = try answer(bound, from: .query, allowsPartial: false).response
+            guard options.staleAllowed || options.isFresh(cached) else { throw .tooOld(cached) }
+            return cached
         case .cacheFirst:
-            if let cached = cached(bound) { return cached }
+            if let cached = cached(bound) {
+                if options.isFresh(cached) { return cached }
+                if options.staleAllowed {
+                    refetch(operation, bound, options)
+                    return cached
+                }
+            }
             return try await exchange(operation, bound, options)
         case .networkOnly, .cacheAndNetwork: return try await exchange(operation, bound, options)
         case .networkFirst:
@@ -31,7 +40,7 @@ extension Partition {
                     !(error.cause is TransportError || error.code == .noTransport
                     || error.code.rawValue == OperationsError.Code.unknownTemporaryID.rawValue)
                 guard !isAnswered, error.code != .cancelled,
-                    let cached = cached(bound)
+                    let cached = cached(bound), options.staleAllowed || options.isFresh(cached)
                 else { throw error }
                 core.logger.debug(
                     "answered from the cache, for no answer could be had of the server",
@@ -114,6 +123,17 @@ extension Partition {
         }
     }
 
+    /// Asks the server in the background, unless it is being asked already.
+    private func refetch(_ operation: GraphQLOperation, _ bound: BoundOperation, _ options: FetchOptions) {
+        guard core.refetched.withLock({ $0.insert(operation).inserted }) else { return }
+        Task {
+            defer { _ = core.refetched.withLock { $0.remove(operation) } }
+            do throws(LarderError) { _ = try await exchange(operation, bound, options) } catch {
+                core.logger.debug("an old answer could not be fetched again", metadata: ["error": "\(error)"])
+            }
+        }
+    }
+
     private func exchange(
         _ operation: GraphQLOperation, _ bound: BoundOperation, _ options: FetchOptions
     ) async throws(LarderError) -> Response {
@@ -134,7 +154,8 @@ extension Partition {
         do throws(RecordError) {
             parsed = try ParsedResponse.parse(answer.body, along: bound.layout)
         } catch { throw LarderError.parking(error) }
-        do throws(RecordError) { _ = try await core.cache.write(parsed, of: bound) } catch {
+        let age = AnswerAge(age: answer.age ?? .zero, maxAge: answer.maxAge)
+        do throws(RecordError) { _ = try await core.cache.write(parsed, of: bound, age: age) } catch {
             // A query can be asked again. That a mutation took effect must not look like its failure.
             guard bound.layout.plan.kind == .mutation, parsed.hasData, error.code != .closed else {
                 throw LarderError.parking(error)
@@ -143,12 +164,14 @@ extension Partition {
         }
         // A parked partition keeps its late answer; the caller works in another partition by now.
         try core.requireCurrent()
-        return try result(parsed, options.errorPolicy)
+        return try result(parsed, age.age, options.errorPolicy)
     }
 
-    private func result(_ parsed: ParsedResponse, _ policy: ErrorPolicy) throws(LarderError) -> Response {
+    private func result(
+        _ parsed: ParsedResponse, _ age: Duration, _ policy: ErrorPolicy
+    ) throws(LarderError) -> Response {
         let response: Response
-        do { response = try parsed.assembled() } catch { throw LarderError(error) }
+        do { response = try parsed.assembled(age: age) } catch { throw LarderError(error) }
         guard parsed.hasData, policy != .fail || parsed.errors.isEmpty else {
             throw LarderError(
                 .serverErrors, "The server answered with errors", errors: parsed.errors,

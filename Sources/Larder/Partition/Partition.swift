@@ -52,6 +52,8 @@ final class PartitionCore: Sendable {
     let subscriptions = PartitionSubscriptions()
     /// What the runners of this process are doing.
     let runners = RunnerStates()
+    /// The operations for which the server is being asked in the background.
+    let refetched = Locked<Set<GraphQLOperation>>([])
     /// Looks for what other processes have queued and switched, from now on, if that is not done yet.
     let followOthers: @Sendable () -> Void
     private let parking = Atomic(false)

@@ -69,6 +69,21 @@ public struct Schema: Sendable, Hashable {
         do { try index.setFieldPolicy(policy, forField: field, of: type) } catch { throw LarderError(error) }
     }
 
+    /// Says for how long the fields of a type may be used once a server sent them, in place of the schema's own
+    /// `@cacheControl(maxAge:)`: see <doc:Lifecycle>.
+    ///
+    /// - Parameters:
+    ///   - maxAge: In whole seconds; nil for as long as they are there.
+    ///   - field: One field of the type, which goes before the type; every field of the type where absent.
+    ///   - type: An object type, or an interface for the types that say nothing of their own.
+    /// - Throws: `.schema` where there is no such type or field.
+    public mutating func setMaxAge(
+        _ maxAge: Duration?, forField field: String? = nil, of type: String
+    ) throws(LarderError) {
+        let seconds = maxAge.map { Int(clamping: max(0, $0.components.seconds)) }
+        do { try index.setMaxAge(seconds, forField: field, of: type) } catch { throw LarderError(error) }
+    }
+
     /// Says what becomes of the objects of a type that have no identity, wherever a single one comes again.
     ///
     /// On an interface it is said of all types that implement it and say nothing of their own.

@@ -212,6 +212,7 @@ extension Store.Options {
 
     var records: RecordCache.Options {
         var options = RecordCache.Options()
+        options.now = { [now] in Int64((now().timeIntervalSince1970 * 1000).rounded()) }
         options.maximumSize = maximumSize
         options.maximumAnswerSize = maximumAnswerSize
         options.isReadOnly = isReadOnly

@@ -6,11 +6,20 @@ public struct GraphQLAnswer: Sendable, Hashable {
     public var status: Int?
     /// How long the server asked to be left alone, from `Retry-After`.
     public var retryAfter: Duration?
+    /// How long ago the server made the answer, where a cache before it says so: HTTP's `Age`.
+    public var age: Duration?
+    /// For how long the answer may be used, from when it was made: `max-age` of HTTP's `Cache-Control`. It is kept with
+    /// the fields of the query's root.
+    public var maxAge: Duration?
 
     /// - Parameter body: JSON in UTF-8, already decompressed.
-    public init(body: [UInt8], status: Int? = nil, retryAfter: Duration? = nil) {
+    public init(
+        body: [UInt8], status: Int? = nil, retryAfter: Duration? = nil, age: Duration? = nil, maxAge: Duration? = nil
+    ) {
         self.body = body
         self.status = status
         self.retryAfter = retryAfter
+        self.age = age
+        self.maxAge = maxAge
     }
 }

@@ -88,6 +88,8 @@ package struct FieldPlan: Sendable {
     package let policy: Int?
     /// What becomes of the part in this field when one comes again; nil where the part's type says it, or nothing does.
     package let parts: PartPolicy?
+    /// For how many seconds the value may be used once it came; nil where the schema does not say it.
+    package let maxAge: Int?
 
     package enum Content: Sendable, Hashable {
         case typename

@@ -79,6 +79,7 @@ struct PlanCompiler {
         let type: ResolvedType
         let policy: FieldPolicy?
         let parts: PartPolicy?
+        let maxAge: Int?
     }
 
     /// The fields that the sets select where certain fragments apply: response keys in the order of the answer, and the
@@ -209,7 +210,8 @@ struct PlanCompiler {
             applies: applies, keyFields: keyFields, parts: schema.types[type].parts,
             definitions: (names + (keyFields ?? [])).map { name in
                 schema.field(named: name, of: type).map {
-                    Definition(type: $0.type, policy: $0.policy, parts: $0.parts)
+                    Definition(
+                        type: $0.type, policy: $0.policy, parts: $0.parts, maxAge: schema.maxAge(of: $0, of: type))
                 }
             })
         if let number = known[signature] { return number }
@@ -363,7 +365,7 @@ struct PlanCompiler {
     ) -> FieldPlan {
         FieldPlan(
             name: name, responseKey: responseKey, slot: slot, type: type, content: content, key: key,
-            policy: nil, parts: nil)
+            policy: nil, parts: nil, maxAge: nil)
     }
 
     // MARK: Fields
@@ -388,7 +390,7 @@ struct PlanCompiler {
         if field.name == "__typename" {
             return FieldPlan(
                 name: field.name, responseKey: field.responseKey, slot: slot, type: shape, content: .typename, key: nil,
-                policy: nil, parts: nil)
+                policy: nil, parts: nil, maxAge: nil)
         }
         let content: FieldPlan.Content
         var policy: Int?
@@ -413,7 +415,8 @@ struct PlanCompiler {
         }
         return FieldPlan(
             name: field.name, responseKey: field.responseKey, slot: slot, type: shape, content: content,
-            key: keyNumber(FieldKeyTemplate(field, definition)), policy: policy, parts: definition.parts)
+            key: keyNumber(FieldKeyTemplate(field, definition)), policy: policy, parts: definition.parts,
+            maxAge: schema.maxAge(of: definition, of: type))
     }
 
     private mutating func keyNumber(_ template: FieldKeyTemplate) -> Int {

@@ -3,8 +3,8 @@ package struct FieldDefinition: Sendable, Hashable {
     package let name: String
     package let type: ResolvedType
     package let arguments: [InputDefinition]
-    /// Seconds, from `@cacheControl(maxAge:)` on the field.
-    package let maxAge: Int?
+    /// Seconds, from `@cacheControl(maxAge:)` on the field, or the program.
+    package internal(set) var maxAge: Int?
     /// What a `@fieldPolicy` of the type says of this field, or the program.
     var declaredPolicy: FieldPolicy?
     /// What is declared; or else what the type's interfaces declare, where they agree.

@@ -1,5 +1,5 @@
 extension SchemaBuilder {
-    /// Reads `@typePolicy` and `@fieldPolicy` of definitions and extensions; what comes later overrides.
+    /// Reads `@typePolicy`, `@fieldPolicy` and `@cacheControl(forField:)` of definitions and extensions; what comes later overrides.
     func applyPolicies(to schema: SchemaIndex) throws(SchemaError) -> SchemaIndex {
         var schema = schema
         for (id, collected) in types.enumerated() {
@@ -36,6 +36,16 @@ extension SchemaBuilder {
                                 keyArgs: (keyArgs ?? []).map { ArgumentPath($0) }, paginationArgs: paginationArgs ?? [],
                                 maxLimit: maxLimit)
                             try schema.declareFieldPolicy(policy, for: field, of: id)
+                        }
+                    case "cacheControl":
+                        guard let name = directive.arguments.first(where: { $0.name == "forField" })?.value else { break }
+                        try located(directive, part) { () throws(SchemaError) in
+                            guard case .string(let field) = name else {
+                                throw SchemaError(
+                                    .policy, "forField of @cacheControl of \(collected.name) is no string")
+                            }
+                            try schema.setMaxAge(
+                                Self.maxAge(in: [directive]), forField: field, of: collected.name)
                         }
                     default:
                         break

@@ -35,7 +35,8 @@ extension SchemaBuilder {
                 try names.insert(field.name, "Field \(owner).\(field.name)", field.location, part.source)
                 inputFields.append(try resolve(field, owner: owner, source: part.source))
             }
-            maxAge = Self.maxAge(in: part.type.directives) ?? maxAge
+            let ofType = part.type.directives.filter { !$0.arguments.contains { $0.name == "forField" } }
+            maxAge = Self.maxAge(in: ofType) ?? maxAge
         }
         if collected.kind != .scalar, names.isEmpty {
             throw error(
@@ -127,7 +128,7 @@ extension SchemaBuilder {
         return type
     }
 
-    private static func maxAge(in directives: [Directive]) -> Int? {
+    static func maxAge(in directives: [Directive]) -> Int? {
         let argument = directives.last { $0.name == "cacheControl" }?.arguments.first { $0.name == "maxAge" }
         guard case .int(let text)? = argument?.value else { return nil }
         // A number that does not fit exceeds every age that matters, so it is capped.

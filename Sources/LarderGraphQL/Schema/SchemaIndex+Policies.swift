@@ -40,6 +40,35 @@ extension SchemaIndex {
         }
     }
 
+    /// Says for how many seconds the fields of a type may be used once they came, in place of what the schema says.
+    ///
+    /// On an interface it is said of all types that implement it and say nothing of their own.
+    /// - Parameter field: One field of the type; it goes before what is said of the type.
+    /// - Throws: ``SchemaError`` of code `policy` or `unknownType`.
+    package mutating func setMaxAge(
+        _ maxAge: Int?, forField field: String? = nil, of type: String
+    ) throws(SchemaError) {
+        let id = try knownType(type)
+        guard [.object, .interface].contains(types[id].kind) else {
+            throw SchemaError(.policy, "\(type) is \(types[id].kind.noun) and cannot have a maximum age")
+        }
+        guard let field else { return types[id].maxAge = maxAge }
+        guard let index = types[id].fieldIndex(named: field) else {
+            throw SchemaError(.policy, "Maximum age of \(field), which is no field of \(type)")
+        }
+        types[id].fields[index].maxAge = maxAge
+    }
+
+    /// For how many seconds a field of a type may be used once it came: as the field says, or else the type; where
+    /// neither does, as the least of their interfaces does. Nil where nothing is said.
+    func maxAge(of field: FieldDefinition, of id: TypeID) -> Int? {
+        let type = types[id]
+        return field.maxAge
+            ?? type.interfaces.compactMap { types[$0].field(named: field.name)?.maxAge }.min()
+            ?? type.maxAge
+            ?? type.interfaces.compactMap { types[$0].maxAge }.min()
+    }
+
     /// All of the change, or nothing of it.
     private mutating func change(
         _ declare: (inout SchemaIndex) throws(SchemaError) -> Void

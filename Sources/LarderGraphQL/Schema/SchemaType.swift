@@ -21,8 +21,8 @@ package struct SchemaType: Sendable, Hashable {
     var declaredParts: PartPolicy?
     /// What the type declares; or else what its interfaces declare. The policy of a field goes before it.
     package internal(set) var parts: PartPolicy?
-    /// Seconds, from `@cacheControl(maxAge:)` on the type.
-    package let maxAge: Int?
+    /// Seconds, from `@cacheControl(maxAge:)` on the type, or the program.
+    package internal(set) var maxAge: Int?
 
     /// The index in `fields`, `inputFields` or `enumValues`; a type has one of them at most.
     private let positions: [String: Int]

@@ -81,7 +81,10 @@ struct AnswerReader {
     }
 
     private func answer(_ body: [UInt8], _ response: HTTPClientResponse) -> GraphQLAnswer {
-        GraphQLAnswer(body: body, status: Int(response.status.code), retryAfter: retryAfter(response))
+        let control = CacheControl(response.headers["Cache-Control"], age: response.headers["Age"])
+        return GraphQLAnswer(
+            body: body, status: Int(response.status.code), retryAfter: retryAfter(response), age: control.age,
+            maxAge: control.maxAge)
     }
 
     private func retryAfter(_ response: HTTPClientResponse) -> Duration? {

@@ -4,22 +4,23 @@ import LarderLMDB
 extension RecordCache {
     /// Stores a response to an operation.
     ///
-    /// The same response again changes nothing and publishes nothing. A response without data changes nothing.
+    /// The same response again publishes nothing, and changes nothing but when its parts came. A response without data changes nothing.
     ///
     /// - Parameters:
     ///   - root: What the response's root is; for mutations and subscriptions it is not stored.
     ///   - key: Of the mutation that this is the answer to. It is noted in the same transaction; where it is known
     ///     already, nothing is changed and `Commit.earlier` says what is known.
+    ///   - age: How old the response is, and how old it may become.
     ///   - edits: What becomes of lists, after the response is stored; not where the key is known already.
     ///   - synchronizing: Makes the commit survive power loss, whatever the cache's durability. A failure to do so is
     ///     thrown, and leaves it committed: writing the same answer again does no harm.
     package func write(
-        _ parsed: ParsedResponse, of operation: BoundOperation, to root: Root = .query,
+        _ parsed: ParsedResponse, of operation: BoundOperation, to root: Root = .query, age: AnswerAge = AnswerAge(),
         applying key: AppliedKey? = nil, edits: [ListEdit] = [], synchronizing: Bool = false,
         deadline: ContinuousClock.Instant? = nil
     ) async throws(RecordError) -> Commit {
         let noted = key.map { WriteStep.note($0, .applied, time: options.now()) }
-        let steps = (noted.map { [$0] } ?? []) + [.store(parsed, of: operation, at: root)] + edits.map(WriteStep.edit)
+        let steps = (noted.map { [$0] } ?? []) + [.store(parsed, of: operation, at: root, age)] + edits.map(WriteStep.edit)
         return try await write(steps, synchronizing: synchronizing, deadline: deadline)
     }
 

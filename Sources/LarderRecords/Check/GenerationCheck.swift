@@ -43,6 +43,7 @@ import LarderLMDB
         if isThorough { checkHoldings() }
         try checkChanges(transaction)
         try checkApplied(transaction)
+        try checkTimes(transaction)
     }
 
     private mutating func checkState(_ transaction: borrowing some RecordSnapshot & ~Copyable) {
@@ -187,6 +188,32 @@ import LarderLMDB
             if isThorough, StoredKey.bytes(Array(read.key.utf8)) != key {
                 report.add(.applied(shown(key)), "it is the note of another key")
             }
+        }
+    }
+
+    // MARK: Times
+
+    private mutating func checkTimes(_ transaction: borrowing some RecordSnapshot & ~Copyable) throws(LMDBError) {
+        if let received = tables.received {
+            var cursor = try transaction.cursor(in: received)
+            while let entry = try cursor.next() {
+                let number = entry.integerKey
+                guard unsafe !entry.value.withUnsafeBytes({ unsafe ReceivedBlock.isSound($0, number: number) }) else {
+                    continue
+                }
+                let first = number > 1 << 40 ? 0 : ReceivedBlock.firstRecord(of: number)
+                report.add(.record(first), "when it and the records after it came has another checksum")
+            }
+        }
+        guard let receivedFields = tables.receivedFields else { return }
+        var cursor = try transaction.cursor(in: receivedFields)
+        while let entry = try cursor.next() {
+            guard let key = unsafe entry.key.withUnsafeBytes({ unsafe SplitFieldKey($0) }) else {
+                report.add(.page(nil), "the table receivedFields has a key of \(entry.key.byteCount) bytes")
+                continue
+            }
+            guard unsafe !entry.value.withUnsafeBytes({ unsafe ReceivedRow.isSound($0, under: key) }) else { continue }
+            report.add(.field(record: key.record, field: key.field), "when it came has another checksum")
         }
     }
 }

@@ -40,6 +40,7 @@ struct GenerationCopy {
         try copyNames(from: source, into: draft)
         try copyRecords(from: source, into: draft)
         try copySplitFields(from: source, into: draft)
+        try copyTimes(from: source, into: draft)
         encoder.heap?.finishSegment()
         try draft.fill { target, new in try storeSegments(&target, new) }
     }
@@ -48,6 +49,30 @@ struct GenerationCopy {
     mutating func copyApplied(from source: borrowing WriteTransaction, into draft: GenerationDraft) throws {
         guard let applied = old.tables.applied else { return }
         try copy(applied, from: source, into: draft) { $0.applied }
+    }
+
+    private mutating func copyTimes(from source: borrowing WriteTransaction, into draft: GenerationDraft) throws {
+        guard let received = old.tables.received, let receivedFields = old.tables.receivedFields else { return }
+        try copy(receivedFields, from: source, into: draft) { $0.receivedFields }
+        var next: UInt64? = 0
+        while let start = next {
+            next = nil
+            try draft.fill { target, new in
+                guard let table = new.received else { throw RecordError.damagedState }
+                written = 0
+                var cursor = try source.cursor(in: received)
+                var entry = try cursor.seek(atLeast: start)
+                while let found = entry {
+                    if written > Self.batchSize {
+                        next = found.integerKey
+                        return
+                    }
+                    try target.put(found.integerKey, found.value, in: table, append: true)
+                    written += found.value.byteCount
+                    entry = try cursor.next()
+                }
+            }
+        }
     }
 
     private func heapSegments(

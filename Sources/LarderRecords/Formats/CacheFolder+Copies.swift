@@ -94,7 +94,7 @@ extension CacheFolder {
         guard let tables = Tables(environment) else { throw RecordError.damagedState }
         let generation = Generation(
             number: 1, identity: 0, environment: environment, tables: tables,
-            maximumAnswerSize: folder.options.maximumAnswerSize)
+            maximumAnswerSize: folder.options.maximumAnswerSize, now: folder.options.now)
         try environment.write(deadline: .now + folder.options.lockDeadline) { transaction in
             guard !options.mustExist else {
                 for step in FormatStep.path(from: format, in: steps) ?? [] { try step.rewrite(&transaction, tables) }

@@ -18,6 +18,8 @@ package final class Generation: Sendable {
     let tables: Tables
     /// The bytes of memory that one answer may take.
     let maximumAnswerSize: Int
+    /// As `RecordCache.Options.now`.
+    let now: @Sendable () -> Int64
     let names = NameTable()
     /// True after an unclean close, until a commit has started a new epoch: power loss can take back commits whose
     /// numbers a caller may have noted.
@@ -25,12 +27,16 @@ package final class Generation: Sendable {
     /// The last snapshot that was found not to be superseded.
     private let lastCurrent = Atomic<UInt64>(.max)
 
-    init(number: Int, identity: UInt64, environment: Environment, tables: Tables, maximumAnswerSize: Int) {
+    init(
+        number: Int, identity: UInt64, environment: Environment, tables: Tables, maximumAnswerSize: Int,
+        now: @escaping @Sendable () -> Int64
+    ) {
         self.number = number
         self.identity = identity
         self.environment = environment
         self.tables = tables
         self.maximumAnswerSize = maximumAnswerSize
+        self.now = now
     }
 
     /// Says that a commit has started the epoch that an unclean close asked for.

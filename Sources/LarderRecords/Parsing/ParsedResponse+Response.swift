@@ -2,16 +2,17 @@
 extension ParsedResponse {
     /// The data as the server sent it, without going through a cache; nil where there is none.
     ///
+    /// - Parameter age: How old it is.
     /// - Throws: `.tooLarge` where there is no memory for it.
     /// - Complexity: O(n) in the response's size.
-    package func assembled() throws(RecordError) -> Response {
+    package func assembled(age: Duration = .zero) throws(RecordError) -> Response {
         guard let root else { return Response(buffer: nil, errors: errors) }
         // Room for the cells, and as much again for text; a wrong guess costs a move.
         var builder = ResponseBuilder(capacity: fields.count * ResponseCell.size * 2)
         do throws(ResponseTooLarge) {
             builder.store(try append(ParsedCell(.object, payload: UInt64(root)), to: &builder), at: 0)
         } catch { throw RecordError(error) }
-        return Response(buffer: builder.finish(shapes: layout.shapes), errors: errors)
+        return Response(buffer: builder.finish(shapes: layout.shapes), errors: errors, age: age)
     }
 
     // The recursion is as deep as the plan.

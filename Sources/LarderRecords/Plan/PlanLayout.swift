@@ -104,6 +104,8 @@ struct CaseOp: BitwiseCopyable {
     var hasOnlyLeaves: Bool
     /// As `CasePlan.parts`.
     var parts: PartPolicy?
+    /// The least of the program's own fields, in seconds; `ReceivedTime.anyAge` where none has a maximum age.
+    var maxAge: UInt32
     /// In `PlanLayout.orderedFields`, or -1: few fields are looked through one by one.
     var orderStart: Int32 = -1
 
@@ -133,6 +135,8 @@ struct FieldOp: BitwiseCopyable {
     var policy: Int32
     /// As `FieldPlan.parts`.
     var parts: PartPolicy?
+    /// As `FieldPlan.maxAge`; `ReceivedTime.anyAge` where it has none.
+    var maxAge: UInt32
 
     /// Whether the value is neither a list nor an object.
     @inline(__always)
@@ -195,7 +199,9 @@ private struct LayoutDraft {
                 fieldStart: Int32(planned.fields.lowerBound), fieldCount: Int32(planned.fields.count),
                 visibleCount: Int32(planned.names.count), keyStart: Int32(keyFields.count), keyCount: Int32(keys.count),
                 hasOnlyLeaves: !ownFields.contains { if case .object = $0.content { true } else { false } },
-                parts: planned.parts))
+                parts: planned.parts,
+                maxAge: ownFields.lazy.filter { $0.slot != nil }.map { ReceivedTime.maxAge($0.maxAge) }.min()
+                    ?? ReceivedTime.anyAge))
         keyFields.append(contentsOf: keys.map(Int32.init))
     }
 
@@ -217,7 +223,8 @@ private struct LayoutDraft {
                 responseKey: span(field.responseKey), content: content, leafTags: content.leafTags,
                 listDepth: UInt8(field.type.listDepth), nonNull: field.type.nonNull, slot: Int32(field.slot ?? -1),
                 key: Int32(field.key ?? -1),
-                selection: Int32(selection), policy: Int32(field.policy ?? -1), parts: field.parts))
+                selection: Int32(selection), policy: Int32(field.policy ?? -1), parts: field.parts,
+                maxAge: ReceivedTime.maxAge(field.maxAge)))
     }
 
     mutating func orderFields() {

@@ -7,7 +7,7 @@ enum WriteStep: Sendable {
     /// Notes what became of a mutation. Where something is known of it already, that stays, and the write ends there.
     case note(AppliedKey, AppliedEntry.Kind, time: Int64)
     /// Stores a response; one without data changes nothing.
-    case store(ParsedResponse, of: BoundOperation, at: RecordCache.Root)
+    case store(ParsedResponse, of: BoundOperation, at: RecordCache.Root, AnswerAge = AnswerAge())
     /// Reads an answer and stores what a closure makes of it, if that is not nil.
     case update(BoundOperation, at: RecordCache.Root, @Sendable (CacheAnswer) throws -> ParsedResponse?)
     /// Changes a list.
@@ -31,14 +31,16 @@ enum WriteStep: Sendable {
         switch self {
         case .note(let key, let kind, let time):
             try changes.note(key, kind, time, generation, transaction)
-        case .store(let parsed, let operation, let root):
+        case .store(let parsed, let operation, let root, let age):
+            changes.received = ReceivedNotes(age, now: generation.now())
             let writer = ResponseWriter(parsed, of: operation, in: generation, changes)
-            return try writer.run(.init(root, operation), transaction)
+            changes = try writer.run(.init(root, operation), transaction)
         case .update(let operation, let root, let body):
             let answer = try generation.answer(operation, from: root, transaction)
             guard let parsed = try body(answer) else { break }
+            changes.received = ReceivedNotes(AnswerAge(), now: generation.now())
             let writer = ResponseWriter(parsed, of: operation, in: generation, changes, isEdited: true)
-            return try writer.run(.init(root, operation), transaction)
+            changes = try writer.run(.init(root, operation), transaction)
         case .edit(let edit):
             try changes.edit(edit, generation, transaction)
         case .removeObjects(let keys, let removal):
@@ -64,6 +66,7 @@ enum WriteStep: Sendable {
         case .collect(let collection):
             try collection.remove(from: generation, transaction, &changes)
         }
+        try changes.workOutTimes(generation, transaction)
         return changes
     }
 }

@@ -32,6 +32,9 @@ import LarderLMDB
     var depth = 0
     /// The type name that was written last, and its cell.
     private var typename: (type: FieldID, cell: ResponseCell) = (0, ResponseCell(.absent))
+    var ages: AgeReading
+    /// The record of the root of all queries, where that is what is read.
+    private(set) var queryRoot: RecordID?
 
     /// What came of reading a value, before it is known whether its place may be null.
     enum Outcome {
@@ -54,6 +57,7 @@ import LarderLMDB
         self.plan = plan
         layout = operation.layout
         limit = plan.generation.maximumAnswerSize
+        ages = AgeReading(now: ReceivedTime(milliseconds: plan.generation.now()))
         builder = ResponseBuilder(capacity: operation.expectedSize.load(ordering: .relaxed), limit: limit)
     }
 
@@ -64,6 +68,7 @@ import LarderLMDB
         _ root: RecordID?, key: String, _ transaction: borrowing Snapshot
     ) throws -> CacheAnswer {
         if root == nil { absentKeys.append(key) }
+        if key == CacheKey.queryRoot { queryRoot = root }
         let tables = plan.generation.tables
         var cursor = try transaction.cursor(in: tables.records)
         let outcome: Outcome
@@ -86,7 +91,7 @@ import LarderLMDB
         let buffer = builder.finish(shapes: layout.shapes)
         operation.expectedSize.store(buffer.count, ordering: .relaxed)
         return CacheAnswer(
-            response: Response(buffer: buffer, missing: missing), plan: plan, absentKeys: absentKeys,
+            response: Response(buffer: buffer, missing: missing, age: ages.age, isExpired: ages.isExpired), plan: plan, absentKeys: absentKeys,
             isDeleted: outcome == .deleted, overlay: transaction.overlay, isOptimistic: isOptimistic)
     }
 
@@ -128,6 +133,7 @@ import LarderLMDB
         let planned = layout.cases[caseIndex]
         let block = try builder.appendUnsetCells(Int(planned.visibleCount))
         let reads = plan.cases[caseIndex]
+        try addAge(of: id, record, planned, reads, transaction)
         var (isMissing, lacksFields) = (false, false)
         let missingBefore = missing.count
         var position = 0

@@ -15,11 +15,22 @@ public struct Response: Sendable {
     public let errors: [GraphQLError]
     /// What the operation asks for and the cache does not know; empty for a complete answer.
     public let missing: [ResponsePath]
+    /// How old the oldest part of the data was when it was read: how long ago it came from the server, in whole
+    /// seconds. Nil where that is not known, as where the clock was set back since. Not compared, and not encoded.
+    public let age: Duration?
+    /// Whether a part of the data was older, when it was read, than the schema or the server allows. Not compared, and
+    /// not encoded.
+    public let isExpired: Bool
 
-    init(buffer: ResponseBuffer?, errors: [GraphQLError] = [], missing: [ResponsePath] = []) {
+    init(
+        buffer: ResponseBuffer?, errors: [GraphQLError] = [], missing: [ResponsePath] = [], age: Duration? = nil,
+        isExpired: Bool = false
+    ) {
         self.buffer = buffer
         self.errors = errors
         self.missing = missing
+        self.age = age
+        self.isExpired = isExpired
     }
 
     /// The root of the data; nil if there is none.
@@ -41,7 +52,9 @@ public struct Response: Sendable {
     public var json: [UInt8] { data?.json ?? Array("null".utf8) }
 
     /// The same data without the server's errors.
-    package var withoutErrors: Response { Response(buffer: buffer, missing: missing) }
+    package var withoutErrors: Response {
+        Response(buffer: buffer, missing: missing, age: age, isExpired: isExpired)
+    }
 
     /// The bytes of memory that the data takes.
     public var byteCount: Int { buffer?.count ?? 0 }

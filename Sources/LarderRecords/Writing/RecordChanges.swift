@@ -30,6 +30,12 @@ struct RecordChanges {
     var applied: [AppliedEntry] = []
     /// Idempotency keys of which nothing will be known any more.
     var forgotten: [String] = []
+    /// When what is stored came; nil where no times are kept, as in layers.
+    var received: ReceivedNotes?
+    /// What becomes of the times.
+    var times = ReceivedChanges()
+    /// Whether later steps of the write, which are stored, moved times alone.
+    private var hasMovedTimes = false
     /// What was known of the mutation already, for which the write was to be made.
     var earlier: AppliedEntry?
 
@@ -42,6 +48,7 @@ struct RecordChanges {
     /// A cache is kept as it is by a write that changes nothing.
     var isEmpty: Bool {
         changes.isEmpty && newKeys.isEmpty && newNames.isEmpty && applied.isEmpty && forgotten.isEmpty
+            && times.isEmpty && !hasMovedTimes
     }
 
     /// Prepares for a write that only brings new records.
@@ -148,6 +155,7 @@ struct RecordChanges {
         for id in removedRecords { try transaction.delete(id, in: tables.records) }
         for key in removedKeys { try transaction.delete(key.rawSpan, in: tables.keys) }
         try storeApplied(tables, &transaction)
+        try storeTimes(tables, &transaction)
     }
 
     /// What is wrong with what is about to be stored; nil where all of it can be read back. For debug builds.
@@ -173,6 +181,7 @@ struct RecordChanges {
     /// Takes in what was worked out, and stored, after this in the same write.
     mutating func join(_ later: RecordChanges) {
         state = later.state
+        hasMovedTimes = hasMovedTimes || !later.times.isEmpty
         newKeys += later.newKeys
         newNames.merge(later.newNames) { $1 }
         changes.fields += later.changes.fields

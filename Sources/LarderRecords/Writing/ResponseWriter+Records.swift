@@ -28,19 +28,22 @@ extension ResponseWriter {
         let came = sortedFields(of: record)
         defer { fields.removeLast(fields.count - count) }
         let type = try typeID(of: record.object, transaction)
+        let isTimedByField = unsafe isQueryRoot && root?.record == index
         guard let existing = existing(of: record) else {
             changes.changed(record.id)
+            note(came, of: record, isTimedByField: isTimedByField || came.count > RecordFormat.splitThreshold)
             return try encodeNew(record, type: type, came, values)
         }
         if existing.type != type { changes.changed(record.id) }
         if existing.isSplit {
             return try finishSplit(record, existing, came, type: type, values, transaction)
         }
-        var entries = spareEntries
-        spareEntries = []
+        var (entries, left) = (spareEntries, spareFields)
+        (spareEntries, spareFields) = ([], [])
         defer {
             entries.removeAll(keepingCapacity: true)
-            spareEntries = entries
+            left.removeAll(keepingCapacity: true)
+            (spareEntries, spareFields) = (entries, left)
         }
         var isChanged = existing.type != type
         let payload = existing.payload
@@ -50,11 +53,14 @@ extension ResponseWriter {
             let old = stood < existing.count ? existing.field(stood) : FieldID.max
             if old < new, !record.isReplaced {
                 entries.append(.init(field: old, source: .stored(existing.value(stood), payload)))
+                left.append(old)
                 stood += 1
                 continue
             }
             if old == new, try equals(fields[next].cell, existing.value(stood), payload, values, transaction) {
                 entries.append(.init(field: old, source: .stored(existing.value(stood), payload)))
+                // What a program has read and stores again is as old as it was.
+                if isEdited { left.append(old) }
                 (next, stood) = (next + 1, stood + 1)
                 continue
             }
@@ -69,7 +75,32 @@ extension ResponseWriter {
                 next += 1
             }
         }
+        if isChanged || !isEdited {
+            let turnsSplit = !isTimedByField && isChanged && entries.count > RecordFormat.splitThreshold
+            note(came, of: record, leaving: left, isTimedByField: isTimedByField || turnsSplit, turnsSplit: turnsSplit)
+        }
         if isChanged { try encode(record, type: type, entries, values) }
+    }
+
+    /// Takes down that fields came, except those that are left as they were.
+    ///
+    /// - Parameter turnsSplit: Whether the fields have times of their own from now on.
+    private mutating func note(
+        _ came: Range<Int>, of record: StagedRecord, leaving left: [FieldID] = [], isTimedByField: Bool,
+        turnsSplit: Bool = false
+    ) {
+        guard changes.received != nil else { return }
+        if isTimedByField {
+            // Both are in ascending order.
+            var rest = left[...]
+            for field in fields[came] {
+                while let first = rest.first, first < field.id { rest = rest.dropFirst() }
+                guard rest.first != field.id else { continue }
+                changes.received?.note(SplitFieldKey(record: record.id, field: field.id))
+            }
+        }
+        changes.received?.note(
+            record.id, leaving: isTimedByField && !turnsSplit ? [] : left, isTimedByField: isTimedByField)
     }
 
     @inline(__always)
@@ -134,14 +165,25 @@ extension ResponseWriter {
                 changes.changed(record.id, field)
             }
         }
+        var isNoted = false
         for field in fields[came] {
+            let key = SplitFieldKey(record: record.id, field: field.id)
+            if !isEdited {
+                changes.received?.note(key)
+                isNoted = true
+            }
             if let stored = try storedValue(of: field.id, in: record, transaction) {
                 if try equals(field.cell, stored.word, stored.payload, values, transaction) { continue }
                 try dropParts(of: stored.word, stored.payload, keeping: field.cell, values)
             }
+            if isEdited {
+                changes.received?.note(key)
+                isNoted = true
+            }
             try encodeSplitField(field.id, of: record, .parsed(field.cell), values)
             changes.changed(record.id, field.id)
         }
+        if isNoted { changes.received?.note(record.id, isTimedByField: true) }
         if existing.type != type { try encodeHeader(record, type: type, [], isSplit: true, values) }
     }
 

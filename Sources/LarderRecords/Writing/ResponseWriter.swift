@@ -74,6 +74,9 @@ import LarderLMDB
 
     /// Memory for the work on one record, kept from one to the next.
     var spareEntries: [RecordEncoder.Entry] = []
+    var spareFields: [FieldID] = []
+    /// Whether the response's root is the root of all queries, each of whose fields has a time of its own.
+    private(set) var isQueryRoot = false
 
     init(
         _ parsed: ParsedResponse, of operation: BoundOperation, in generation: Generation, _ changes: RecordChanges,
@@ -105,6 +108,7 @@ import LarderLMDB
         guard let rootObject = parsed.root else { return changes }
         let rootKey: FlatBuffer<UInt8> =
             if case .record(let key) = root { FlatBuffer(Array(key.utf8)) } else { FlatBuffer() }
+        if case .record(CacheKey.queryRoot) = root { isQueryRoot = true }
         // A staged record has the key's place, and is finished last.
         defer { withExtendedLifetime(rootKey) {} }
         mayHaveKeys = try transaction.overlay != nil || transaction.entryCount(of: generation.tables.keys) > 0
@@ -127,6 +131,7 @@ import LarderLMDB
             places[object] = Int32(truncatingIfNeeded: record)
             try stageFields(of: object, in: record, transaction)
         }
+        if isQueryRoot { changes.received?.root = records[rootObject] }
         replacePartsOfReplaced()
         (origins, storedRecords) = ([], [])
         let values = ParsedValues(parsed: parsed, records: records)

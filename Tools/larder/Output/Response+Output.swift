@@ -7,6 +7,8 @@ extension Response {
         .object([
             ("data", .raw(json)), ("isComplete", .boolean(isComplete)),
             ("missing", .array(missing.map(JSONText.init))), ("errors", .array(errors.map(JSONText.init))),
+            ("age", age.map { .int(Int(clamping: $0.components.seconds)) } ?? .null),
+            ("isExpired", .boolean(isExpired)),
         ])
     }
 

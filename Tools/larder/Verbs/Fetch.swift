@@ -18,10 +18,15 @@ struct Fetch: Verb {
     @OptionGroup var request: RequestOptions
     @Option(help: ArgumentHelp("Where the answer may come from.", valueName: "policy"))
     var policy: FetchPolicy = .cacheFirst
+    @OptionGroup var age: AgeOptions
 
     func perform(_ output: Output) async throws {
         let (folder, schema, operation) = (try store.folder(partition), try schema.texts(), try operation.value())
+<<<<<<< HEAD
         let options = try request.fetchOptions()
+=======
+        let (url, options) = (try request.url(), try age.applied(to: request.fetchOptions()))
+>>>>>>> e857bdb7 (Ages: records keep when they came; answers say how old they are)
         let before = try folder.byteCount
         let (response, tally) = try await request.withTransport { transport in
             try await folder.withPartition(.writing, schema: schema, transport: transport, output) { partition in

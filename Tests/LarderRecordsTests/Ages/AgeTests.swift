@@ -1,0 +1,245 @@
+import Foundation
+import LarderFiles
+import LarderGraphQL
+import LarderTestSupport
+import Testing
+
+@testable import LarderRecords
+
+/// A cache whose clock the test moves.
+final class AgedCache: Sendable {
+    let sample: SampleCache
+    private let clock: MovedClock
+
+    /// Seconds since the test's own beginning.
+    var now: Int64 {
+        get { clock.milliseconds / 1000 - MovedClock.start }
+        set { clock.milliseconds = (MovedClock.start + newValue) * 1000 }
+    }
+
+    private init(sample: SampleCache, clock: MovedClock) { (self.sample, self.clock) = (sample, clock) }
+
+    static func with(_ sdl: String, _ body: (AgedCache) async throws -> Void) async throws {
+        try await withTemporaryFolder { folder in
+            let clock = MovedClock()
+            var options = RecordCache.Options()
+            options.now = { clock.milliseconds }
+            let path = folder.appending(path: "records").path
+            let sample = try SampleCache(SchemaIndex(parsing: sdl), path: path, options: options)
+            try await body(AgedCache(sample: sample, clock: clock))
+            #expect(try sample.cache.check(.everything).problems == [])
+            try sample.cache.close()
+        }
+    }
+
+    func response(_ text: String, _ variables: [String: Value] = [:]) throws -> Response {
+        try sample.cache.read(sample.operation(text, variables)).response
+    }
+
+    /// In seconds.
+    func age(_ text: String, _ variables: [String: Value] = [:]) throws -> Int64? {
+        try response(text, variables).age?.components.seconds
+    }
+
+    func rows() throws -> (blocks: Int, fields: Int) {
+        let tables = try sample.cache.inspect.statistics().tables
+        func entries(_ name: String) -> Int { tables.first { $0.name == name }?.entries ?? -1 }
+        return (entries("received"), entries("receivedFields"))
+    }
+}
+
+private final class MovedClock: Sendable {
+    static let start: Int64 = 1_800_000_000
+    private let value = Locked<Int64>(start * 1000)
+
+    var milliseconds: Int64 {
+        get { value.withLock { $0 } }
+        set { value.withLock { $0 = newValue } }
+    }
+}
+
+private let schema = """
+    type Query { node(id: ID): Node nodes: [Node] }
+    type Node { id: ID! a: Int b: Int part: Part }
+    type Part { x: Int y: Int }
+    """
+private let short = #"{ node(id: "1") { id a } }"#
+private let long = #"{ node(id: "1") { id a b } }"#
+
+@Suite("Ages", .timeLimit(.minutes(10)))
+struct AgeTests {
+    @Test("An answer is as old as its oldest part")
+    func oldest() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.sample.write(long, data: #"{"node":{"id":"1","a":1,"b":2}}"#)
+            aged.now = 100
+            try await aged.sample.write("{ nodes { id a } }", data: #"{"nodes":[{"id":"1","a":1},{"id":"2","a":1}]}"#)
+            aged.now = 130
+            #expect(try aged.age("{ nodes { id a } }") == 30)
+            #expect(try aged.age(long) == 130)
+            #expect(try aged.age(short) == 130, "the field of the root came with the long answer")
+        }
+    }
+
+    @Test("The same answer again makes its parts younger and publishes nothing")
+    func again() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.sample.write(short, data: #"{"node":{"id":"1","a":1}}"#)
+            aged.now = 50
+            let commit = try await aged.sample.write(short, data: #"{"node":{"id":"1","a":1}}"#)
+            #expect(commit.changes.isEmpty)
+            aged.now = 60
+            #expect(try aged.age(short) == 10)
+        }
+    }
+
+    @Test("A field that the last answer left out keeps its time")
+    func leftOut() async throws {
+        try await AgedCache.with(schema) { aged in
+            let fragment = try aged.sample.fragment("fragment F on Node { id a b }")
+            try await aged.sample.write(long, data: #"{"node":{"id":"1","a":1,"b":2}}"#)
+            for time in [10, 20] as [Int64] {
+                aged.now = time
+                try await aged.sample.write(short, data: #"{"node":{"id":"1","a":\#(time)}}"#)
+            }
+            let read = try aged.sample.cache.read(fragment, from: .object(key: "Node:1")).response
+            #expect(read.age == .seconds(20))
+            let one = try aged.sample.fragment("fragment F on Node { id a }")
+            #expect(try aged.sample.cache.read(one, from: .object(key: "Node:1")).response.age == .zero)
+        }
+    }
+
+    @Test("Parts have times as well")
+    func parts() async throws {
+        try await AgedCache.with(schema) { aged in
+            let whole = #"{ node(id: "1") { id part { x y } } }"#
+            try await aged.sample.write(whole, data: #"{"node":{"id":"1","part":{"x":1,"y":1}}}"#)
+            aged.now = 5
+            try await aged.sample.write(
+                #"{ node(id: "1") { id part { x } } }"#, data: #"{"node":{"id":"1","part":{"x":1}}}"#)
+            #expect(try aged.age(whole) == 5)
+            #expect(try aged.age(#"{ node(id: "1") { id part { x } } }"#) == 0)
+        }
+    }
+
+    @Test("Times survive a restart and a compaction")
+    func restart() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.sample.write(long, data: #"{"node":{"id":"1","a":1,"b":2}}"#)
+            aged.now = 7
+            try await aged.sample.write(short, data: #"{"node":{"id":"1","a":1}}"#)
+            try aged.sample.reopen()
+            #expect(try aged.age(long) == 7)
+            _ = try await aged.sample.cache.compact()
+            #expect(try aged.age(long) == 7)
+            #expect(try aged.age(short) == 0)
+        }
+    }
+
+    @Test("After the clock was set back an age is not known, and is right again with the next answer")
+    func setBack() async throws {
+        try await AgedCache.with(schema) { aged in
+            aged.now = 10_000
+            try await aged.sample.write(short, data: #"{"node":{"id":"1","a":1}}"#)
+            aged.now = 9_970
+            #expect(try aged.age(short) == 0, "clocks are set right by seconds")
+            aged.now = 5_000
+            #expect(try aged.age(short) == nil)
+            try await aged.sample.write(short, data: #"{"node":{"id":"1","a":1}}"#)
+            aged.now = 5_001
+            #expect(try aged.age(short) == 1)
+        }
+    }
+
+    @Test("A maximum age of a type holds for its fields, and that of a field goes before it")
+    func schemaAges() async throws {
+        let text = """
+            type Query { node(id: ID): Node @cacheControl(maxAge: 100) }
+            type Node @cacheControl(maxAge: 10) { id: ID! a: Int b: Int @cacheControl(maxAge: 5) }
+            """
+        try await AgedCache.with(text) { aged in
+            try await aged.sample.write(long, data: #"{"node":{"id":"1","a":1,"b":2}}"#)
+            func expired(_ text: String, at time: Int64) throws -> Bool {
+                aged.now = time
+                return try aged.response(text).isExpired
+            }
+            #expect(try expired(long, at: 4) == false)
+            #expect(try expired(long, at: 5))
+            #expect(try expired(short, at: 9) == false)
+            #expect(try expired(short, at: 10))
+            #expect(try aged.response(short).isComplete, "what is expired is not absent")
+            aged.now = -3600
+            #expect(try aged.response(short).isExpired, "a time in the future proves nothing")
+        }
+    }
+
+    @Test("A policy of a type can give a field of the schema's a maximum age")
+    func fieldOfType() async throws {
+        let text = schema + #" extend type Query @cacheControl(forField: "node", maxAge: 3)"#
+        try await AgedCache.with(text) { aged in
+            try await aged.sample.write(short, data: #"{"node":{"id":"1","a":1}}"#)
+            #expect(try aged.response(short).isExpired == false)
+            aged.now = 3
+            #expect(try aged.response(short).isExpired)
+        }
+        #expect(throws: SchemaError.self) {
+            try SchemaIndex(parsing: schema + #" extend type Query @cacheControl(forField: "no", maxAge: 3)"#)
+        }
+    }
+
+    @Test("A maximum age of an answer holds for the fields of its root, until they come again")
+    func answerAge() async throws {
+        try await AgedCache.with(schema) { aged in
+            let operation = try aged.sample.operation(short)
+            let parsed = try ParsedResponse.parse(
+                Array(#"{"data":{"node":{"id":"1","a":1}}}"#.utf8), along: operation.layout)
+            let age = AnswerAge(age: .seconds(20), maxAge: .seconds(60))
+            _ = try await aged.sample.cache.write(parsed, of: operation, age: age)
+            #expect(try aged.age(short) == 20)
+            #expect(try aged.response(short).isExpired == false)
+            aged.now = 40
+            #expect(try aged.response(short).isExpired)
+            _ = try await aged.sample.cache.write(parsed, of: operation)
+            aged.now = 4000
+            #expect(try aged.response(short).isExpired == false)
+        }
+    }
+
+    @Test("What a program has read and stores again is as old as it was")
+    func updated() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.sample.write(long, data: #"{"node":{"id":"1","a":1,"b":2}}"#)
+            aged.now = 30
+            let operation = try aged.sample.operation(long)
+            let layout = operation.layout
+            for b in [2, 3] {
+                _ = try await aged.sample.cache.update(operation) { _ in
+                    try ParsedResponse.parse(
+                        Array(#"{"data":{"node":{"id":"1","a":1,"b":\#(b)}}}"#.utf8), along: layout)
+                }
+                #expect(try aged.age(short) == 30)
+            }
+            let b = try aged.sample.fragment("fragment F on Node { b }")
+            #expect(try aged.sample.cache.read(b, from: .object(key: "Node:1")).response.age == .zero)
+        }
+    }
+
+    @Test("The times of what is removed go with it")
+    func removed() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.sample.write(long, data: #"{"node":{"id":"1","a":1,"b":2}}"#)
+            aged.now = 7
+            try await aged.sample.write(short, data: #"{"node":{"id":"1","a":1}}"#)
+            #expect(try aged.rows() == (1, 2))
+            _ = try await aged.sample.cache.remove(keys: ["Node:1"], as: .evicted)
+            #expect(try aged.rows() == (1, 1), "the root's field is there")
+            _ = try await aged.sample.cache.remove(keys: [CacheKey.queryRoot], as: .evicted)
+            #expect(try aged.rows() == (0, 0))
+        }
+    }
+
+    @Test("Random answers, restarts, evictions and jumps of the clock: every age is what a dictionary of times says")
+    func model() async throws {
+        for index in 0..<4 { try await AgeModel.run(TestSeed.of("ages", index), steps: 150) }
+    }
+}

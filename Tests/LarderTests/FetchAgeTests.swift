@@ -1,0 +1,165 @@
+import Foundation
+import Larder
+import LarderFiles
+import LarderTestSupport
+import Testing
+
+/// A store whose clock the test moves, and the server that it asks.
+private func withAgedStore(
+    _ server: ScriptedServer, _ changed: (inout Schema) throws -> Void = { _ in },
+    _ body: (Partition, @escaping @Sendable (TimeInterval) -> Void) async throws -> Void
+) async throws {
+    try await withTemporaryFolder { folder in
+        let now = Locked(Date(timeIntervalSince1970: 1_800_000_000))
+        var options = Store.Options()
+        options.now = { now.withLock { $0 } }
+        var schema = try Schema(parsing: fixtureSchema)
+        try changed(&schema)
+        let store = try Store.open(at: folder, schema: schema, options: options)
+        try await body(try store.partition(transport: server)) { seconds in now.withLock { $0 += seconds } }
+        try store.close()
+        try expectSound(folder)
+    }
+}
+
+private func titled(_ number: Int) -> String {
+    #"{"data":{"recipes":[{"__typename":"Recipe","id":"1","title":"Soup \#(number)","author":null}]}}"#
+}
+
+@Suite("Fetching by age", .timeLimit(.minutes(10)))
+struct FetchAgeTests {
+    private func server() -> ScriptedServer { ScriptedServer { number, _ in titled(number) } }
+
+    private func title(_ response: Response) -> String? { response["recipes"]?[0]?["title"]?.string }
+
+    @Test("cacheFirst asks the server once the cache's answer is as old as it may be")
+    func cacheFirst() async throws {
+        let server = server()
+        try await withAgedStore(server) { app, wait in
+            let options = FetchOptions(maxAge: .seconds(60))
+            #expect(try await app.fetch(recipeList, options: options).age == .zero)
+            wait(59)
+            let cached = try await app.fetch(recipeList, options: options)
+            #expect(cached.age == .seconds(59))
+            #expect(title(cached) == "Soup 0")
+            wait(1)
+            let fresh = try await app.fetch(recipeList, options: options)
+            #expect(title(fresh) == "Soup 1")
+            #expect(server.requests.count == 2)
+        }
+    }
+
+    @Test("A maximum age of zero takes nothing from the cache")
+    func zero() async throws {
+        let server = server()
+        try await withAgedStore(server) { app, _ in
+            for _ in 0..<3 { _ = try await app.fetch(recipeList, options: FetchOptions(maxAge: .zero)) }
+            #expect(server.requests.count == 3)
+        }
+    }
+
+    @Test("A maximum age beyond a century takes whatever has a known age")
+    func century() async throws {
+        let server = server()
+        try await withAgedStore(server) { app, wait in
+            _ = try await app.fetch(recipeList)
+            wait(50 * 365 * 86_400)
+            _ = try await app.fetch(recipeList, options: FetchOptions(maxAge: .seconds(200 * 365 * 86_400)))
+            #expect(server.requests.count == 1)
+        }
+    }
+
+    @Test("With staleAllowed, cacheFirst answers with what is old and fetches it again in the background")
+    func stale() async throws {
+        let server = server()
+        try await withAgedStore(server) { app, wait in
+            _ = try await app.fetch(recipeList)
+            wait(100)
+            let options = FetchOptions(maxAge: .seconds(60), staleAllowed: true)
+            let old = try await app.fetch(recipeList, options: options)
+            #expect(title(old) == "Soup 0")
+            var states = try app.watch(recipeList).makeAsyncIterator()
+            while let state = try await next(&states), state.response.map(title) != "Soup 1" {}
+            #expect(server.requests.count == 2)
+        }
+    }
+
+    @Test("cacheOnly throws a miss that has the old answer, and gives it on request")
+    func cacheOnly() async throws {
+        try await withAgedStore(server()) { app, wait in
+            _ = try await app.fetch(recipeList)
+            wait(100)
+            let error = await #expect(throws: LarderError.self) {
+                try await app.fetch(recipeList, policy: .cacheOnly, options: FetchOptions(maxAge: .seconds(60)))
+            }
+            #expect(error?.code == .miss)
+            #expect(error?.response.map(title) == "Soup 0")
+            let old = try await app.fetch(
+                recipeList, policy: .cacheOnly, options: FetchOptions(maxAge: .seconds(60), staleAllowed: true))
+            #expect(old.age == .seconds(100))
+        }
+    }
+
+    @Test("networkFirst stands in with what is old only where that is allowed")
+    func networkFirst() async throws {
+        let server = ScriptedServer { number, _ in
+            guard number == 0 else { throw TransportError.away }
+            return titled(number)
+        }
+        try await withAgedStore(server) { app, wait in
+            _ = try await app.fetch(recipeList)
+            wait(100)
+            var options = FetchOptions(maxAge: .seconds(60))
+            let error = await #expect(throws: LarderError.self) {
+                try await app.fetch(recipeList, policy: .networkFirst, options: options)
+            }
+            #expect(error?.code.rawValue == "transport.unreachable")
+            options.staleAllowed = true
+            let stale = try await app.fetch(recipeList, policy: .networkFirst, options: options)
+            #expect(title(stale) == "Soup 0")
+        }
+    }
+
+    @Test("A maximum age that the program gives the schema makes cacheFirst ask again, and that of a fetch goes before it")
+    func schemaAge() async throws {
+        let server = server()
+        try await withAgedStore(server, { try $0.setMaxAge(.seconds(30), of: "Recipe") }) { app, wait in
+            _ = try await app.fetch(recipeList)
+            wait(30)
+            #expect(try app.read(recipeList).isExpired)
+            _ = try await app.fetch(recipeList, options: FetchOptions(maxAge: .seconds(60)))
+            #expect(server.requests.count == 1)
+            _ = try await app.fetch(recipeList)
+            #expect(server.requests.count == 2)
+            #expect(try app.read(recipeList).isExpired == false)
+        }
+    }
+
+    @Test("The age and the maximum age that an answer says are kept")
+    func answerAge() async throws {
+        let server = ScriptedServer(search: nil) { _, number, _ in
+            GraphQLAnswer(body: Array(titled(number).utf8), status: 200, age: .seconds(10), maxAge: .seconds(60))
+        }
+        try await withAgedStore(server) { app, wait in
+            #expect(try await app.fetch(recipeList).age == .seconds(10))
+            wait(49)
+            #expect(try await app.fetch(recipeList).age == .seconds(59))
+            wait(1)
+            _ = try await app.fetch(recipeList)
+            #expect(server.requests.count == 2)
+        }
+    }
+
+    @Test("An answer of which the clock was set back since is asked for again")
+    func setBack() async throws {
+        let server = server()
+        try await withAgedStore(server) { app, wait in
+            _ = try await app.fetch(recipeList)
+            wait(-86_400)
+            #expect(try app.read(recipeList).age == nil)
+            _ = try await app.fetch(recipeList, options: FetchOptions(maxAge: .seconds(1_000_000)))
+            #expect(server.requests.count == 2)
+            #expect(try app.read(recipeList).age == .zero)
+        }
+    }
+}
