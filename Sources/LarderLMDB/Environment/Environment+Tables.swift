@@ -15,6 +15,11 @@ extension Environment {
             let advice = "Open it for writing once, or check the folder."
             throw LMDBError(.tableMissing, "There is no table \"\(first.name)\". \(advice)", path: folder)
         }
+        // A damaged name looks like a table that was never made, and an empty one would stand for it.
+        if options.mustExist, let first = missing.first(where: { !$0.isOptional }) {
+            throw LMDBError(
+                .damaged, "There is no table \"\(first.name)\", which the file had when it was made", path: folder)
+        }
         try writer.acquire(deadline: .now + options.lockDeadline)
         defer { writer.release() }
         _ = try unsafe openTables(missing, in: handle, folder: folder, making: files.data, &tables)
