@@ -5,8 +5,8 @@ import LarderTestSupport
 import Testing
 
 /// A store whose clock the test moves, and the server that it asks.
-private func withAgedStore(
-    _ server: ScriptedServer, _ changed: (inout Schema) throws -> Void = { _ in },
+func withAgedStore(
+    _ server: ScriptedServer = .away, _ changed: (inout Schema) throws -> Void = { _ in },
     _ body: (Partition, @escaping @Sendable (TimeInterval) -> Void) async throws -> Void
 ) async throws {
     try await withTemporaryFolder { folder in
@@ -120,7 +120,7 @@ struct FetchAgeTests {
         }
     }
 
-    @Test("A maximum age that the program gives the schema makes cacheFirst ask again, and that of a fetch goes before it")
+    @Test("A maximum age in the schema makes cacheFirst ask again, and that of a fetch goes before it")
     func schemaAge() async throws {
         let server = server()
         try await withAgedStore(server, { try $0.setMaxAge(.seconds(30), of: "Recipe") }) { app, wait in

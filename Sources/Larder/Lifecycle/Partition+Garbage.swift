@@ -27,19 +27,9 @@ extension Partition {
         isRehearsal: Bool = false, sliceTime: Duration, progress: @Sendable (GarbageProgress) -> Void = { _ in }
     ) async throws(LarderError) -> GarbageReport {
         try await core.requireAwake()
-        guard core.watchers.beginNoting() else {
-            throw LarderError(
-                .init(rawValue: RecordError.Code.busy.rawValue),
-                "Garbage is being collected in this partition; wait until that has ended")
-        }
-        defer { core.watchers.endNoting() }
-        let needed = NeededObjects(core)
-        let report: GarbageReport
-        do throws(RecordError) {
-            report = try await core.cache.collectGarbage(
+        let report = try await noting { (needed) async throws(RecordError) in
+            try await core.cache.collectGarbage(
                 keeping: needed, isRehearsal: isRehearsal, sliceTime: sliceTime, progress: progress)
-        } catch {
-            throw error.cause as? LarderError ?? LarderError.parking(error)
         }
         guard report.isFinished else {
             throw LarderError(.cancelled, "The task was cancelled before all garbage was collected")

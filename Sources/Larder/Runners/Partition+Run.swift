@@ -8,6 +8,8 @@ public struct RunOptions: Sendable {
     public var storage: (any ObjectTransport)?
     /// How files are transferred.
     public var transfers = TransferRunner.Options()
+    /// How the cache is kept in order.
+    public var cache = CacheUpkeep()
 
     /// Mutations as `MutationRunner.Options` has them, and no transfers.
     public init() {}
@@ -16,11 +18,28 @@ public struct RunOptions: Sendable {
     public init(storage: any ObjectTransport) { self.storage = storage }
 }
 
+/// Within what bounds `Partition.run` keeps the cache, and when it looks.
+public struct CacheUpkeep: Sendable, Hashable {
+    /// The bytes that the cache's pages may take: beyond it garbage is collected, and then what came and was read longest
+    /// ago goes. Nil for no bound.
+    public var maxBytes: Int?
+    /// What came longer ago goes. Nil for no such age.
+    public var maxAge: Duration?
+    /// How long to wait from one look to the next. A look at a cache within its bytes costs next to nothing.
+    public var interval = Duration.seconds(60)
+
+    /// No bounds, unless given.
+    public init(maxBytes: Int? = nil, maxAge: Duration? = nil) {
+        (self.maxBytes, self.maxAge) = (maxBytes, maxAge)
+    }
+}
+
 extension Partition: Service {
     /// Sends what is queued, as `run(_:)` with the options that `RunOptions` begins with.
     public func run() async throws { try await run(RunOptions()) }
 
-    /// Sends queued mutations and transfers files until the task is cancelled, or the `ServiceGroup` shuts down.
+    /// Sends queued mutations, transfers files and keeps the cache within its bounds until the task is cancelled, or the
+    /// `ServiceGroup` shuts down.
     ///
     /// It may run in several processes at once: one works, and the others stand by. Work that waits for a user goes on
     /// when a user signs in, in any process.
@@ -31,6 +50,16 @@ extension Partition: Service {
     ///
     /// - Throws: As `MutationRunner.run` and `TransferRunner.run`. Nothing is lost; run again when the cause is over.
     public func run(_ options: RunOptions) async throws {
+        guard options.cache.maxBytes != nil || options.cache.maxAge != nil else { return try await work(options) }
+        let upkeep = Task { await keepInOrder(options.cache) }
+        let result: Result<Void, any Error>
+        do { result = .success(try await work(options)) } catch { result = .failure(error) }
+        upkeep.cancel()
+        await upkeep.value
+        try result.get()
+    }
+
+    private func work(_ options: RunOptions) async throws {
         let mutations = MutationRunner(self, options: options.mutations)
         guard let storage = options.storage else { return try await mutations.run() }
         let transfers = TransferRunner(self, storage: storage, options: options.transfers)

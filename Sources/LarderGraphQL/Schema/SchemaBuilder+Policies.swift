@@ -38,7 +38,9 @@ extension SchemaBuilder {
                             try schema.declareFieldPolicy(policy, for: field, of: id)
                         }
                     case "cacheControl":
-                        guard let name = directive.arguments.first(where: { $0.name == "forField" })?.value else { break }
+                        guard let name = directive.arguments.first(where: { $0.name == "forField" })?.value else {
+                            break
+                        }
                         try located(directive, part) { () throws(SchemaError) in
                             guard case .string(let field) = name else {
                                 throw SchemaError(

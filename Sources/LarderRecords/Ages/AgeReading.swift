@@ -29,8 +29,11 @@ import LarderLMDB
         if number != wanted {
             number = wanted
             unsafe block = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
-            if let table = tables.received, let found = try transaction.get(wanted, in: table) {
-                unsafe block = unsafe found.withUnsafeBytes { unsafe $0 }
+            if let table = tables.received {
+                let found = unsafe try ReceivedBlock.withKey(wanted) { key throws in
+                    unsafe try transaction.get(key, in: table)?.withUnsafeBytes { unsafe $0 }
+                }
+                if let found = unsafe found { unsafe block = unsafe found }
             }
         }
         return unsafe ReceivedBlock.slot(ReceivedBlock.index(of: id), in: block)
@@ -94,11 +97,13 @@ extension ResponseReader {
             let maxAge = layout.fields[Int(read.field)].maxAge
             if let (seconds, answerMaxAge) = try plan.generation.tables.receivedPairs(key, transaction).first {
                 ages.add(ReceivedTime(seconds: seconds), maxAge: min(maxAge, answerMaxAge))
-            } else if transaction.overlay == nil,
-                try record.isSplit ? plan.generation.splitField(key, transaction) != nil : record.value(of: read.id) != nil
-            {
-                ages.add(.unknown, maxAge: maxAge)
+                continue
             }
+            guard transaction.overlay == nil else { continue }
+            let isThere =
+                record.isSplit
+                ? try plan.generation.splitField(key, transaction) != nil : record.value(of: read.id) != nil
+            if isThere { ages.add(.unknown, maxAge: maxAge) }
         }
     }
 }

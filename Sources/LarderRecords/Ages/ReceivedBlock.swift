@@ -1,7 +1,7 @@
 import LarderLMDB
 
 /// When the records of `width` numbers that follow each other came: an entry of the table `received` under what their
-/// numbers have in common.
+/// numbers have in common, in eight bytes, big-endian.
 ///
 /// A checksum of the rest and of the key, then a slot of four bytes for each record, little-endian: see `ReceivedSlot`.
 /// Where all slots are the same, as after one large answer, only one is kept.
@@ -17,6 +17,17 @@ enum ReceivedBlock {
 
     static func number(of id: RecordID) -> UInt64 { id >> shift }
     static func index(of id: RecordID) -> Int { Int(id & (UInt64(width) - 1)) }
+    /// The number, as `key` has it; nil where the bytes are no block's key.
+    static func number(ofKey key: UnsafeRawBufferPointer) -> UInt64? {
+        unsafe key.count == 8 ? UInt64(bigEndian: key.loadUnaligned(as: UInt64.self)) : nil
+    }
+
+    static func withKey<Result>(
+        _ number: UInt64, _ body: (UnsafeRawBufferPointer) throws -> Result
+    ) rethrows -> Result {
+        unsafe try withUnsafeBytes(of: number.bigEndian) { unsafe try body($0) }
+    }
+
     static func firstRecord(of number: UInt64) -> RecordID { number << shift }
 
     static func encoded(_ slots: [ReceivedSlot], number: UInt64) -> [UInt8] {
@@ -45,7 +56,7 @@ enum ReceivedBlock {
     }
 }
 
-/// When a record came, and whether `receivedFields` has more of it.
+/// When a record came, and whether there are rows for its fields.
 struct ReceivedSlot: Equatable {
     /// Nothing is known.
     static let none = ReceivedSlot(bits: 0)
@@ -66,7 +77,8 @@ struct ReceivedSlot: Equatable {
     var hasRows: Bool { bits & Self.flag != 0 }
 }
 
-/// When fields came that have times of their own: an entry of the table `receivedFields`.
+/// When fields came that have times of their own: an entry of the table `received` too, whose keys have 12
+/// bytes.
 ///
 /// Under a record and the field 0 stand the fields that the last answer left out: a FieldID and a time for each, in
 /// ascending order. Under a record and a field, where each field has a time of its own as those of the root of all
@@ -104,17 +116,20 @@ extension Tables {
     func receivedSlots(
         _ number: UInt64, _ transaction: borrowing some Transaction & ~Copyable
     ) throws -> [ReceivedSlot] {
-        guard let received, let found = try transaction.get(number, in: received) else { return ReceivedBlock.empty }
-        return unsafe found.withUnsafeBytes { unsafe ReceivedBlock.slots($0) }
+        guard let received else { return ReceivedBlock.empty }
+        return unsafe try ReceivedBlock.withKey(number) { key throws in
+            unsafe try transaction.get(key, in: received)?.withUnsafeBytes { unsafe ReceivedBlock.slots($0) }
+                ?? ReceivedBlock.empty
+        }
     }
 
     /// The times under a key; none where there is no such row.
     func receivedPairs(
         _ key: SplitFieldKey, _ transaction: borrowing some Transaction & ~Copyable
     ) throws -> [(UInt32, UInt32)] {
-        guard let receivedFields else { return [] }
+        guard let received else { return [] }
         return unsafe try key.withBytes { bytes throws in
-            unsafe try transaction.get(bytes, in: receivedFields)?.withUnsafeBytes { unsafe ReceivedRow.pairs($0) }
+            unsafe try transaction.get(bytes, in: received)?.withUnsafeBytes { unsafe ReceivedRow.pairs($0) }
                 ?? []
         }
     }

@@ -1,6 +1,6 @@
 import LarderLMDB
 
-/// What becomes of the tables `received` and `receivedFields`.
+/// What becomes of the table `received`.
 struct ReceivedChanges {
     /// Blocks by their numbers; one without bytes goes.
     fileprivate(set) var blocks: [(number: UInt64, bytes: [UInt8])] = []
@@ -15,7 +15,7 @@ extension RecordChanges {
     /// Works out what becomes of the times of all that was worked out before.
     mutating func workOutTimes(_ generation: Generation, _ transaction: borrowing WriteTransaction) throws {
         let tables = generation.tables
-        guard tables.received != nil, tables.receivedFields != nil else { return }
+        guard tables.received != nil else { return }
         var draft = ReceivedDraft(tables: tables)
         if var notes = received {
             received = nil
@@ -34,22 +34,22 @@ extension RecordChanges {
     }
 
     func storeTimes(_ tables: Tables, _ transaction: inout WriteTransaction) throws {
-        guard !times.isEmpty, let received = tables.received, let receivedFields = tables.receivedFields else { return }
+        guard !times.isEmpty, let received = tables.received else { return }
         for (number, bytes) in times.blocks {
-            if bytes.isEmpty {
-                try transaction.delete(number, in: received)
-            } else {
-                try transaction.put(number, bytes.rawSpan, in: received)
-            }
+            unsafe try ReceivedBlock.withKey(number) { unsafe try put(bytes, under: $0, in: received, &transaction) }
         }
         for (key, bytes) in times.rows {
-            unsafe try key.withBytes { key throws in
-                if bytes.isEmpty {
-                    _ = unsafe try transaction.delete(key, in: receivedFields)
-                } else {
-                    unsafe try bytes.withUnsafeBytes { unsafe try transaction.put(key, $0, in: receivedFields) }
-                }
-            }
+            unsafe try key.withBytes { unsafe try put(bytes, under: $0, in: received, &transaction) }
+        }
+    }
+
+    private func put(
+        _ bytes: [UInt8], under key: UnsafeRawBufferPointer, in table: Table, _ transaction: inout WriteTransaction
+    ) throws {
+        if bytes.isEmpty {
+            _ = unsafe try transaction.delete(key, in: table)
+        } else {
+            unsafe try bytes.withUnsafeBytes { unsafe try transaction.put(key, $0, in: table) }
         }
     }
 }
@@ -100,7 +100,7 @@ private struct ReceivedDraft {
         let old = try slot(of: id, transaction)
         guard old != .none else { return }
         set(.none, of: id)
-        guard old.hasRows, let table = tables.receivedFields else { return }
+        guard old.hasRows, let table = tables.received else { return }
         var cursor = try transaction.cursor(in: table)
         var entry = try cursor.seek(atLeast: SplitFieldKey(record: id, field: 0).bytes.rawSpan)
         while let found = entry, let key = unsafe found.key.withUnsafeBytes({ unsafe SplitFieldKey($0) }),
@@ -129,8 +129,7 @@ private struct ReceivedDraft {
             number = wanted
             if let place = finished[wanted] {
                 let bytes = changes.blocks[place].bytes
-                slots =
-                    bytes.isEmpty ? ReceivedBlock.empty : unsafe bytes.withUnsafeBytes { unsafe ReceivedBlock.slots($0) }
+                slots = unsafe bytes.withUnsafeBytes { unsafe ReceivedBlock.slots($0) }
             } else {
                 slots = try tables.receivedSlots(wanted, transaction)
             }

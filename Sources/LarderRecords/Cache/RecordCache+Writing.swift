@@ -20,7 +20,8 @@ extension RecordCache {
         deadline: ContinuousClock.Instant? = nil
     ) async throws(RecordError) -> Commit {
         let noted = key.map { WriteStep.note($0, .applied, time: options.now()) }
-        let steps = (noted.map { [$0] } ?? []) + [.store(parsed, of: operation, at: root, age)] + edits.map(WriteStep.edit)
+        let steps =
+            (noted.map { [$0] } ?? []) + [.store(parsed, of: operation, at: root, age)] + edits.map(WriteStep.edit)
         return try await write(steps, synchronizing: synchronizing, deadline: deadline)
     }
 

@@ -97,7 +97,7 @@ package final class RecordCache: Sendable {
 
     /// Answers an operation from one snapshot and the optimistic layers over it.
     package func read(_ operation: BoundOperation, from root: Root = .query) throws(RecordError) -> CacheAnswer {
-        try translated {
+        let answer = try translated {
             // Before the snapshot: a layer that is gone by now is gone because what is read then knows of its mutation.
             if let layers = layers.current {
                 return try withLayers(layers) { generation, snapshot in
@@ -108,6 +108,8 @@ package final class RecordCache: Sendable {
                 try generation.answer(operation, from: root, transaction)
             }
         }
+        answer.plan.generation.used.note(answer)
+        return answer
     }
 
     /// Calls `observer` with everything that this process commits from now on, in order, on the writer's thread; and

@@ -194,22 +194,19 @@ import LarderLMDB
     // MARK: Times
 
     private mutating func checkTimes(_ transaction: borrowing some RecordSnapshot & ~Copyable) throws(LMDBError) {
-        if let received = tables.received {
-            var cursor = try transaction.cursor(in: received)
-            while let entry = try cursor.next() {
-                let number = entry.integerKey
+        guard let received = tables.received else { return }
+        var cursor = try transaction.cursor(in: received)
+        while let entry = try cursor.next() {
+            if let number = unsafe entry.key.withUnsafeBytes({ unsafe ReceivedBlock.number(ofKey: $0) }) {
                 guard unsafe !entry.value.withUnsafeBytes({ unsafe ReceivedBlock.isSound($0, number: number) }) else {
                     continue
                 }
                 let first = number > 1 << 40 ? 0 : ReceivedBlock.firstRecord(of: number)
                 report.add(.record(first), "when it and the records after it came has another checksum")
+                continue
             }
-        }
-        guard let receivedFields = tables.receivedFields else { return }
-        var cursor = try transaction.cursor(in: receivedFields)
-        while let entry = try cursor.next() {
             guard let key = unsafe entry.key.withUnsafeBytes({ unsafe SplitFieldKey($0) }) else {
-                report.add(.page(nil), "the table receivedFields has a key of \(entry.key.byteCount) bytes")
+                report.add(.page(nil), "the table received has a key of \(entry.key.byteCount) bytes")
                 continue
             }
             guard unsafe !entry.value.withUnsafeBytes({ unsafe ReceivedRow.isSound($0, under: key) }) else { continue }

@@ -52,27 +52,8 @@ struct GenerationCopy {
     }
 
     private mutating func copyTimes(from source: borrowing WriteTransaction, into draft: GenerationDraft) throws {
-        guard let received = old.tables.received, let receivedFields = old.tables.receivedFields else { return }
-        try copy(receivedFields, from: source, into: draft) { $0.receivedFields }
-        var next: UInt64? = 0
-        while let start = next {
-            next = nil
-            try draft.fill { target, new in
-                guard let table = new.received else { throw RecordError.damagedState }
-                written = 0
-                var cursor = try source.cursor(in: received)
-                var entry = try cursor.seek(atLeast: start)
-                while let found = entry {
-                    if written > Self.batchSize {
-                        next = found.integerKey
-                        return
-                    }
-                    try target.put(found.integerKey, found.value, in: table, append: true)
-                    written += found.value.byteCount
-                    entry = try cursor.next()
-                }
-            }
-        }
+        guard let received = old.tables.received else { return }
+        try copy(received, from: source, into: draft) { $0.received }
     }
 
     private func heapSegments(

@@ -21,6 +21,7 @@ package final class Generation: Sendable {
     /// As `RecordCache.Options.now`.
     let now: @Sendable () -> Int64
     let names = NameTable()
+    let used = UsedRecords()
     /// True after an unclean close, until a commit has started a new epoch: power loss can take back commits whose
     /// numbers a caller may have noted.
     let mayHaveLostCommits = Atomic<Bool>(false)

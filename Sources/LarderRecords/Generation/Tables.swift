@@ -12,20 +12,19 @@ import LarderLMDB
 /// | `fields` | `SplitFieldKey` | checksum, value word and payload: one field of a split record |
 /// | `changes` | change number | `ChangeSet`, see `SealedText` |
 /// | `applied` | the idempotency key of a mutation, at most `StoredKey.maximumSize` bytes | `AppliedEntry` |
-/// | `received` | the upper bits of RecordIDs | when records came: see `ReceivedBlock` |
-/// | `receivedFields` | `SplitFieldKey` | when fields came: see `ReceivedRow` |
+/// | `received` | `ReceivedBlock.key`, or `SplitFieldKey` | when records came, or fields: see `ReceivedBlock`, `ReceivedRow` |
 ///
 /// Every value carries a checksum of itself and of its key. LMDB has none, and the walk of its pages does not look into
 /// values.
 ///
-/// `applied`, `received` and `receivedFields` came to the format later. A generation without one of them gets it when it
-/// is next opened for writing.
+/// `applied` and `received` came to the format later. A generation without one of them gets it when it is next opened for
+/// writing.
 struct Tables {
     let meta, names, texts, keys, records, fields, changes: Table
     /// Nil where the generation was opened read-only and does not have it, and so knows of no mutation.
     let applied: Table?
     /// Nil likewise: when anything came is not known.
-    let received, receivedFields: Table?
+    let received: Table?
 
     static let definitions = [
         TableDefinition(name: "meta", keys: .bytes),
@@ -36,8 +35,7 @@ struct Tables {
         TableDefinition(name: "fields", keys: .bytes),
         TableDefinition(name: "changes", keys: .integers),
         TableDefinition(name: "applied", keys: .bytes, isOptional: true),
-        TableDefinition(name: "received", keys: .integers, isOptional: true),
-        TableDefinition(name: "receivedFields", keys: .bytes, isOptional: true),
+        TableDefinition(name: "received", keys: .bytes, isOptional: true),
     ]
 
     /// Nil if the environment was opened with other tables.
@@ -51,6 +49,5 @@ struct Tables {
         (self.records, self.fields, self.changes) = (records, fields, changes)
         applied = environment.table("applied")
         received = environment.table("received")
-        receivedFields = environment.table("receivedFields")
     }
 }

@@ -22,6 +22,8 @@ enum WriteStep: Sendable {
     case forget([AppliedKey])
     /// Removes what a collection of garbage has found, as far as nothing needs it by now.
     case collect(GarbageCollection)
+    /// Removes what an eviction has found, as far as nothing needs it by now.
+    case evict(Eviction, within: Duration)
 
     /// - Parameter changes: Empty.
     func run(
@@ -65,6 +67,8 @@ enum WriteStep: Sendable {
             }
         case .collect(let collection):
             try collection.remove(from: generation, transaction, &changes)
+        case .evict(let eviction, let time):
+            try eviction.remove(from: generation, transaction, &changes, within: time)
         }
         try changes.workOutTimes(generation, transaction)
         return changes

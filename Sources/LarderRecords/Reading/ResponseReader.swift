@@ -91,7 +91,8 @@ import LarderLMDB
         let buffer = builder.finish(shapes: layout.shapes)
         operation.expectedSize.store(buffer.count, ordering: .relaxed)
         return CacheAnswer(
-            response: Response(buffer: buffer, missing: missing, age: ages.age, isExpired: ages.isExpired), plan: plan, absentKeys: absentKeys,
+            response: Response(buffer: buffer, missing: missing, age: ages.age, isExpired: ages.isExpired), plan: plan,
+            absentKeys: absentKeys,
             isDeleted: outcome == .deleted, overlay: transaction.overlay, isOptimistic: isOptimistic)
     }
 

@@ -50,7 +50,8 @@ struct AgeModel {
                 let values = fields.map { #","f\#($0)":\#(Int.random(in: 0..<2, using: &numbers))"# }
                 return #"{"id":"\#(id)"\#(values.joined())}"#
             }
-            try await aged.sample.write(operation(list, fields), data: #"{"nodes":[\#(objects.joined(separator: ","))]}"#)
+            try await aged.sample.write(
+                operation(list, fields), data: #"{"nodes":[\#(objects.joined(separator: ","))]}"#)
             times["list \(list)"] = aged.now
             for id in ids { for field in fields.map({ "f\($0)" }) + ["id"] { times["\(id).\(field)"] = aged.now } }
         }

@@ -22,11 +22,7 @@ struct Fetch: Verb {
 
     func perform(_ output: Output) async throws {
         let (folder, schema, operation) = (try store.folder(partition), try schema.texts(), try operation.value())
-<<<<<<< HEAD
-        let options = try request.fetchOptions()
-=======
-        let (url, options) = (try request.url(), try age.applied(to: request.fetchOptions()))
->>>>>>> e857bdb7 (Ages: records keep when they came; answers say how old they are)
+        let options = try age.applied(to: request.fetchOptions())
         let before = try folder.byteCount
         let (response, tally) = try await request.withTransport { transport in
             try await folder.withPartition(.writing, schema: schema, transport: transport, output) { partition in

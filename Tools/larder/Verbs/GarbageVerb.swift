@@ -10,27 +10,58 @@ struct GarbageVerb: Verb {
             An object is needed if a field of the root of all queries leads to it, a pin, a watcher that outlives its \
             program, or a queued mutation. Programs that have the store open go on; what one watches without a name \
             is not known here. The file keeps its size until it is compacted. The garbage of transfers is that of \
-            transfers gc.
+            transfers gc. With --max-bytes or --max-age, what came longest ago goes first, pins and what else is needed \
+            excepted.
             """)
 
     @OptionGroup var store: StoreOptions
     @OptionGroup var partition: PartitionOptions
     @OptionGroup var schema: SchemaOptions
     @OptionGroup var permission: WritePermission
+    @Option(
+        name: .customLong("max-bytes"),
+        help: ArgumentHelp("Let go of what came longest ago, until the cache's pages take no more.", valueName: "bytes")
+    )
+    var maxBytes: Int?
+    @Option(
+        name: .customLong("max-age"),
+        help: ArgumentHelp("Let go of what came longer ago.", valueName: "seconds"))
+    var maxAge: Int?
 
     func perform(_ output: Output) async throws {
+        guard maxBytes ?? 0 >= 0, maxAge ?? 0 >= 0 else {
+            throw Failure(usage: "The maximum size and the maximum age must not be negative")
+        }
         let folder = try store.folder(partition)
         let isWritten = permission.write
-        let report = try await folder.withPartition(
+        let (evicted, report) = try await folder.withPartition(
             isWritten ? .writing : .reading, schema: try schema.texts(), output
-        ) { try await $0.collectGarbage(isRehearsal: !isWritten) }
+        ) { partition in
+            let evicted = try await partition.evict(
+                maxBytes: maxBytes, maxAge: maxAge.map { .seconds($0) }, isRehearsal: !isWritten)
+            return (evicted, try await partition.collectGarbage(isRehearsal: !isWritten))
+        }
         try output.result(
             .object([
                 ("isWritten", .boolean(isWritten)), ("objects", .int(report.objects)), ("parts", .int(report.parts)),
                 ("keys", .int(report.keys)), ("bytes", .int(report.bytes)), ("kept", .int(report.kept)),
+                (
+                    "evicted",
+                    .object([
+                        ("objects", .int(evicted.objects)), ("fields", .int(evicted.fields)),
+                        ("bytes", .int(evicted.bytes)), ("bytesInUse", .int(evicted.bytesInUse)),
+                    ])
+                ),
             ]),
             text: "\(isWritten ? "removed" : "garbage:") \(report.objects) objects, \(report.parts) parts, "
                 + "\(report.keys) keys, \(report.bytes) bytes; \(report.kept) records stay")
-        if !isWritten, report.objects + report.keys > 0 { output.note("nothing was removed; --write does it") }
+        if maxBytes != nil || maxAge != nil {
+            output.note(
+                "\(isWritten ? "evicted" : "would be evicted:") \(evicted.objects) objects and \(evicted.fields) "
+                    + "fields of the root, \(evicted.bytes) bytes; \(evicted.bytesInUse) bytes are in use")
+        }
+        if !isWritten, report.objects + report.keys + evicted.objects + evicted.fields > 0 {
+            output.note("nothing was removed; --write does it")
+        }
     }
 }

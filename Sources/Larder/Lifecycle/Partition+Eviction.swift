@@ -1,0 +1,72 @@
+import LarderOperations
+public import LarderRecords
+
+extension Partition {
+    /// Lets go of what the cache has had for too long; and, where it takes more bytes than it may, of what came and was
+    /// read longest ago, approximately.
+    ///
+    /// What watchers of this process, named watchers and pins are made of stays, and what queued mutations name. What
+    /// goes is a miss until it comes again. Reads and writes go on meanwhile. `RunOptions` has `run` do it.
+    ///
+    /// - Parameters:
+    ///   - maxBytes: The bytes that the cache's pages may take; the file itself is not made smaller.
+    ///   - maxAge: What came longer ago goes, objects and answers to queries.
+    ///   - isRehearsal: Whether it is only counted what would go.
+    /// - Throws: `records.full` where more than `maxBytes` is needed, after all else is gone; the message says what holds
+    ///   it. `records.busy` where a collection is under way in this process; otherwise as ``collectGarbage(isRehearsal:progress:)``.
+    /// - Complexity: O(n) in the cache's size; O(1) where the bound is kept and there is no maximum age.
+    @discardableResult
+    public func evict(
+        maxBytes: Int? = nil, maxAge: Duration? = nil, isRehearsal: Bool = false
+    ) async throws(LarderError) -> EvictionReport {
+        try await core.requireAwake()
+        let rule = EvictionRule(maximumBytes: maxBytes, maximumAge: maxAge)
+        let report = try await noting { (needed) async throws(RecordError) in
+            try await core.cache.evict(rule, keeping: needed, isRehearsal: isRehearsal)
+        }
+        guard !isRehearsal, !Task.isCancelled, let maxBytes, report.bytesInUse > maxBytes else { return report }
+        // What the evicted objects alone led to.
+        _ = try await collectGarbage()
+        var collected = report
+        do { collected.bytesInUse = try core.cache.bytesInUse() } catch { throw LarderError.parking(error) }
+        guard collected.bytesInUse > maxBytes else { return collected }
+        let pins = try pins().map(\.name)
+        throw LarderError(
+            .init(rawValue: RecordError.Code.full.rawValue),
+            "The cache takes \(collected.bytesInUse) bytes and may take \(maxBytes), and all of it is needed: by "
+                + "\(pins.isEmpty ? "no pins" : "the pins \(pins.joined(separator: ", "))"), by watchers, by queued "
+                + "mutations and by its own tables; unpin some, or allow more")
+    }
+
+    /// Runs `body`, which watchers that begin meanwhile are told of.
+    func noting<Report>(
+        _ body: (NeededObjects) async throws(RecordError) -> Report
+    ) async throws(LarderError) -> Report {
+        guard core.watchers.beginNoting() else {
+            throw LarderError(
+                .init(rawValue: RecordError.Code.busy.rawValue),
+                "Garbage is being collected in this partition; wait until that has ended")
+        }
+        defer { core.watchers.endNoting() }
+        do throws(RecordError) { return try await body(NeededObjects(core)) } catch {
+            throw error.cause as? LarderError ?? LarderError.parking(error)
+        }
+    }
+
+    /// Keeps the cache in order until the task is cancelled.
+    func keepInOrder(_ options: CacheUpkeep) async {
+        while !Task.isCancelled {
+            do {
+                if let bytes = options.maxBytes, try core.cache.bytesInUse() > bytes {
+                    _ = try await collectGarbage()
+                    // Somewhat less, so that the next answers fit.
+                    try await evict(maxBytes: bytes / 10 * 9)
+                }
+                if let age = options.maxAge { try await evict(maxAge: age) }
+            } catch {
+                core.logger.warning("the cache could not be kept in order", metadata: ["error": "\(error)"])
+            }
+            await CancellableTimer.wait(until: .now + options.interval)
+        }
+    }
+}

@@ -1,0 +1,308 @@
+import LarderGraphQL
+import LarderLMDB
+
+/// What an eviction lets go of.
+package struct EvictionRule: Sendable, Hashable {
+    /// The bytes that the tables' pages may take.
+    package var maximumBytes: Int?
+    /// What came longer ago goes.
+    package var maximumAge: Duration?
+
+    package init(maximumBytes: Int? = nil, maximumAge: Duration? = nil) {
+        (self.maximumBytes, self.maximumAge) = (maximumBytes, maximumAge)
+    }
+}
+
+/// What an eviction did, or would do.
+public struct EvictionReport: Sendable, Hashable {
+    /// Objects with a cache key that are gone; reading one is a miss until it comes again.
+    public package(set) var objects = 0
+    /// Fields of the root of all queries that are gone.
+    public package(set) var fields = 0
+    /// The bytes of what is gone, without what LMDB adds.
+    public package(set) var bytes = 0
+    /// The bytes of the pages that are in use afterwards, without those of the garbage that is left.
+    public package(set) var bytesInUse = 0
+
+    package init() {}
+}
+
+/// One round of an eviction: a survey of what may go and of when it came, a limit, and short writes that remove what
+/// came before it.
+///
+/// What a watcher, a pin or a queued mutation needs stays: what its own answer is made of, and not what that leads to.
+/// What came or was used meanwhile stays as well.
+///
+/// Safe: it is not guarded, but the task that runs the eviction waits while the writer's thread is in `remove`. Stored
+/// bytes are counted before the call that lends them returns.
+final class Eviction: @unchecked Sendable {
+    enum Candidate {
+        case object(RecordID)
+        case rootField(FieldID)
+    }
+
+    private let roots: any CollectionRoots
+    private let layers: LayerStack
+    private var layerSet: LayerSet?
+    private var numbering: UInt64?
+    private var root: RecordID?
+    private var kept = RecordSet()
+    /// Of the root.
+    private var keptFields: Set<FieldID> = []
+    /// Bytes by the upper bits of the times at which they came.
+    private var survey: [UInt32: Int] = [:]
+    /// What came before goes, in seconds of `ReceivedTime`.
+    private var limit: UInt32 = 0
+    /// How many bytes may go of what came in the `width` seconds from the limit on.
+    private var budget = 0
+    /// Whether some of what came then goes.
+    private var isShared = false
+    private var candidates: [Candidate] = []
+    private(set) var handled = 0
+    private var removed = EvictionReport()
+    private(set) var report = EvictionReport()
+    private(set) var isOutdated = false
+
+    /// Times are told apart by so many bits less.
+    private static let shift: UInt32 = 4
+    static let candidateLimit = 500
+
+    init(keeping roots: any CollectionRoots, under layers: LayerStack) { (self.roots, self.layers) = (roots, layers) }
+
+    // MARK: What stays
+
+    func begin(in generations: Generations) throws {
+        let needed = try roots.needed(fromStart: true)
+        let set = layers.current
+        let keys = try set.map { try touchedKeys($0, from: 0) } ?? []
+        layerSet = set
+        try generations.withSnapshot { generation, transaction in
+            numbering = generation.identity
+            root = try generation.tables.record(of: CacheKey.queryRoot, transaction)
+            try keep(needed, keys, generation, transaction)
+        }
+    }
+
+    private func touchedKeys(_ set: LayerSet, from first: Int) throws -> [[UInt8]] {
+        var keys: [[UInt8]] = []
+        for index in first..<max(first, set.layers.count) {
+            try set.fetch([set.layers[index]])
+            unsafe (try? set.layers[index].content)?.forEachKey { unsafe keys.append(Array($0)) }
+        }
+        return keys
+    }
+
+    private func keep(
+        _ needed: [Dependencies], _ keys: [[UInt8]], _ generation: Generation,
+        _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws {
+        for dependencies in needed {
+            if dependencies.generation == numbering {
+                for field in dependencies.fields where field.record < OverlayNumbers.firstRecord {
+                    if field.record == root { keptFields.insert(field.field) } else { kept.insert(field.record) }
+                }
+            }
+            for key in dependencies.absentKeys {
+                if let id = try generation.tables.record(of: key, transaction) { kept.insert(id) }
+            }
+        }
+        for key in keys {
+            if let id = try generation.tables.record(of: key, transaction), id != root { kept.insert(id) }
+        }
+    }
+
+    // MARK: Survey
+
+    /// Where a walk through what may go has come.
+    enum Place {
+        case records(RecordID)
+        case rootFields(FieldID)
+        case end
+    }
+
+    /// Walks on for the time of a slice, and hands over all that may go.
+    private func walk(
+        from place: Place, until deadline: ContinuousClock.Instant, _ generation: Generation,
+        _ transaction: borrowing ReadTransaction, _ body: (Candidate, _ seconds: UInt32, _ bytes: Int) -> Bool
+    ) throws -> Place {
+        let tables = generation.tables
+        switch place {
+        case .end: return .end
+        case .records(let start):
+            var cursor = try transaction.cursor(in: tables.records)
+            var entry = try cursor.seek(atLeast: start)
+            var (number, slots, seen) = (UInt64.max, ReceivedBlock.empty, 0)
+            while let found = entry {
+                let id = found.integerKey
+                seen += 1
+                if seen % 64 == 0, .now >= deadline { return .records(id) }
+                let record = unsafe try RecordView(unsafe found.value.withUnsafeBytes { unsafe $0 })
+                if record.isEntity, !record.isTombstone, id != root, !kept.contains(id), !generation.used.contains(id) {
+                    if number != ReceivedBlock.number(of: id) {
+                        number = ReceivedBlock.number(of: id)
+                        slots = try tables.receivedSlots(number, transaction)
+                    }
+                    let time = slots[ReceivedBlock.index(of: id)].time.seconds
+                    guard body(.object(id), time, found.value.byteCount) else { return .records(id + 1) }
+                }
+                entry = try cursor.next()
+            }
+            return .rootFields(0)
+        case .rootFields(let start):
+            guard let root, let record = try generation.record(root, transaction) else { return .end }
+            var fields: [(FieldID, Int)] = []
+            if record.isSplit {
+                try generation.forEachSplitField(of: root, transaction) { field, payload in
+                    unsafe fields.append((field, payload.bytes.count))
+                }
+            } else {
+                // Their payloads are not told apart.
+                for index in 0..<record.count { fields.append((record.field(index), RecordFormat.entrySize)) }
+            }
+            for (field, bytes) in fields where field >= start && !keptFields.contains(field) {
+                guard !keptFields.contains(RecordField.any) else { break }
+                let row = try tables.receivedPairs(SplitFieldKey(record: root, field: field), transaction)
+                guard body(.rootField(field), row.first?.0 ?? 0, bytes) else { return .rootFields(field + 1) }
+            }
+            return .end
+        }
+    }
+
+    /// Takes in what may go, and when it came.
+    func look(from place: Place, _ time: Duration, _ generations: Generations) throws -> Place {
+        try generations.withSnapshot { generation, transaction in
+            guard generation.identity == numbering else {
+                isOutdated = true
+                return .end
+            }
+            return try walk(from: place, until: .now + time, generation, transaction) { _, seconds, bytes in
+                survey[seconds >> Self.shift, default: 0] += bytes
+                return true
+            }
+        }
+    }
+
+    /// Sets the limit.
+    ///
+    /// - Parameters:
+    ///   - bytes: How many are to go, whatever their age.
+    ///   - earliest: What came before goes all the same.
+    func setLimit(_ bytes: Int, _ earliest: UInt32) {
+        limit = earliest
+        var rest = bytes
+        for (time, count) in survey.sorted(by: { $0.key < $1.key }) {
+            guard rest > 0 else { break }
+            guard time << Self.shift >= earliest else {
+                rest -= count
+                continue
+            }
+            limit = time << Self.shift
+            (budget, isShared) = (rest, true)
+            if count <= rest { (limit, budget, isShared) = ((time + 1) << Self.shift, 0, false) }
+            rest -= count
+        }
+    }
+
+    var isNothing: Bool { limit == 0 && budget <= 0 }
+
+    private func goes(_ seconds: UInt32, _ bytes: Int) -> Bool {
+        if seconds < limit { return true }
+        guard budget > 0, seconds >> Self.shift == limit >> Self.shift else { return false }
+        budget -= bytes
+        return true
+    }
+
+    /// What goes, in one slice; `place` is where to go on.
+    func find(from place: inout Place, _ time: Duration, _ generations: Generations) throws -> [Candidate] {
+        var found: [Candidate] = []
+        place = try generations.withSnapshot { generation, transaction in
+            guard generation.identity == numbering else {
+                isOutdated = true
+                return .end
+            }
+            return try walk(from: place, until: .now + time, generation, transaction) { candidate, seconds, bytes in
+                guard goes(seconds, bytes) else { return true }
+                found.append(candidate)
+                count(candidate, bytes, in: &removed)
+                return found.count < Self.candidateLimit
+            }
+        }
+        return found
+    }
+
+    private func count(_ candidate: Candidate, _ bytes: Int, in report: inout EvictionReport) {
+        switch candidate {
+        case .object: report.objects += 1
+        case .rootField: report.fields += 1
+        }
+        report.bytes += bytes
+    }
+
+    /// What `find` found is only counted.
+    func rehearse() {
+        report = removed
+    }
+
+    // MARK: Removing
+
+    func propose(_ candidates: ArraySlice<Candidate>) { self.candidates = Array(candidates) }
+
+    /// Removes those of the candidates that nothing needs by now. On the writer's thread; may be called again where the
+    /// transaction has to be made again.
+    func remove(
+        from generation: Generation, _ transaction: borrowing WriteTransaction, _ changes: inout RecordChanges,
+        within time: Duration
+    ) throws {
+        (handled, removed, isOutdated) = (0, EvictionReport(), generation.identity != numbering)
+        guard !isOutdated else { return }
+        let set = layers.current
+        let first = set.map { set in layerSet.map { set.begins(with: $0) ? $0.layers.count : 0 } ?? 0 } ?? 0
+        try keep(roots.newlyWatched(), set.map { try touchedKeys($0, from: first) } ?? [], generation, transaction)
+        layerSet = set
+        let deadline = ContinuousClock.now + time
+        var fields: Set<FieldID> = []
+        for candidate in candidates {
+            switch candidate {
+            case .object(let id):
+                // What came or was used since it was found stays.
+                guard !kept.contains(id), !generation.used.contains(id), try came(id, generation, transaction) else {
+                    break
+                }
+                let bytes = try transaction.get(id, in: generation.tables.records)?.byteCount ?? 0
+                guard try changes.removeEntity(id, leavingTombstone: false, generation, transaction) else { break }
+                count(candidate, bytes, in: &removed)
+            case .rootField(let field):
+                guard !keptFields.contains(field), !keptFields.contains(RecordField.any) else { break }
+                fields.insert(field)
+                count(candidate, 0, in: &removed)
+            }
+            handled += 1
+            if .now >= deadline { break }
+        }
+        if let root, !fields.isEmpty {
+            var names: Set<ExactText> = []
+            for field in fields {
+                if let name = try generation.names.lookUpName(of: field, transaction, generation.tables) {
+                    names.insert(ExactText(name))
+                }
+            }
+            _ = try changes.removeFields(
+                of: root, where: { names.contains(ExactText($0)) }, generation, transaction)
+        }
+    }
+
+    /// Whether an object came before the end of the limit, still.
+    private func came(
+        _ id: RecordID, _ generation: Generation, _ transaction: borrowing WriteTransaction
+    ) throws -> Bool {
+        let slots = try generation.tables.receivedSlots(ReceivedBlock.number(of: id), transaction)
+        let seconds = slots[ReceivedBlock.index(of: id)].time.seconds
+        return seconds < limit || isShared && seconds >> Self.shift == limit >> Self.shift
+    }
+
+    func committed() {
+        report.objects += removed.objects
+        report.fields += removed.fields
+        report.bytes += removed.bytes
+    }
+}

@@ -1,0 +1,153 @@
+import LarderGraphQL
+import LarderTestSupport
+import Testing
+
+@testable import LarderRecords
+
+private let schema = """
+    type Query { nodes(of: Int): [Node] }
+    type Node { id: ID! name: String text: String part: Part }
+    type Part { x: Int }
+    """
+private let query = "query Q($of: Int) { nodes(of: $of) { id name text part { x } } }"
+
+extension AgedCache {
+    /// Stores lists of nodes of about 300 bytes, one in every hour.
+    fileprivate func fill(_ lists: Range<Int>, of size: Int = 100) async throws {
+        for list in lists {
+            now = Int64(list) * 3600
+            let text = String(repeating: "t", count: 200)
+            let nodes = (0..<size).map {
+                #"{"id":"\#(list)-\#($0)","name":"n","text":"\#(text)","part":{"x":\#($0)}}"#
+            }
+            try await sample.write(
+                query, ["of": .int(Int64(list))], data: #"{"nodes":[\#(nodes.joined(separator: ","))]}"#)
+        }
+    }
+
+    fileprivate func isComplete(_ list: Int) throws -> Bool {
+        try response(query, ["of": .int(Int64(list))]).isComplete
+    }
+
+    fileprivate func evict(
+        _ rule: EvictionRule, keeping roots: StatedRoots = .init(), isRehearsal: Bool = false
+    ) async throws -> EvictionReport {
+        try await sample.cache.evict(rule, keeping: roots, isRehearsal: isRehearsal)
+    }
+
+    fileprivate func dependencies(of list: Int) throws -> Dependencies {
+        try sample.cache.read(sample.operation(query, ["of": .int(Int64(list))])).dependencies
+    }
+}
+
+@Suite("Eviction", .timeLimit(.minutes(10)))
+struct EvictionTests {
+    @Test("Beyond its bound a cache lets go of what came longest ago")
+    func oldest() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.fill(0..<20)
+            let bound = try aged.sample.cache.bytesInUse() / 2
+            let report = try await aged.evict(EvictionRule(maximumBytes: bound))
+            #expect(report.bytesInUse <= bound)
+            #expect(report.objects >= 800)
+            #expect(try aged.isComplete(19))
+            #expect(try aged.isComplete(16))
+            #expect(try !aged.isComplete(0))
+            #expect(try !aged.isComplete(5))
+        }
+    }
+
+    @Test("What is needed stays, whatever its age")
+    func needed() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.fill(0..<10)
+            let roots = StatedRoots([try aged.dependencies(of: 0)])
+            let report = try await aged.evict(EvictionRule(maximumBytes: 0), keeping: roots)
+            #expect(report.objects == 900)
+            #expect(try aged.isComplete(0))
+            #expect(try (1..<10).allSatisfy { try !aged.isComplete($0) })
+        }
+    }
+
+    @Test("What is watched from the last moment on stays")
+    func newlyWatched() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.fill(0..<3)
+            let roots = StatedRoots()
+            roots.watch(try aged.dependencies(of: 1))
+            _ = try await aged.evict(EvictionRule(maximumAge: .seconds(1800)), keeping: roots)
+            #expect(try [0, 1, 2].map(aged.isComplete) == [false, true, true])
+        }
+    }
+
+    @Test("What was read lately stays before what came later")
+    func used() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.fill(0..<10)
+            for _ in 0..<UsedRecords.share { _ = try aged.isComplete(0) }
+            let bound = try aged.sample.cache.bytesInUse() / 2
+            _ = try await aged.evict(EvictionRule(maximumBytes: bound))
+            let objects = try aged.sample.cache.inspect.keys(type: "Node", prefix: "Node:0-")
+            #expect(objects.count == 100)
+        }
+    }
+
+    @Test("What is older than a maximum age goes, fields of the root as well")
+    func maximumAge() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.fill(0..<5)
+            let report = try await aged.evict(EvictionRule(maximumAge: .seconds(2 * 3600 + 60)))
+            #expect(report.objects == 200)
+            #expect(report.fields == 2)
+            #expect(try (0..<5).map { try aged.isComplete($0) } == [false, false, true, true, true])
+        }
+    }
+
+    @Test("A rehearsal counts the same and removes nothing")
+    func rehearsal() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.fill(0..<5)
+            let rule = EvictionRule(maximumAge: .seconds(2 * 3600 + 60))
+            let counted = try await aged.evict(rule, isRehearsal: true)
+            #expect(try (0..<5).allSatisfy { try aged.isComplete($0) })
+            let removed = try await aged.evict(rule)
+            #expect((counted.objects, counted.fields) == (removed.objects, removed.fields))
+        }
+    }
+
+    @Test("A cache that keeps its bound is left alone")
+    func withinBound() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.fill(0..<2)
+            let before = try aged.sample.cache.position
+            let report = try await aged.evict(EvictionRule(maximumBytes: 1 << 30))
+            #expect(report.objects == 0)
+            #expect(try aged.sample.cache.position == before)
+        }
+    }
+
+    @Test("What came again since stays")
+    func cameAgain() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.fill(0..<4)
+            let later = aged.now + 3600
+            try await aged.fill(0..<1)
+            aged.now = later
+            try await aged.sample.write(
+                "{ nodes(of: 9) { id name } }", data: #"{"nodes":[{"id":"1-1","name":"n"}]}"#)
+            _ = try await aged.evict(EvictionRule(maximumAge: .seconds(1800)))
+            #expect(try aged.sample.cache.inspect.keys(type: "Node") == ["Node:1-1"])
+        }
+    }
+
+    @Test("The next answer brings back what was evicted")
+    func back() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.fill(0..<3)
+            _ = try await aged.evict(EvictionRule(maximumBytes: 0))
+            #expect(try aged.sample.cache.inspect.keys(type: "Node") == [])
+            try await aged.fill(0..<3)
+            #expect(try (0..<3).allSatisfy { try aged.isComplete($0) })
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Testing
+
+private func stored(_ number: Int) -> GraphQLOperation {
+    GraphQLOperation(
+        "query Some($first: Int) { recipes(first: $first) { title author { name } } }",
+        variables: ["first": .int(Int64(number))])
+}
+
+extension Partition {
+    fileprivate func store(_ number: Int) async throws {
+        try await write(
+            stored(number),
+            json: Array(
+                #"""
+                {"recipes":[{"__typename":"Recipe","id":"\#(number)","title":"Soup \#(number)",
+                "author":{"__typename":"Cook","id":"\#(number)","name":"Ada"}}]}
+                """#.utf8))
+    }
+}
+
+@Suite("Evicting", .timeLimit(.minutes(10)))
+struct EvictionTests {
+    @Test("What is pinned or watched is not evicted, and all else is")
+    func kept() async throws {
+        try await withAgedStore { app, wait in
+            for number in 1...4 { try await app.store(number) }
+            wait(100)
+            try await app.pin(named: "offline", stored(1))
+            var states = try app.watch(stored(2)).makeAsyncIterator()
+            _ = try await next(&states)
+            try await app.evict(maxAge: .seconds(60))
+            #expect(try app.read(stored(1))["recipes"]?[0]?["title"]?.string == "Soup 1")
+            #expect(try app.read(stored(2))["recipes"]?[0]?["author"]?["name"]?.string == "Ada")
+            for number in 3...4 {
+                let error = #expect(throws: LarderError.self) { try app.read(stored(number)) }
+                #expect(error?.code == .miss)
+            }
+            withExtendedLifetime(states) {}
+        }
+    }
+
+    @Test("A bound below what is pinned is an error that names the pin")
+    func tooSmall() async throws {
+        try await withStoreFixture { app in
+            try await app.store(1)
+            try await app.pin(named: "offline", stored(1))
+            let error = await #expect(throws: LarderError.self) { try await app.evict(maxBytes: 0) }
+            #expect(error?.code.rawValue == "records.full")
+            #expect(error?.message.contains("offline") == true)
+            #expect(try app.read(stored(1)).isComplete)
+        }
+    }
+
+    @Test("run keeps the cache within its bounds by itself")
+    func upkeep() async throws {
+        try await withAgedStore { app, wait in
+            try await app.store(1)
+            wait(100)
+            var options = RunOptions()
+            options.cache = CacheUpkeep(maxAge: .seconds(60))
+            let task = Task { [options] in try await app.run(options) }
+            try await eventually { (try? app.read(stored(1))) == nil }
+            task.cancel()
+            _ = await task.result
+        }
+    }
+}
