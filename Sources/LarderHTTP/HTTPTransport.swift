@@ -36,7 +36,7 @@ public final class HTTPTransport: GraphQLTransport {
 
     package let client: HTTPClient
     private let queriesInFlight = SharedTasks<QueryIdentity, GraphQLAnswer>()
-    /// How many mutations have ended.
+    /// How many mutations have ended, and subscriptions begun.
     private let mutationCount = Atomic<Int>(0)
     /// Set once the server has said that it does not do persisted queries.
     private let persistedQueriesAreRefused = Mutex(false)
@@ -52,6 +52,8 @@ public final class HTTPTransport: GraphQLTransport {
         self.client = client
         self.options = options
     }
+
+    func noteChange() { mutationCount.add(1, ordering: .sequentiallyConsistent) }
 
     /// How many callers wait for the answer to a query at this moment.
     package var queryCallers: Int { queriesInFlight.callers }
@@ -91,7 +93,7 @@ public final class HTTPTransport: GraphQLTransport {
             try await self.exchange(request, headers: headers, signer, departure)
         }
         guard request.kind == .query else {
-            defer { mutationCount.add(1, ordering: .sequentiallyConsistent) }
+            defer { noteChange() }
             do { return try await SharedTask.run(deadline: deadline, exchange) } catch {
                 // The caller may have gone before the exchange ended: nothing must leave after this.
                 var error = error

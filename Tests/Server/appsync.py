@@ -192,9 +192,12 @@ def real_time(handler):
             sockets[connection] = []
     if refused:
         # A close with unread bytes resets the connection, and the client may never read the refusal.
-        sock.shutdown(socket.SHUT_WR)
-        while sock.recv(65536):
-            pass
+        try:
+            sock.shutdown(socket.SHUT_WR)
+            while sock.recv(65536):
+                pass
+        except OSError:
+            pass  # The client has gone.
         handler.close_connection = True
         return
     try:

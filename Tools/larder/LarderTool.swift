@@ -34,8 +34,8 @@ struct LarderTool: ParsableCommand {
             Info.self, Ls.self, Get.self, Query.self, Watch.self, Check.self, Mutations.self, Transfers.self,
             Watchers.self,
             Changes.self, Env.self, CredentialsVerb.self, SessionVerb.self,
-            Ingest.self, Fetch.self, Subscribe.self, PagesVerb.self, PinVerb.self, UnpinVerb.self, Rm.self, GarbageVerb.self,
-            Compact.self,
+            Ingest.self, Fetch.self, Subscribe.self, PagesVerb.self, PinVerb.self, UnpinVerb.self, Rm.self,
+            GarbageVerb.self, Compact.self,
             Clear.self,
         ])
 }

@@ -12,8 +12,9 @@ extension Partition {
     ///   - maxBytes: The bytes that the cache's pages may take; the file itself is not made smaller.
     ///   - maxAge: What came longer ago goes, objects and answers to queries.
     ///   - isRehearsal: Whether it is only counted what would go.
-    /// - Throws: `records.full` where more than `maxBytes` is needed, after all else is gone; the message says what holds
-    ///   it. `records.busy` where a collection is under way in this process; otherwise as ``collectGarbage(isRehearsal:progress:)``.
+    /// - Throws: `records.full` where more than `maxBytes` is needed, after all else is gone; the message says what
+    ///   holds it. `records.busy` where a collection is under way in this process; otherwise as
+    ///   ``collectGarbage(isRehearsal:progress:)``.
     /// - Complexity: O(n) in the cache's size; O(1) where the bound is kept and there is no maximum age.
     @discardableResult
     public func evict(

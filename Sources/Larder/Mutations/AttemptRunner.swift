@@ -84,6 +84,8 @@ struct AttemptRunner: Sendable {
 
     // MARK: What follows
 
+    /// Commits what follows from an attempt's end for its mutation, as the `MutationRunner` has decided.
+    ///
     /// - Parameter requests: The requests of the lane, where its next mutation may be begun.
     /// - Returns: The next of the lane, if it was begun.
     func carryOut(

@@ -9,9 +9,10 @@ extension Partition {
     /// A server's answer is stored before it is returned, fields that have an error excepted, so that watchers see it
     /// too. With `.cacheAndNetwork` the server's answer is returned; `fetches` gives both.
     ///
-    /// - Throws: `.miss` where the cache alone was asked, also where its answer is too old; `.noTransport`, `.cancelled` or a code `transport.…` where no
-    ///   answer could be had; `.serverErrors` as the error policy says; `.syntax`, `.operation` or `.variables` for
-    ///   what cannot be asked; a code `records.…` where the answer does not fit or cannot be stored.
+    /// - Throws: `.miss` where the cache alone was asked, also where its answer is too old; `.noTransport`,
+    ///   `.cancelled` or a code `transport.…` where no answer could be had; `.serverErrors` as the error policy says;
+    ///   `.syntax`, `.operation` or `.variables` for what cannot be asked; a code `records.…` where the answer does not
+    ///   fit or cannot be stored.
     public func fetch(
         _ operation: GraphQLOperation, policy: FetchPolicy = .cacheFirst, options: FetchOptions = FetchOptions()
     ) async throws(LarderError) -> Response {

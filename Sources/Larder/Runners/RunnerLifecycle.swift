@@ -185,7 +185,7 @@ final class RunnerLifecycle: Sendable {
     /// What a look at the stored work has shown.
     enum Look<Found> {
         case begin(Found)
-        /// Nothing that could be begun now; look again when the changeSignal notifies, and after so long.
+        /// Nothing that could be begun now; look again when `changeSignal` notifies, and after so long.
         case wait(Duration?)
         /// Nothing that will be begun.
         case end
@@ -206,7 +206,7 @@ final class RunnerLifecycle: Sendable {
                 case .begin(let found): return found
                 case .end: return nil
                 case .wait(let pause):
-                    // Other processes queue as well, and notify no changeSignal here.
+                    // Other processes queue as well, and do not notify this one.
                     await changeSignal.wait(past: count, for: min(pause ?? Self.longestPause, Self.longestPause))
                 }
             }

@@ -76,7 +76,7 @@ extension Session {
             }
             guard !Task.isCancelled else { throw .cancelled }
             guard .now < deadline else { throw .notSignedIn(standing) }
-            // Others sign in as well, and ring no changeSignal here.
+            // Users sign in in other processes as well, which do not notify this one.
             await changeSignal.wait(past: count, for: min(deadline - .now, Self.lookPause))
         }
     }

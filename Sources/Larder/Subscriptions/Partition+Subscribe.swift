@@ -49,7 +49,13 @@ final class PartitionSubscriptions: Sendable {
     private let state = Locked(State())
 
     func hub(of transport: any SubscriptionTransport, _ partition: Partition) -> SubscriptionHub {
-        state.withLock { $0.hubs.first { $0.transport === transport } } ?? SubscriptionHub(partition, transport)
+        state.withLock { state in
+            if let hub = state.hubs.first(where: { $0.transport === transport }) { return hub }
+            let hub = SubscriptionHub(partition, transport)
+            // Closed, it refuses the subscription: `keep`.
+            if !state.isClosed { state.hubs.append(hub) }
+            return hub
+        }
     }
 
     /// Notes a hub that has something to do; false after the close.

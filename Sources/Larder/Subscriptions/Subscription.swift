@@ -8,9 +8,10 @@ public struct SubscriptionOptions: Sendable {
     public var catchUp: GraphQLOperation?
     /// What null means in an event; nil for what the transport says.
     public var nulls: NullsInEvents?
-    /// How many events wait for a slow reader; older ones are passed over, and counted.
+    /// How many events wait for a slow reader, at least 1. Beyond that the oldest is dropped, and `.missed` counts it.
     public var bufferSize = 256
-    /// Headers of the request that starts the subscription, where its protocol has any, and of the one that catches up.
+    /// Headers of the request that catches up. A transport of the program's own gets them with the start as well;
+    /// `HTTPTransport` and `AppSyncTransport` do not send them with it.
     public var headers: [GraphQLRequest.Header] = []
 
     /// No query that catches up, and what the transport says.
@@ -37,9 +38,12 @@ public struct SubscriptionState: Sendable {
     public internal(set) var staleSince: Date?
     /// Why the last attempt brought nothing, or why the subscription has ended.
     public internal(set) var error: LarderError?
+    /// How often something may have been missed.
+    var gapCount = 0
 
     func isSame(as other: SubscriptionState) -> Bool {
-        phase == other.phase && staleSince == other.staleSince && error?.code == other.error?.code
+        phase == other.phase && staleSince == other.staleSince && gapCount == other.gapCount
+            && error?.code == other.error?.code
             && error?.message == other.error?.message
     }
 }
@@ -48,13 +52,13 @@ public struct SubscriptionState: Sendable {
 public enum SubscriptionEvent: Sendable {
     /// An event of the server's, which the cache has by now. Its `errors` are what the server reported beside the data.
     case data(Response)
-    /// The subscription stands elsewhere.
+    /// The subscription has this state from now on.
     case state(SubscriptionState)
     /// The reader was too slow for so many events. The cache has them.
     case missed(Int)
 }
 
-/// The events of a subscription, for who wants to see them: the cache takes each before it is told here.
+/// The events of a subscription. The cache stores each event before a reader gets it.
 ///
 /// The subscription lasts as long as this value, its copies and iterators do, whether anything reads it or not. The
 /// sequence ends when the server ends the subscription, the partition is parked or the store closed; the last state says
@@ -81,9 +85,13 @@ public struct Subscription: AsyncSequence, Sendable {
     /// Where the subscription stands now.
     public var state: SubscriptionState { lease.events.state }
 
-    /// Tells the subscription that the program has fetched what was missed: `staleSince` ends, unless a gap began
+    /// Tells the subscription that the program has fetched what was missed: `staleSince` ends, unless another gap began
     /// meanwhile. Only where the options name no query that catches up.
-    public func noteCaughtUp() async { await lease.hub.noteCaughtUp(lease.events) }
+    ///
+    /// - Parameter state: The state as the program saw it before it fetched.
+    public func noteCaughtUp(since state: SubscriptionState) async {
+        await lease.hub.noteCaughtUp(lease.events, since: state)
+    }
 
     /// Begins to read.
     public func makeAsyncIterator() -> Iterator { Iterator(lease: lease) }

@@ -19,7 +19,7 @@ final class SubscriptionEvents: Sendable {
 
     var state: SubscriptionState { waiting.withLock { $0.state } }
 
-    /// Whether nobody reads any more, or there is nothing more to read.
+    /// Whether the reader has gone, or the subscription has ended.
     var isEnded: Bool { waiting.withLock { $0.isEnded } }
 
     func add(_ response: Response) {
@@ -32,7 +32,7 @@ final class SubscriptionEvents: Sendable {
         changeSignal.notify()
     }
 
-    /// States that nobody has read are replaced by newer ones, unless data stands between them.
+    /// Replaces the last state if the reader has not taken it yet and no data came after it.
     func set(_ state: SubscriptionState) {
         waiting.withLock { waiting in
             guard !waiting.isEnded, !waiting.state.isSame(as: state) else { return }

@@ -4,6 +4,8 @@ import LarderRecords
 extension SubscriptionHub {
     /// How many events wait to be stored, or for the answer that catches up.
     private static let room = 1_024
+    /// The same in bytes.
+    private static let roomInBytes = 16 << 20
     private static let longestPause = Duration.seconds(60)
 
     // MARK: Catching up
@@ -17,9 +19,10 @@ extension SubscriptionHub {
             }
             return
         }
-        entry.held = entry.held ?? []
+        (entry.held, entry.heldBytes, entry.hasOverflown) = ([], 0, false)
+        entry.round += 1
         entry.change { $0.phase = .catchingUp }
-        let (id, partition) = (entry.id, partition)
+        let (round, partition) = (entry.round, partition)
         var options = FetchOptions()
         options.headers = entry.headers
         entry.task = Task { [options] in
@@ -27,14 +30,14 @@ extension SubscriptionHub {
             do throws(LarderError) {
                 end = .success(try await partition.fetch(query, policy: .networkOnly, options: options))
             } catch { end = .failure(error) }
-            self.noteCaughtUp(entry, id: id, attempt: attempt, end)
+            self.noteCaughtUp(entry, round: round, attempt: attempt, end)
         }
     }
 
-    private func noteCaughtUp(_ entry: Entry, id: String?, attempt: Int, _ end: Result<Response, LarderError>) {
-        guard isCurrent(entry, id: id) else { return }
+    private func noteCaughtUp(_ entry: Entry, round: Int, attempt: Int, _ end: Result<Response, LarderError>) {
+        guard isCurrent(entry, round) else { return }
         // More came than could be held back: what was dropped is fetched once more.
-        let hasOverflown = (entry.held?.count ?? 0) > Self.room
+        let hasOverflown = entry.hasOverflown
         let held = entry.held ?? []
         entry.held = nil
         switch end {
@@ -45,26 +48,26 @@ extension SubscriptionHub {
         case .success: catchUp(entry, attempt: 1)
         case .failure(let error):
             entry.change { $0.error = error }
-            tryAgain(entry, id: id, attempt: attempt)
+            tryAgain(entry, round: round, attempt: attempt)
         }
-        for response in held.prefix(Self.room) { unstored.append((entry, response)) }
+        for response in held { unstored.append((entry, response)) }
         store()
     }
 
-    private func tryAgain(_ entry: Entry, id: String?, attempt: Int) {
+    private func tryAgain(_ entry: Entry, round: Int, attempt: Int) {
         let pause = min(
             pacing.backoff.pause(after: attempt, fraction: Double.random(in: 0.5...1)), Self.longestPause)
         entry.task = Task {
-            guard await CancellableTimer.wait(until: .now + pause), self.isCurrent(entry, id: id) else { return }
+            guard await CancellableTimer.wait(until: .now + pause), self.isCurrent(entry, round) else { return }
             self.catchUp(entry, attempt: attempt + 1)
         }
     }
 
-    /// What an event brought could not be had of it: what closes a gap is fetched, unless that is under way.
+    /// Notes that an event could not be stored whole, and fetches the query that catches up, unless that is under way.
     private func missedEvent(_ entry: Entry, _ error: LarderError?) {
         let now = partition.core.now()
         entry.change { state in
-            state.staleSince = state.staleSince ?? now
+            state.noteGap(now)
             state.error = error ?? state.error
         }
         if entry.catchUp != nil, entry.hasStarted, entry.held == nil { catchUp(entry, attempt: 1) }
@@ -75,12 +78,17 @@ extension SubscriptionHub {
     /// Takes an event. Returns when there is room for another.
     func take(_ response: [UInt8], of entry: Entry) async {
         guard entry.held == nil else {
-            // One more than there is room for says that there were more.
-            if let count = entry.held?.count, count <= Self.room { entry.held?.append(response) }
+            if (entry.held?.count ?? 0) < Self.room, entry.heldBytes + response.count <= Self.roomInBytes {
+                entry.held?.append(response)
+                entry.heldBytes += response.count
+            } else {
+                entry.hasOverflown = true
+            }
             return
         }
         unstored.append((entry, response))
-        guard unstored.count >= Self.room else { return store() }
+        unstoredBytes += response.count
+        guard unstored.count >= Self.room || unstoredBytes >= Self.roomInBytes else { return store() }
         await storeAll()
     }
 
@@ -90,8 +98,17 @@ extension SubscriptionHub {
         storing = Task { await self.storeWaiting() }
     }
 
+    /// Stores what has come before the end of a subscription, also what waits for an answer that catches up.
+    func storeAll(before id: String) async {
+        if let entry = entry(id), let held = entry.held {
+            for response in held { unstored.append((entry, response)) }
+            (entry.held, entry.heldBytes) = ([], 0)
+        }
+        await storeAll()
+    }
+
     /// Stores what waits, and tells the readers.
-    func storeAll() async {
+    private func storeAll() async {
         store()
         await storing?.value
     }
@@ -101,7 +118,7 @@ extension SubscriptionHub {
         defer { isStoring = false }
         while !unstored.isEmpty {
             let events = unstored
-            unstored = []
+            (unstored, unstoredBytes) = ([], 0)
             var parsed: [(entry: Entry, response: ParsedResponse)] = []
             for (entry, response) in events {
                 do throws(RecordError) {

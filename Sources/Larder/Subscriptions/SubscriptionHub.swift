@@ -2,7 +2,8 @@ import Foundation
 import LarderGraphQL
 import LarderRecords
 
-/// All subscriptions of a partition over one transport: what is asked on its connection, and when that is opened again.
+/// Carries all subscriptions of a partition over one transport. The hub decides what to ask on the connection, and when
+/// to open another one.
 ///
 /// A subscription has a gap from the moment at which its connection broke to the one at which what was missed has been
 /// fetched. It begins anew on each connection, and then its query that catches up is fetched; events that come
@@ -18,7 +19,7 @@ actor SubscriptionHub {
         let headers: [GraphQLRequest.Header]
     }
 
-    /// One subscription at the server, whoever reads it here.
+    /// One subscription at the server. Several readers of this process may share it.
     final class Entry {
         let request: GraphQLRequest
         let operation: BoundOperation
@@ -34,6 +35,11 @@ actor SubscriptionHub {
         var failures = 0
         /// Events that wait for the answer that catches up; nil where none is awaited.
         var held: [[UInt8]]?
+        var heldBytes = 0
+        /// Whether more came than could be held.
+        var hasOverflown = false
+        /// Counts the times that it catches up; what an earlier one ends with counts for nothing.
+        var round = 0
         /// Ends the wait for the server's acknowledgement, or the catching up.
         var task: Task<Void, Never>?
 
@@ -68,6 +74,7 @@ actor SubscriptionHub {
     private var lastID = 0
     /// Events that are to be stored, in their order.
     var unstored: [(entry: Entry, response: [UInt8])] = []
+    var unstoredBytes = 0
     var isStoring = false
     var storing: Task<Void, Never>?
 
@@ -97,7 +104,7 @@ actor SubscriptionHub {
             entry = shared
         } else {
             entry = Entry(request, operation, options, nulls)
-            entry.state.staleSince = partition.core.now()
+            entry.state.noteGap(partition.core.now())
             entries[key] = entry
             start(entry)
         }
@@ -106,7 +113,7 @@ actor SubscriptionHub {
         if supervision == nil { supervision = Task { await self.supervise() } }
     }
 
-    /// Ends the subscriptions that nobody reads any more.
+    /// Ends the subscriptions that have no reader left.
     func removeEnded() {
         for (key, entry) in entries {
             entry.readers.removeAll(where: \.isEnded)
@@ -135,9 +142,9 @@ actor SubscriptionHub {
         if entries.isEmpty, commands != nil { lingerUnused() }
     }
 
-    func noteCaughtUp(_ events: SubscriptionEvents) {
+    func noteCaughtUp(_ events: SubscriptionEvents, since state: SubscriptionState) {
         guard let entry = entries.values.first(where: { $0.readers.contains { $0 === events } }),
-            entry.catchUp == nil, entry.hasStarted
+            entry.catchUp == nil, entry.hasStarted, entry.state.gapCount == state.gapCount
         else { return }
         entry.change { $0.staleSince = nil }
     }
@@ -159,7 +166,8 @@ actor SubscriptionHub {
         }
     }
 
-    /// Ends the connection: the store is to be suspended. Another is opened when it goes on.
+    /// Ends the connection before the store is suspended. `supervise` opens another after `resume`; the time between
+    /// is a gap of every subscription.
     func breakOff() { newestCommands?.finish() }
 
     // MARK: The connection
@@ -182,7 +190,15 @@ actor SubscriptionHub {
                 continue
             }
             let began = ContinuousClock.now
-            guard let end = await carryOneLine() else { continue }
+            // Nothing is awaited between this look and the opening.
+            guard !partition.core.operationsStore.suspension.isAsked else { continue }
+            let end: TransportError
+            if let failure = await carryOneLine() {
+                end = failure
+            } else {
+                guard !entries.isEmpty, !partition.core.operationsStore.suspension.isAsked else { continue }
+                end = TransportError(.interrupted, "The transport has ended the connection")
+            }
             guard end.code != .unusableRequest else { return endAll(LarderError(end)) }
             // A connection that lasted was a good one.
             failures = ContinuousClock.now - began > .seconds(30) ? 1 : failures + 1
@@ -222,18 +238,21 @@ actor SubscriptionHub {
         for entry in entries.values {
             entry.task?.cancel()
             (entry.id, entry.hasStarted, entry.held) = (nil, false, nil)
+            entry.round += 1
             entry.change { state in
                 state.phase = .connecting
-                state.staleSince = state.staleSince ?? now
+                state.noteGap(now)
                 state.error = error.map(LarderError.init) ?? state.error
             }
         }
     }
 
-    /// A pause between attempts, which a network that returns ends, and what is closed. Where another user is needed, a
-    /// sign-in ends it too, and it lasts a minute.
+    /// Waits between two attempts. The wait ends early when the network returns or the hub is closed. Where another
+    /// user is needed, it then waits for a change in the database, such as a sign-in, and at most a minute.
     private func wait(for pause: Duration, untilSignIn: Bool) async {
         let end = ContinuousClock.now + pause
+        let signal = partition.core.operationsStore.changeSignal
+        let signalCount = signal.count
         let wasConnected = pacing.connectivity.isConnected
         while !isClosed, !entries.isEmpty, .now < end {
             let count = changeSignal.count
@@ -241,8 +260,7 @@ actor SubscriptionHub {
             await changeSignal.wait(past: count, for: end - .now)
         }
         guard untilSignIn, !isClosed, !entries.isEmpty else { return }
-        let signal = partition.core.operationsStore.changeSignal
-        await signal.wait(past: signal.count, for: .seconds(60))
+        await signal.wait(past: signalCount, for: .seconds(60))
     }
 
     // MARK: What comes
@@ -251,7 +269,7 @@ actor SubscriptionHub {
         _ message: SubscriptionLine.Message, line number: Int,
         _ commands: AsyncStream<SubscriptionLine.Command>.Continuation
     ) async {
-        // What a connection brings that was given up is of another time, or of another user.
+        // A connection that was given up may still bring messages, perhaps for another user: the hub drops them.
         guard number == lineNumber, !isClosed else { return }
         switch message {
         case .opened:
@@ -268,17 +286,17 @@ actor SubscriptionHub {
             await take(response, of: entry)
         case .failed(let id, let response, let mayRecover):
             // Its readers are told of the events before it.
-            await storeAll()
+            await storeAll(before: id)
             guard let entry = entry(id) else { return }
             fail(entry, response, mayRecover: mayRecover)
         case .completed(let id):
-            await storeAll()
+            await storeAll(before: id)
             guard let entry = entry(id) else { return }
             end(entry, because: nil)
         }
     }
 
-    private func entry(_ id: String) -> Entry? { entries.values.first { $0.id == id } }
+    func entry(_ id: String) -> Entry? { entries.values.first { $0.id == id } }
 
     private func start(_ entry: Entry) {
         guard let commands, entry.id == nil else { return }
@@ -308,10 +326,11 @@ actor SubscriptionHub {
         let number = lineNumber
         let pause = pacing.backoff.pause(after: entry.failures, fraction: Double.random(in: 0.5...1))
         (entry.id, entry.hasStarted, entry.held) = (nil, false, nil)
+        entry.round += 1
         let now = partition.core.now()
         entry.change { state in
             state.phase = .connecting
-            state.staleSince = state.staleSince ?? now
+            state.noteGap(now)
             state.error = error
         }
         entry.task?.cancel()
@@ -322,7 +341,7 @@ actor SubscriptionHub {
     }
 
     private func startAgain(_ entry: Entry, line number: Int) {
-        if number == lineNumber { start(entry) }
+        if number == lineNumber, !Task.isCancelled { start(entry) }
     }
 
     private func end(_ entry: Entry, because error: LarderError?) {
@@ -333,7 +352,7 @@ actor SubscriptionHub {
     }
 
     /// Whether the subscription has begun on the connection that is open, and is asked for still.
-    func isCurrent(_ entry: Entry, id: String?) -> Bool { id != nil && entry.id == id && !isClosed }
+    func isCurrent(_ entry: Entry, _ round: Int) -> Bool { entry.id != nil && entry.round == round && !isClosed }
 }
 
 extension SubscriptionHub.Entry {
@@ -345,6 +364,11 @@ extension SubscriptionHub.Entry {
 }
 
 extension SubscriptionState {
+    mutating func noteGap(_ now: Date) {
+        staleSince = staleSince ?? now
+        gapCount += 1
+    }
+
     static func ended(_ error: LarderError?, staleSince: Date? = nil) -> SubscriptionState {
         var state = SubscriptionState()
         (state.phase, state.error, state.staleSince) = (.ended, error, staleSince)

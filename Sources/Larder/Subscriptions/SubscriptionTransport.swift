@@ -1,8 +1,8 @@
 /// Carries subscriptions to a GraphQL server, many over one connection. `LarderHTTP` has one over WebSocket, and
 /// `LarderAWS` one in AppSync's dialect; tests hand in their own.
 ///
-/// A transport knows a protocol, and nothing of caches: when a connection is opened again, what is asked on it and what
-/// becomes of an event is decided by the partition.
+/// A transport knows a protocol, and nothing of caches: the partition decides when a connection is opened
+/// again, what is asked on it, and what becomes of an event.
 public protocol SubscriptionTransport: AnyObject, Sendable {
     /// How long the transport's connections are waited for, and when they are opened again.
     var pacing: SubscriptionPacing { get }
@@ -23,7 +23,7 @@ public protocol SubscriptionTransport: AnyObject, Sendable {
     ) async throws(TransportError)
 }
 
-/// One connection as its transport sees it: what is asked on it, and where that goes which comes.
+/// One connection as its transport sees it: the commands to carry out, and the receiver of the server's messages.
 public struct SubscriptionLine: Sendable {
     /// What is asked on a connection.
     public enum Command: Sendable, Hashable {

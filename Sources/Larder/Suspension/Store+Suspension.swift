@@ -24,7 +24,8 @@ extension Store {
         do {
             for partition in partitions.all() { await partition.core.subscriptions.breakOff() }
             guard await suspension.workHasEnded(within: time) else {
-                throw LarderError(.timedOut, "An exchange with a server did not end in time; it was broken off in vain")
+                throw LarderError(
+                    .timedOut, "An exchange with a server was broken off and did not end in time; allow more time")
             }
             await partitions.endFollowing()
             for partition in partitions.all() { try await partition.core.cache.suspend(until: deadline) }

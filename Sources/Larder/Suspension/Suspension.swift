@@ -94,7 +94,7 @@ final class Suspension: Sendable {
 
     // MARK: Waiting
 
-    /// Waits while the store is suspended, or the task is not cancelled.
+    /// Waits until the store is not suspended any more, or the task is cancelled.
     ///
     /// - Returns: For how long it was: deadlines are to be moved by as much.
     func sitOut() async -> Duration {

@@ -24,8 +24,10 @@ final class AppSyncRealTime: SubscriptionDialect {
         /// The proof that the server did not take, so that another is got next.
         var refused: Proof?
         var hasOpened = false
-        /// How many starts in a row were refused for their proof.
-        var refusedStarts = 0
+        /// By the ids of the starts that the server has not answered.
+        var proofs: [String: Proof] = [:]
+        /// The proofs that were refused since a start was taken.
+        var refusedProofs: Set<Proof> = []
     }
 
     static let subprotocol = "graphql-ws"
@@ -82,6 +84,7 @@ final class AppSyncRealTime: SubscriptionDialect {
             data += Array(#","variables":"#.utf8) + (request.variables.isEmpty ? Array("{}".utf8) : request.variables)
             data.append(UInt8(ascii: "}"))
             let proof = try await proof(of: "", data, by: .now + pacing.starting)
+            state.withLock { $0.proofs[id] = $0.proof }
             return [
                 Value.object([
                     "id": .string(id), "type": "start",
@@ -104,7 +107,10 @@ final class AppSyncRealTime: SubscriptionDialect {
             reaction.silence = silence(of: message)
             return reaction
         case ("start_ack", let id?):
-            state.withLock { $0.refusedStarts = 0 }
+            state.withLock { state in
+                state.proofs[id] = nil
+                state.refusedProofs = []
+            }
             return DialectReaction(.started(id: id))
         case ("data", let id?):
             guard let payload = message["payload"] else {
@@ -114,7 +120,8 @@ final class AppSyncRealTime: SubscriptionDialect {
         case ("error", let id?):
             let errors = errors(of: message)
             return DialectReaction(
-                .failed(id: id, response: Value.object(["errors": .list(errors)]).json, mayRecover: mayRecover(errors)))
+                .failed(
+                    id: id, response: Value.object(["errors": .list(errors)]).json, mayRecover: mayRecover(errors, id)))
         case ("complete", let id?): return DialectReaction(.completed(id: id))
         case ("connection_error", _), ("error", nil): throw end(errors(of: message))
         // AppSync may say more than it does today; `ka` says that it is there.
@@ -131,7 +138,7 @@ final class AppSyncRealTime: SubscriptionDialect {
 
     // MARK: What the server says
 
-    /// Twice a keep-alive's time at least, 5 minutes unless the server says otherwise, an hour at most.
+    /// How long AppSync may be silent: `connectionTimeoutMs` of its message, from 1 second to 1 hour; else 5 minutes.
     private func silence(of message: JSONMembers) -> Duration {
         var told: Value? = message.value("connectionTimeoutMs")
         if case .object(let payload)? = message.value("payload") { told = payload["connectionTimeoutMs"] ?? told }
@@ -156,17 +163,19 @@ final class AppSyncRealTime: SubscriptionDialect {
         }
     }
 
-    private func mayRecover(_ errors: [Value]) -> Bool {
+    private func mayRecover(_ errors: [Value], _ id: String) -> Bool {
         let types = types(errors)
         func contains(_ kind: AppSyncErrorType) -> Bool { types.contains { kind.matches($0) } }
         if contains(.unauthorizedException) {
-            // Another proof is got for the next start, and no more than once.
+            // One other proof is got, by which all starts that were refused with the first are made again.
             return state.withLock { state in
-                state.refused = state.proof
-                state.refusedStarts += 1
-                return state.refusedStarts == 1
+                guard let proof = state.proofs.removeValue(forKey: id) else { return false }
+                state.refusedProofs.insert(proof)
+                if state.proof == proof { state.refused = proof }
+                return state.refusedProofs.count == 1
             }
         }
+        state.withLock { _ = $0.proofs.removeValue(forKey: id) }
         return contains(.maximumSubscriptionsReached) || contains(.limitExceeded) || contains(.internalFailure)
             || types.contains("MaxSubscriptionsReachedException")
     }

@@ -176,7 +176,7 @@ extension AppSyncTransport: SubscriptionTransport {
         _ line: SubscriptionLine, by dialect: AppSyncRealTime, _ deadline: ContinuousClock.Instant
     ) async throws(TransportError) {
         let connection = http.socket(try await dialect.connection(by: deadline))
-        try await dialect.carry(line, over: connection, on: http.client.eventLoopGroup, openedBy: deadline)
+        try await dialect.carry(http.noting(line), over: connection, on: http.client.eventLoopGroup, openedBy: deadline)
     }
 }
 

@@ -9,8 +9,8 @@ struct QueryIdentity: Hashable, Sendable {
     private let variables: [UInt8]
     private let headers: [GraphQLRequest.Header]
     private let signer: String?
-    /// How many mutations had ended when the query began: an answer that is older than a mutation is not given to a
-    /// caller that asks after it.
+    /// How many mutations had ended, and subscriptions begun, when the query began: an answer that is older than one is
+    /// not given to a caller that asks after it.
     private let mutationCount: Int
 
     init(_ request: GraphQLRequest, headers: RequestHeaders, signer: RequestSigner?, mutationCount: Int) {

@@ -13,7 +13,7 @@ final class GraphQLTransportWS: SubscriptionDialect {
 
     private let payload: @Sendable () async throws -> [String: Value]?
     private let deadline: ContinuousClock.Instant
-    /// The subscriptions whose pings the server has not answered, in their order; nil for a ping of another kind.
+    /// The subscriptions whose pings the server has not answered, in the order in which they were sent.
     private let unanswered = Mutex<[String]>([])
 
     init(openedBy deadline: ContinuousClock.Instant, payload: @escaping @Sendable () async throws -> [String: Value]?) {
@@ -74,7 +74,8 @@ final class GraphQLTransportWS: SubscriptionDialect {
         case 4401?, 4403?:
             TransportError(.notSignedIn, "The server did not take the proof of who asks\(reason)", cause: end)
         case 4400?, 4406?, 4409?, 4429?:
-            TransportError(.unusableRequest, "The server refuses how it is spoken to\(reason)", cause: end)
+            TransportError(
+                .unusableRequest, "The server closed the connection for a protocol error\(reason)", cause: end)
         case let code:
             TransportError(
                 .interrupted,

@@ -15,9 +15,10 @@ extension HTTPTransport {
         public var tls: TLSConfiguration?
         /// Bytes of a message above which the connection is given up.
         public var maximumMessageSize = 16 << 20
-        /// After how long without a byte the connection is given up; the server is asked for one after half of it.
+        /// How long the server may send nothing before the connection is given up. After half of it the server gets a
+        /// ping. With AppSync, the time that the server announces counts instead, and no ping is sent.
         public var silence = Duration.seconds(60)
-        /// How long is waited for what, and when a connection is opened again.
+        /// How long each step of a connection may take, and when a connection is opened again.
         public var pacing = SubscriptionPacing()
         /// What null means in an event; nil for what it means to the server's protocol.
         public var nulls: NullsInEvents?
@@ -40,8 +41,9 @@ extension HTTPTransport: SubscriptionTransport {
     ///
     /// - Throws: `.notSignedIn` where the server answers the handshake with 401 or 403, or closes the socket with 4401 or
     ///   4403; `.unusableRequest` where it closes it with 4400, 4406, 4409 or 4429; `.unusableAnswer` for what is not of
-    ///   the protocol; `.timedOut` where the server does not open the socket in time, or falls silent; `.interrupted` for
-    ///   every other end.
+    ///   the protocol; `.timedOut` where the server does not open the socket in time, or falls silent; `.status` where
+    ///   it answers the handshake with another status; `.notPrepared` where `payload` throws; `.interrupted`
+    ///   where the connection breaks, or the server closes it with another code.
     public func carry(
         _ line: SubscriptionLine, openedBy deadline: ContinuousClock.Instant
     ) async throws(TransportError) {
@@ -53,7 +55,16 @@ extension HTTPTransport: SubscriptionTransport {
         connection.headers = try await headers(for: handshake, deadline: deadline).fields
         let payload = options.subscriptions.payload ?? { nil }
         try await GraphQLTransportWS(openedBy: deadline, payload: payload)
-            .carry(line, over: connection, on: client.eventLoopGroup, openedBy: deadline)
+            .carry(noting(line), over: connection, on: client.eventLoopGroup, openedBy: deadline)
+    }
+
+    /// The same line. From each start on, queries are sent that join none that was sent before: what it answers may lack
+    /// what happened until then.
+    package func noting(_ line: SubscriptionLine) -> SubscriptionLine {
+        SubscriptionLine(commands: line.commands) { message in
+            if case .started = message { self.noteChange() }
+            await line.take(message)
+        }
     }
 
     /// A connection as the options have it.

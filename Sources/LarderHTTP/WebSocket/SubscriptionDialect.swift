@@ -39,8 +39,10 @@ extension SubscriptionDialect {
     ) async throws(TransportError) {
         do {
             try await connection.run(on: group, openedBy: deadline) { texts, writer in
-                try await self.converse(line, texts, writer, openedBy: deadline)
+                try await self.converse(line, &texts, writer, openedBy: deadline)
             }
+        } catch is WebSocketFinished {
+            return
         } catch let error as TransportError {
             throw error
         } catch let end as WebSocketClosed {
@@ -51,45 +53,45 @@ extension SubscriptionDialect {
     }
 
     private func converse(
-        _ line: SubscriptionLine, _ texts: WebSocketConnection.Texts, _ writer: WebSocketConnection.Writer,
+        _ line: SubscriptionLine, _ texts: inout WebSocketConnection.Texts, _ writer: WebSocketConnection.Writer,
         openedBy deadline: ContinuousClock.Instant
     ) async throws {
         // A server may refuse the connection before it has heard anything: what it says is read all the same.
         _ = await writer.write(try await greeting())
         let (isOpen, opening) = AsyncStream.makeStream(of: Void.self)
         let watchdog = Task {
-            if await CancellableTimer.wait(until: deadline) { await writer.giveUp() }
+            guard await CancellableTimer.wait(until: deadline) else { return }
+            await writer.end(TransportError(.timedOut, "The server did not take the connection up in time."))
         }
         defer { watchdog.cancel() }
-        try await withThrowingTaskGroup(of: Bool.self) { group in
+        try await withThrowingTaskGroup(of: Void.self) { group in
             defer { group.cancelAll() }
             group.addTask {
-                for try await text in texts {
-                    guard try await self.take(text, line, writer) else { continue }
-                    watchdog.cancel()
-                    opening.finish()
-                }
-                return true
-            }
-            group.addTask {
                 for await _ in isOpen { break }
-                return try await self.send(line.commands, writer)
+                // To read commands in a cancelled task would end them for the next connection, too.
+                guard !Task.isCancelled else { return }
+                await self.send(line.commands, writer)
             }
-            while let hasEnded = try await group.next() { if hasEnded { return } }
+            while let text = try await texts.next() {
+                guard try await take(text, line, writer) else { continue }
+                watchdog.cancel()
+                opening.finish()
+            }
         }
     }
 
-    /// - Returns: False where the connection has broken meanwhile, of which the reader knows more.
+    /// Sends what the commands ask, and ends the connection with them. A connection that breaks tells its reader so.
     private func send(
         _ commands: AsyncStream<SubscriptionLine.Command>, _ writer: WebSocketConnection.Writer
-    ) async throws -> Bool {
-        for await command in commands {
-            for message in try await messages(for: command) {
-                guard await writer.write(message) else { return false }
+    ) async {
+        do throws(TransportError) {
+            for await command in commands {
+                for message in try await messages(for: command) {
+                    guard await writer.write(message) else { return }
+                }
             }
-        }
-        await writer.sayGoodbye()
-        return true
+        } catch { return await writer.end(error) }
+        await writer.end(WebSocketFinished(), sayingGoodbye: true)
     }
 
     /// - Returns: Whether the server has taken the connection up by this message.

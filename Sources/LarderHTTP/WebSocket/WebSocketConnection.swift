@@ -7,13 +7,13 @@ import NIOPosix
 package import NIOSSL
 import NIOWebSocket
 
-/// A WebSocket for texts: opens it, and closes it when what is done with it has ended.
+/// A WebSocket for texts. `run` opens it, runs a body with it, and closes it when the body returns or throws.
 package struct WebSocketConnection: Sendable {
     /// `ws`, `wss`, `http` or `https`.
     package var url: URL
     /// Of the handshake.
     package var headers: [GraphQLRequest.Header] = []
-    /// In the order of preference; the server must choose the first.
+    /// The first is the protocol, which the server must choose. AppSync takes the proof of who asks from the second.
     package var subprotocols: [String]
     /// Nil for the system's authorities.
     package var tls: TLSConfiguration?
@@ -29,18 +29,15 @@ package struct WebSocketConnection: Sendable {
         self.subprotocols = subprotocols
     }
 
-    /// The server's texts.
-    package struct Texts: AsyncSequence, Sendable {
-        let stream: NIOAsyncChannelInboundStream<ByteBuffer>
+    /// The server's texts, for one reader.
+    package struct Texts {
+        var iterator: NIOAsyncChannelInboundStream<ByteBuffer>.AsyncIterator
 
-        package func makeAsyncIterator() -> Iterator { Iterator(iterator: stream.makeAsyncIterator()) }
-
-        package struct Iterator: AsyncIteratorProtocol {
-            var iterator: NIOAsyncChannelInboundStream<ByteBuffer>.AsyncIterator
-
-            package mutating func next() async throws -> [UInt8]? {
-                try await iterator.next().map { Array($0.readableBytesView) }
-            }
+        /// The next text; nil where the task was cancelled.
+        ///
+        /// - Throws: Why the connection has ended.
+        package mutating func next() async throws -> [UInt8]? {
+            try await iterator.next().map { Array($0.readableBytesView) }
         }
     }
 
@@ -57,11 +54,12 @@ package struct WebSocketConnection: Sendable {
             return true
         }
 
-        /// Says goodbye, as a server expects that is to tell an end from a failure.
-        package func sayGoodbye() async { try? await channel.triggerUserOutboundEvent(WebSocketFarewell()).get() }
-
-        /// Ends the connection: the server did not take it up in time.
-        func giveUp() async { try? await channel.triggerUserOutboundEvent(WebSocketGivenUp()).get() }
+        /// Ends the connection. The reader of the texts is told the error.
+        package func end(_ error: any Error, sayingGoodbye: Bool = false) async {
+            let event = WebSocketEnd(error: error, saysGoodbye: sayingGoodbye)
+            // A connection that has ended already has told its reader why.
+            try? await channel.triggerUserOutboundEvent(event).get()
+        }
 
         /// After how long without a byte the connection is given up from now on.
         package func setSilence(_ limit: Duration) async throws {
@@ -84,7 +82,7 @@ package struct WebSocketConnection: Sendable {
     /// - Throws: A `TransportError`; a `WebSocketClosed` where the server has closed the socket; what `body` throws.
     package func run(
         on group: any EventLoopGroup, openedBy deadline: ContinuousClock.Instant,
-        _ body: @Sendable (Texts, Writer) async throws -> Void
+        _ body: (inout Texts, Writer) async throws -> Void
     ) async throws {
         let opened: AsyncChannel
         do { opened = try await open(on: group, deadline) } catch {
@@ -92,7 +90,11 @@ package struct WebSocketConnection: Sendable {
             throw error as? TransportError ?? TransportError(ofClient: error)
         }
         try await opened.executeThenClose { inbound, outbound in
-            try await body(Texts(stream: inbound), Writer(outbound: outbound, channel: opened.channel))
+            // What came before there is an iterator would be dropped with an end that follows it.
+            var texts = Texts(iterator: inbound.makeAsyncIterator())
+            // A connection that has ended meanwhile tells its reader so.
+            try? await opened.channel.triggerUserOutboundEvent(WebSocketStart()).get()
+            try await body(&texts, Writer(outbound: outbound, channel: opened.channel))
         }
     }
 
@@ -179,6 +181,8 @@ package struct WebSocketConnection: Sendable {
                         maxAccumulatedFrameSize: maximumMessageSize),
                     WebSocketText(silence: silence, pings: pings),
                 ])
+                // Until there is a reader; what came with the answer is held.
+                _ = channel.setOption(.autoRead, value: false)
                 return .opened(
                     try AsyncChannel(wrappingChannelSynchronously: channel),
                     subprotocol: response.headers.first(name: "sec-websocket-protocol"))

@@ -16,11 +16,18 @@ struct WebSocketSilence: Sendable {
     var limit: Duration
 }
 
-/// The last word to the other side before the connection is closed.
-struct WebSocketFarewell: Sendable {}
+/// Ends the connection from this side; the reader of the texts is told the error.
+struct WebSocketEnd: Sendable {
+    var error: any Error
+    /// Whether the server is told, so that it can tell an end from a failure.
+    var saysGoodbye = false
+}
 
-/// The server did not take the connection up in time.
-struct WebSocketGivenUp: Sendable {}
+/// The reader of the texts is there: from now on, it is given what comes.
+struct WebSocketStart: Sendable {}
+
+/// The program has ended the connection.
+struct WebSocketFinished: Error {}
 
 /// Makes texts of frames and frames of texts, answers pings, and ends a connection whose other side is silent.
 ///
@@ -36,8 +43,13 @@ final class WebSocketText: ChannelDuplexHandler {
     /// Whether the pipeline asks for more: nothing is expected of the other side while its messages wait here.
     private var isReading = false
     private var lastRead = ContinuousClock.now
+    /// Since when the server takes nothing.
+    private var unwritableSince: ContinuousClock.Instant?
     private var watch: Scheduled<Void>?
     private var hasEnded = false
+    /// What came before there was a reader, to whom it would be lost; nil since there is one.
+    private var held: [WebSocketFrame]? = []
+    private var earlyEnd: (any Error)?
 
     /// - Parameters:
     ///   - silence: After how long without a byte the connection is given up.
@@ -64,9 +76,18 @@ final class WebSocketText: ChannelDuplexHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         lastRead = .now
         let frame = unwrapInboundIn(data)
+        guard held == nil else {
+            held?.append(frame)
+            return
+        }
+        take(frame, context)
+    }
+
+    private func take(_ frame: WebSocketFrame, _ context: ChannelHandlerContext) {
         switch frame.opcode {
         case .text: context.fireChannelRead(wrapInboundOut(frame.unmaskedData))
-        case .ping: write(.pong, frame.unmaskedData, context)
+        // A server that sends pings and reads nothing gets no more pongs than there is room for.
+        case .ping: if context.channel.isWritable { write(.pong, frame.unmaskedData, context) }
         case .pong: break
         case .connectionClose:
             var data = frame.unmaskedData
@@ -89,16 +110,31 @@ final class WebSocketText: ChannelDuplexHandler {
             watch?.cancel()
             look(context)
             promise?.succeed()
-        case is WebSocketFarewell:
-            var code = ByteBuffer()
-            code.writeInteger(UInt16(1_000))
-            write(.connectionClose, code, context)
+        case is WebSocketStart:
+            let frames = held ?? []
+            held = nil
+            for frame in frames { take(frame, context) }
+            context.fireChannelReadComplete()
+            if let earlyEnd { end(earlyEnd, context) }
             promise?.succeed()
-        case is WebSocketGivenUp:
+            guard !hasEnded else { return }
+            _ = context.channel.setOption(.autoRead, value: true)
+            context.channel.read()
+        case let event as WebSocketEnd:
+            if event.saysGoodbye {
+                var code = ByteBuffer()
+                code.writeInteger(UInt16(1_000))
+                write(.connectionClose, code, context)
+            }
+            end(event.error, context)
             promise?.succeed()
-            end(TransportError(.timedOut, "The server did not take the connection up in time."), context)
         default: context.triggerUserOutboundEvent(event, promise: promise)
         }
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        unwritableSince = context.channel.isWritable ? nil : .now
+        context.fireChannelWritabilityChanged()
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -125,6 +161,10 @@ final class WebSocketText: ChannelDuplexHandler {
 
     private func end(_ error: any Error, _ context: ChannelHandlerContext) {
         guard !hasEnded else { return }
+        guard held == nil else {
+            earlyEnd = earlyEnd ?? error
+            return
+        }
         hasEnded = true
         watch?.cancel()
         // What was read together with the end is delivered before it: an error drops what is not complete.
@@ -137,6 +177,9 @@ final class WebSocketText: ChannelDuplexHandler {
         let silent = isReading ? lastRead.duration(to: .now) : .zero
         guard silent < silence else {
             return end(TransportError(.timedOut, "The server said nothing for \(silence)."), context)
+        }
+        if let unwritableSince, unwritableSince.duration(to: .now) >= silence {
+            return end(TransportError(.timedOut, "The server read nothing for \(silence)."), context)
         }
         if pings, silent >= silence / 2 { write(.ping, ByteBuffer(), context) }
         watch = context.eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds((silence / 4).nanoseconds)) {

@@ -21,7 +21,7 @@ public struct EvictionReport: Sendable, Hashable {
     public package(set) var fields = 0
     /// The bytes of what is gone, without what LMDB adds.
     public package(set) var bytes = 0
-    /// The bytes of the pages that are in use afterwards, without those of the garbage that is left.
+    /// The bytes of the pages that the tables use afterwards; garbage that is left counts.
     public package(set) var bytesInUse = 0
 
     package init() {}
