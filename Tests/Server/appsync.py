@@ -181,18 +181,15 @@ def real_time(handler):
     protocol.send_response(protocol.accept(request))
     for data in protocol.data_to_send():
         sock.sendall(data)
-    with lock:
-        if refused:
-            error = dict(refused[1]["errors"][0], errorCode=refused[0])
+    if refused:
+        # As AppSync does, it says so when it is spoken to, and closes the connection.
+        error = dict(refused[1]["errors"][0], errorCode=refused[0])
+        try:
+            sock.recv(65536)
             send(connection, {"type": "connection_error", "payload": {"errors": [error]}})
             protocol.send_close(1008, "")
             for data in protocol.data_to_send():
                 sock.sendall(data)
-        else:
-            sockets[connection] = []
-    if refused:
-        # A close with unread bytes resets the connection, and the client may never read the refusal.
-        try:
             sock.shutdown(socket.SHUT_WR)
             while sock.recv(65536):
                 pass
@@ -200,6 +197,8 @@ def real_time(handler):
             pass  # The client has gone.
         handler.close_connection = True
         return
+    with lock:
+        sockets[connection] = []
     try:
         while data := sock.recv(65536):
             protocol.receive_data(data)

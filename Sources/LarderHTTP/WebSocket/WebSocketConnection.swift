@@ -90,10 +90,7 @@ package struct WebSocketConnection: Sendable {
             throw error as? TransportError ?? TransportError(ofClient: error)
         }
         try await opened.executeThenClose { inbound, outbound in
-            // What came before there is an iterator would be dropped with an end that follows it.
             var texts = Texts(iterator: inbound.makeAsyncIterator())
-            // A connection that has ended meanwhile tells its reader so.
-            try? await opened.channel.triggerUserOutboundEvent(WebSocketStart()).get()
             try await body(&texts, Writer(outbound: outbound, channel: opened.channel))
         }
     }
@@ -181,24 +178,25 @@ package struct WebSocketConnection: Sendable {
                         maxAccumulatedFrameSize: maximumMessageSize),
                     WebSocketText(silence: silence, pings: pings),
                 ])
-                // Until there is a reader; what came with the answer is held.
-                _ = channel.setOption(.autoRead, value: false)
                 return .opened(
                     try AsyncChannel(wrappingChannelSynchronously: channel),
                     subprotocol: response.headers.first(name: "sec-websocket-protocol"))
             }
         }
+        var configuration = NIOUpgradableHTTPClientPipelineConfiguration(
+            upgradeConfiguration: NIOTypedHTTPClientUpgradeConfiguration(
+                upgradeRequestHead: head, upgraders: [upgrader],
+                notUpgradingCompletionHandler: { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        let promise = channel.eventLoop.makePromise(of: HTTPResponseHead.self)
+                        try channel.pipeline.syncOperations.addHandler(RefusalReader(promise))
+                        return .refused(promise.futureResult)
+                    }
+                }))
+        // A server may send its first messages together with the answer to the handshake.
+        configuration.leftOverBytesStrategy = .forwardBytes
         let result = try channel.pipeline.syncOperations.configureUpgradableHTTPClientPipeline(
-            configuration: .init(
-                upgradeConfiguration: NIOTypedHTTPClientUpgradeConfiguration(
-                    upgradeRequestHead: head, upgraders: [upgrader],
-                    notUpgradingCompletionHandler: { channel in
-                        channel.eventLoop.makeCompletedFuture {
-                            let promise = channel.eventLoop.makePromise(of: HTTPResponseHead.self)
-                            try channel.pipeline.syncOperations.addHandler(RefusalReader(promise))
-                            return .refused(promise.futureResult)
-                        }
-                    })))
+            configuration: configuration)
         let timeout = channel.eventLoop.scheduleTask(in: limit) { channel.close(promise: nil) }
         result.whenComplete { _ in timeout.cancel() }
         return result

@@ -23,9 +23,6 @@ struct WebSocketEnd: Sendable {
     var saysGoodbye = false
 }
 
-/// The reader of the texts is there: from now on, it is given what comes.
-struct WebSocketStart: Sendable {}
-
 /// The program has ended the connection.
 struct WebSocketFinished: Error {}
 
@@ -47,9 +44,6 @@ final class WebSocketText: ChannelDuplexHandler {
     private var unwritableSince: ContinuousClock.Instant?
     private var watch: Scheduled<Void>?
     private var hasEnded = false
-    /// What came before there was a reader, to whom it would be lost; nil since there is one.
-    private var held: [WebSocketFrame]? = []
-    private var earlyEnd: (any Error)?
 
     /// - Parameters:
     ///   - silence: After how long without a byte the connection is given up.
@@ -76,14 +70,6 @@ final class WebSocketText: ChannelDuplexHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         lastRead = .now
         let frame = unwrapInboundIn(data)
-        guard held == nil else {
-            held?.append(frame)
-            return
-        }
-        take(frame, context)
-    }
-
-    private func take(_ frame: WebSocketFrame, _ context: ChannelHandlerContext) {
         switch frame.opcode {
         case .text: context.fireChannelRead(wrapInboundOut(frame.unmaskedData))
         // A server that sends pings and reads nothing gets no more pongs than there is room for.
@@ -110,16 +96,6 @@ final class WebSocketText: ChannelDuplexHandler {
             watch?.cancel()
             look(context)
             promise?.succeed()
-        case is WebSocketStart:
-            let frames = held ?? []
-            held = nil
-            for frame in frames { take(frame, context) }
-            context.fireChannelReadComplete()
-            if let earlyEnd { end(earlyEnd, context) }
-            promise?.succeed()
-            guard !hasEnded else { return }
-            _ = context.channel.setOption(.autoRead, value: true)
-            context.channel.read()
         case let event as WebSocketEnd:
             if event.saysGoodbye {
                 var code = ByteBuffer()
@@ -161,14 +137,8 @@ final class WebSocketText: ChannelDuplexHandler {
 
     private func end(_ error: any Error, _ context: ChannelHandlerContext) {
         guard !hasEnded else { return }
-        guard held == nil else {
-            earlyEnd = earlyEnd ?? error
-            return
-        }
         hasEnded = true
         watch?.cancel()
-        // What was read together with the end is delivered before it: an error drops what is not complete.
-        context.fireChannelReadComplete()
         context.fireErrorCaught(error)
         context.close(promise: nil)
     }
