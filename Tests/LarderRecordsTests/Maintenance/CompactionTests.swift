@@ -266,9 +266,9 @@ struct CompactionTests {
             let before = try cache.read(operation).response
             let report = try await cache.compact()
             #expect(try cache.read(operation).response == before)
-            // Every table ends in a page that is not full.
+            // Every table ends in a page that is not full, and LMDB has pages of its own.
             let rest = sysconf(Int32(_SC_PAGESIZE)) - 4096
-            #expect(report.bytesAfter <= Int64(body.count + Tables.definitions.count * rest))
+            #expect(report.bytesAfter <= Int64(body.count + (Tables.definitions.count + 1) * rest))
             let again = try ParsedResponse.parse(body, along: operation.layout)
             #expect(try await cache.write(again, of: operation).changes.isEmpty)
             try expectSound(cache)
