@@ -42,7 +42,7 @@ struct FetchTests {
                 outcome.outputWithoutSizes == #"""
                     {"larder":1,"command":"fetch","result":{"response":{"data":{"recipe":{"__typename":"Recipe",\#
                     "id":"1","title":"Soup","author":{"__typename":"Author","id":"7","name":"Ada"}}},\#
-                    "isComplete":true,"missing":[],"errors":[]},\#
+                    "isComplete":true,"missing":[],"errors":[],"age":0,"isExpired":false},\#
                     "written":{"records":{"created":0,"changed":0,"removed":0},\#
                     "bytes":{"before":0,"after":0}}}}
 

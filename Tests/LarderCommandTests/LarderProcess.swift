@@ -8,8 +8,8 @@ struct Outcome {
     var output: String
     var errors: String
 
-    /// The output with sizes, which depend on the page layout, set to 0.
-    var outputWithoutSizes: String { output.replacing(/"(bytes|before|after)":\d+/) { "\"\($0.1)\":0" } }
+    /// The output with sizes, which depend on the page layout, and ages set to 0.
+    var outputWithoutSizes: String { output.replacing(/"(bytes|before|after|age)":\d+/) { "\"\($0.1)\":0" } }
 }
 
 /// The built command and the programs beside it, run as child processes.

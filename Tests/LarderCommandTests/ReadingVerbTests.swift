@@ -86,8 +86,9 @@ struct ReadingVerbTests {
             #expect(text.output == "{\"data\":\(data)}\n")
             #expect(text.errors == "")
             #expect(
-                try await fixture.larder(arguments + ["--json"]).output == #"""
-                    {"larder":1,"command":"query","result":{"data":\#(data),"isComplete":true,"missing":[],"errors":[]}}
+                try await fixture.larder(arguments + ["--json"]).outputWithoutSizes == #"""
+                    {"larder":1,"command":"query","result":{"data":\#(data),"isComplete":true,"missing":[],\#
+                    "errors":[],"age":0,"isExpired":false}}
 
                     """#)
         }

@@ -10,7 +10,7 @@ struct StackTests {
 
     private func check(_ what: String, _ body: @escaping () throws -> Void) throws {
         let use = try stackUse(of: body)
-        #expect(use < smallestStack - (64 << 10), "\(what)")
+        #expect(use < smallestStack - (48 << 10), "\(what)")
     }
 
     private static let json = [
