@@ -40,8 +40,8 @@ extension HTTPTransport: SubscriptionTransport {
     /// document.
     ///
     /// - Throws: `.notSignedIn` where the server answers the handshake with 401 or 403, or closes the socket with 4401 or
-    ///   4403; `.unusableRequest` where it closes it with 4400, 4406, 4409 or 4429; `.unusableAnswer` for what is not of
-    ///   the protocol; `.timedOut` where the server does not open the socket in time, or falls silent; `.status` where
+    ///   4403; `.unusableRequest` where it closes it with 4400, 4406, 4409 or 4429; `.unusableAnswer` where the server
+    ///   sends a message that the protocol does not have; `.timedOut` where the server does not open the socket in time, or falls silent; `.status` where
     ///   it answers the handshake with another status; `.notPrepared` where `payload` throws; `.interrupted`
     ///   where the connection breaks, or the server closes it with another code.
     public func carry(

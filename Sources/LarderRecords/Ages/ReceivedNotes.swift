@@ -5,7 +5,7 @@ struct ReceivedNotes {
         var id: RecordID
         /// The fields that stay and did not come, in `ReceivedNotes.others`.
         var others: Range<Int32>
-        /// Whether each field has a time of its own: those that came are in `ReceivedNotes.fields`.
+        /// Whether each field has a time of its own; `ReceivedNotes.fields` has the fields that the response brought.
         var isTimedByField: Bool
     }
 

@@ -33,8 +33,10 @@ public struct EvictionReport: Sendable, Hashable {
 /// What a watcher, a pin or a queued mutation needs stays: what its own answer is made of, and not what that leads to.
 /// What came or was used meanwhile stays as well.
 ///
-/// Safe: it is not guarded, but the task that runs the eviction waits while the writer's thread is in `remove`. Stored
-/// bytes are counted before the call that lends them returns.
+/// `@unchecked Sendable`: turns guard it. One task calls all of it but `remove`, and awaits each write; only that write
+/// calls `remove`, on the writer's thread, and the write queue begins no step of a write that its caller has given up.
+///
+/// Safe: stored bytes are counted before the call that lends them returns.
 final class Eviction: @unchecked Sendable {
     enum Candidate {
         case object(RecordID)

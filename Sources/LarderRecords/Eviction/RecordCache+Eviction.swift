@@ -1,8 +1,8 @@
 import LarderLMDB
 
 extension RecordCache {
-    /// Lets go of objects, and of fields of the root of all queries, that came too long ago; and, where the tables take
-    /// more bytes than they may, of those that came and were read longest ago, approximately.
+    /// Removes objects, and fields of the root of all queries, that came too long ago. While the tables take more bytes
+    /// than they may, it also removes the objects and fields that came and were read longest ago, approximately.
     ///
     /// What `roots` names stays, and what optimistic layers touch. What goes is a miss until it comes again; what nothing
     /// else leads to is garbage afterwards. Reads and writes go on meanwhile; what they bring stays.

@@ -44,7 +44,7 @@ struct LaidLayers: Sendable {
 
     /// The members that another set does not have, ascending.
     ///
-    /// - Complexity: O(n / 64) in the layers after those that both have all of, beside what is found.
+    /// - Complexity: O(n / 64 + m): n layers follow the first ones, of which both sets have all, and m are found.
     func indices(beyond other: LaidLayers = LaidLayers()) -> [Int] {
         var found: [Int] = []
         for index in min(fullWords, other.fullWords)..<(fullWords + words.count) {

@@ -69,7 +69,7 @@ final class LayerIndex: Sendable {
     /// Adds layers near this one, of which a caller who reads object after object is likely to ask next: at most so
     /// many, and only where few others are connected with them.
     ///
-    /// - Parameter mayAdd: Whether a layer can be laid over what is laid already.
+    /// - Parameter mayAdd: Whether the caller can lay a layer over the layers in `laid`.
     /// - Complexity: O(c) in the count, however many layers there are.
     func addNeighbors(
         of layer: Int, atMost count: Int, to laid: inout LaidLayers, where mayAdd: (Int) -> Bool

@@ -82,7 +82,7 @@ extension ResponseWriter {
         if isChanged { try encode(record, type: type, entries, values) }
     }
 
-    /// Takes down that fields came, except those that are left as they were.
+    /// Notes when the response brought the fields of a record; fields that it leaves as they were keep their times.
     ///
     /// - Parameter turnsSplit: Whether the fields have times of their own from now on.
     private mutating func note(
