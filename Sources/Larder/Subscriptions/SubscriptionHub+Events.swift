@@ -6,7 +6,6 @@ extension SubscriptionHub {
     private static let room = 1_024
     /// The same in bytes.
     private static let roomInBytes = 16 << 20
-    private static let longestPause = Duration.seconds(60)
 
     // MARK: Catching up
 
@@ -55,8 +54,7 @@ extension SubscriptionHub {
     }
 
     private func tryAgain(_ entry: Entry, round: Int, attempt: Int) {
-        let pause = min(
-            pacing.backoff.pause(after: attempt, fraction: Double.random(in: 0.5...1)), Self.longestPause)
+        let pause = pacing.backoff.pause(after: attempt, fraction: Double.random(in: 0.5...1))
         entry.task = Task {
             guard await CancellableTimer.wait(until: .now + pause), self.isCurrent(entry, round) else { return }
             self.catchUp(entry, attempt: attempt + 1)
@@ -93,8 +91,7 @@ extension SubscriptionHub {
     }
 
     private func store() {
-        guard !isStoring, !unstored.isEmpty else { return }
-        isStoring = true
+        guard storing == nil, !unstored.isEmpty else { return }
         storing = Task { await self.storeWaiting() }
     }
 
@@ -115,7 +112,7 @@ extension SubscriptionHub {
 
     /// Stores what waits, as many events in a commit as have come since the one before.
     private func storeWaiting() async {
-        defer { isStoring = false }
+        defer { storing = nil }
         while !unstored.isEmpty {
             let events = unstored
             (unstored, unstoredBytes) = ([], 0)

@@ -75,7 +75,7 @@ actor SubscriptionHub {
     /// Events that are to be stored, in their order.
     var unstored: [(entry: Entry, response: [UInt8])] = []
     var unstoredBytes = 0
-    var isStoring = false
+    /// Nil where nothing is being stored.
     var storing: Task<Void, Never>?
 
     init(_ partition: Partition, _ transport: any SubscriptionTransport) {
@@ -236,14 +236,7 @@ actor SubscriptionHub {
     private func interrupt(_ error: TransportError?) {
         let now = partition.core.now()
         for entry in entries.values {
-            entry.task?.cancel()
-            (entry.id, entry.hasStarted, entry.held) = (nil, false, nil)
-            entry.round += 1
-            entry.change { state in
-                state.phase = .connecting
-                state.noteGap(now)
-                state.error = error.map(LarderError.init) ?? state.error
-            }
+            entry.interrupt(now, error.map(LarderError.init))
         }
     }
 
@@ -325,15 +318,7 @@ actor SubscriptionHub {
         entry.failures += 1
         let number = lineNumber
         let pause = pacing.backoff.pause(after: entry.failures, fraction: Double.random(in: 0.5...1))
-        (entry.id, entry.hasStarted, entry.held) = (nil, false, nil)
-        entry.round += 1
-        let now = partition.core.now()
-        entry.change { state in
-            state.phase = .connecting
-            state.noteGap(now)
-            state.error = error
-        }
-        entry.task?.cancel()
+        entry.interrupt(partition.core.now(), error)
         entry.task = Task {
             guard await CancellableTimer.wait(until: .now + pause) else { return }
             self.startAgain(entry, line: number)
@@ -356,6 +341,18 @@ actor SubscriptionHub {
 }
 
 extension SubscriptionHub.Entry {
+    /// Notes that the subscription does not run at the server any more, and is to be started again.
+    func interrupt(_ now: Date, _ error: LarderError?) {
+        task?.cancel()
+        (id, hasStarted, held) = (nil, false, nil)
+        round += 1
+        change { state in
+            state.phase = .connecting
+            state.noteGap(now)
+            state.error = error ?? state.error
+        }
+    }
+
     /// Changes the state, and tells the readers.
     func change(_ body: (inout SubscriptionState) -> Void) {
         body(&state)
