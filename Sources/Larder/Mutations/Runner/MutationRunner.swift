@@ -42,10 +42,24 @@ public final class MutationRunner: Sendable {
         public var random: @Sendable () -> Double = { .random(in: 0...1) }
 
         /// Called after each step; for programs that are killed there.
-        package var reached: @Sendable (MutationRunner.KillPoint) -> Void = { _ in }
+        package var reached: @Sendable (KillPoint) -> Void = { _ in }
 
         /// Thirty seconds an exchange, eight lanes, no resolvers and no checks.
         public init() {}
+    }
+
+    /// A step that was just done; a test may kill the program there.
+    package enum KillPoint: String, Sendable, CaseIterable {
+        /// The attempt has begun; nothing is sent yet.
+        case begun
+        /// The server has answered; the runner has not noted it yet.
+        case received
+        /// The answer is noted.
+        case acknowledged
+        /// The result is in the cache.
+        case stored
+        /// The outcome is noted, and the mutation is gone.
+        case settled
     }
 
     /// What a runner is doing.

@@ -3,8 +3,8 @@ import LarderOperations
 import LarderRecords
 import Logging
 
-/// Sends single mutations and reports how each attempt ended, and carries out what its owner decides on that. It knows
-/// nothing of other attempts.
+/// Sends single mutations, reports how each attempt ended, and carries out what the `MutationRunner` decides on that. It
+/// knows nothing of other attempts.
 ///
 /// Where the server recognizes repeats, an answer is noted and the next mutation of the lane begun in one commit.
 /// Meanwhile one task for all lanes stores the answers in their order: answers that wait together are stored in one
