@@ -10,8 +10,17 @@ import LarderLMDB
     /// Whether a part is older than it may be.
     private(set) var isExpired = false
     /// The block that was looked into last.
-    private var block = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
-    private var number = UInt64.max
+    private var last = Block()
+    /// Blocks that were found before, each at its number modulo `Block.kept`; none before a second one is looked for.
+    /// Objects that were stored together are read in another order, which comes back to the same blocks.
+    private var blocks: [Block] = []
+
+    /// Safe: its bytes are those of a page of the snapshot.
+    @safe private struct Block {
+        static let kept = 64
+        var number = UInt64.max
+        var bytes = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
+    }
 
     init(now: ReceivedTime) { self.now = now }
 
@@ -26,17 +35,28 @@ import LarderLMDB
         of id: RecordID, _ tables: Tables, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> ReceivedSlot {
         let wanted = ReceivedBlock.number(of: id)
-        if number != wanted {
-            number = wanted
-            unsafe block = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
-            if let table = tables.received {
-                let found = unsafe try ReceivedBlock.withKey(wanted) { key throws in
-                    unsafe try transaction.get(key, in: table)?.withUnsafeBytes { unsafe $0 }
-                }
-                if let found = unsafe found { unsafe block = unsafe found }
-            }
+        if last.number != wanted { try look(for: wanted, tables, transaction) }
+        return unsafe ReceivedBlock.slot(ReceivedBlock.index(of: id), in: last.bytes)
+    }
+
+    private mutating func look(
+        for number: UInt64, _ tables: Tables, _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws {
+        let place = Int(number % UInt64(Block.kept))
+        if blocks.isEmpty {
+            if last.number != .max { blocks = Array(repeating: Block(), count: Block.kept) }
+        } else if blocks[place].number == number {
+            last = blocks[place]
+            return
         }
-        return unsafe ReceivedBlock.slot(ReceivedBlock.index(of: id), in: block)
+        last = unsafe Block(number: number)
+        if let table = tables.received {
+            let found = unsafe try ReceivedBlock.withKey(number) { key throws in
+                unsafe try transaction.get(key, in: table)?.withUnsafeBytes { unsafe $0 }
+            }
+            if let found = unsafe found { unsafe last.bytes = unsafe found }
+        }
+        if !blocks.isEmpty { blocks[place] = last }
     }
 
     /// Takes in a part.
