@@ -237,6 +237,31 @@ struct AgeTests {
         }
     }
 
+    @Test("An object's age is its own in an answer with thousands of older objects")
+    func amongMany() async throws {
+        let schema = """
+            type Query { first: First nodes: [Node] }
+            type First @cacheControl(maxAge: 50) { id: ID! a: Int }
+            type Node { id: ID! a: Int }
+            """
+        try await AgedCache.with(schema) { aged in
+            // The fields of the root are read in the order in which their names came.
+            try await aged.sample.write("{ nodes { id a } }", data: #"{"nodes":[]}"#)
+            let first = "{ first { id a } }"
+            try await aged.sample.write(first, data: #"{"first":{"id":"1","a":1}}"#)
+            let nodes = (0..<2_200).map { #"{"id":"\#($0)","a":1}"# }.joined(separator: ",")
+            try await aged.sample.write("{ nodes { id a } }", data: #"{"nodes":[\#(nodes)]}"#)
+            aged.now = 100
+            try await aged.sample.write(first, data: #"{"first":{"id":"1","a":1}}"#)
+            aged.now = 130
+            let all = try aged.response("{ nodes { id a } first { id a } }")
+            #expect(all.age == .seconds(130))
+            #expect(all.isExpired == false, "only what is 30 s old has a maximum age")
+            aged.now = 150
+            #expect(try aged.response("{ nodes { id a } first { id a } }").isExpired)
+        }
+    }
+
     @Test("Random answers, restarts, evictions and jumps of the clock: every age is what a dictionary of times says")
     func model() async throws {
         for index in 0..<4 { try await AgeModel.run(TestSeed.of("ages", index), steps: 150) }
