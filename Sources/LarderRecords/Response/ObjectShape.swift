@@ -11,8 +11,9 @@ final class ObjectShape: Sendable {
     /// The names' UTF-8, one after the other, and where each ends.
     private let text: [UInt8]
     private let ends: [Int]
-    /// For objects of many fields only.
-    private let index: [[UInt8]: Int]
+    /// For objects of many fields only: one more than where each field stands, at the hash of its name or at the first
+    /// free place behind it; at most half of the places are taken.
+    private let index: [UInt32]
 
     init(_ names: [String]) {
         self.names = names
@@ -28,11 +29,36 @@ final class ObjectShape: Sendable {
             return text.count
         }
         self.text = text
-        index =
-            names.count <= 8
-            ? [:]
-            : Dictionary(
-                names.enumerated().map { (Array($1.utf8), $0) }, uniquingKeysWith: { first, _ in first })
+        index = names.count <= 8 ? [] : Self.index(names)
+    }
+
+    private static func index(_ names: [String]) -> [UInt32] {
+        var size = 32
+        while size < names.count * 2 { size *= 2 }
+        var index = [UInt32](repeating: 0, count: size)
+        for (position, name) in names.enumerated() {
+            var name = name
+            var place = name.withUTF8 { unsafe hash($0) } & (size - 1)
+            while index[place] != 0 { place = (place + 1) & (size - 1) }
+            index[place] = UInt32(truncatingIfNeeded: position + 1)
+        }
+        return index
+    }
+
+    /// Of the length, the first eight bytes and the last eight.
+    @inline(__always)
+    private static func hash(_ name: UnsafeBufferPointer<UInt8>) -> Int {
+        let bytes = UnsafeRawBufferPointer(name)
+        let odd: UInt64 = 0x9e37_79b9_7f4a_7c15
+        var hash = UInt64(truncatingIfNeeded: bytes.count)
+        if bytes.count >= 8 {
+            unsafe hash ^= bytes.loadUnaligned(as: UInt64.self)
+            hash = (hash ^ hash >> 29) &* odd
+            unsafe hash ^= bytes.loadUnaligned(fromByteOffset: bytes.count - 8, as: UInt64.self)
+        } else {
+            for place in bytes.indices { unsafe hash = hash << 8 ^ UInt64(bytes[place]) }
+        }
+        return Int(truncatingIfNeeded: (hash &* odd) >> 33)
     }
 
     /// Where the field stands. It is looked for from `guess` on.
@@ -48,8 +74,14 @@ final class ObjectShape: Sendable {
         let start = guess < names.count ? guess : 0
         if start < names.count, unsafe isName(start, name) { return start }
         if start + 1 < names.count, unsafe isName(start + 1, name) { return start + 1 }
-        guard index.isEmpty else { return unsafe index[Array(name)] }
-        return names.indices.first { unsafe isName($0, name) }
+        if index.isEmpty { return names.indices.first { unsafe isName($0, name) } }
+        var place = unsafe Self.hash(name) & (index.count - 1)
+        while index[place] != 0 {
+            let position = Int(index[place]) - 1
+            if unsafe isName(position, name) { return position }
+            place = (place + 1) & (index.count - 1)
+        }
+        return nil
     }
 
     @inline(__always)

@@ -83,18 +83,6 @@ extension Bench {
         }
     }
 
-    private func touch(_ value: ResponseValue) -> Int {
-        switch value.kind {
-        case .object: value.names.reduce(0) { $0 + (value[$1].map(touch) ?? 0) }
-        case .list: (0..<value.count).reduce(0) { $0 + (value[$1].map(touch) ?? 0) }
-        case .string: value.string?.utf8.count ?? 0
-        case .int: Int(truncatingIfNeeded: value.int ?? 0)
-        case .float: value.double == 0 ? 0 : 1
-        case .boolean: value.boolean == true ? 1 : 0
-        case .number, .json, .null: 1
-        }
-    }
-
     func decode() async throws -> [BenchRow] {
         try await withInputCache { cache in
             let response = try cache.read(input.operation).response
@@ -142,5 +130,17 @@ extension Bench {
             }
         }
         return rows
+    }
+}
+
+private func touch(_ value: ResponseValue) -> Int {
+    switch value.kind {
+    case .object: value.names.reduce(0) { $0 + (value[$1].map(touch) ?? 0) }
+    case .list: (0..<value.count).reduce(0) { $0 + (value[$1].map(touch) ?? 0) }
+    case .string: value.string?.utf8.count ?? 0
+    case .int: Int(truncatingIfNeeded: value.int ?? 0)
+    case .float: value.double == 0 ? 0 : 1
+    case .boolean: value.boolean == true ? 1 : 0
+    case .number, .json, .null: 1
     }
 }
