@@ -21,8 +21,11 @@ struct BadInputTests {
         }
     }
 
+    /// Whether it is one line, and one with a hint.
     private func isOneLine(_ errors: String) -> Bool {
-        errors.hasPrefix("larder: ") && errors.hasSuffix("\n") && errors.count(where: \.isNewline) == 1
+        let lines = errors.split(separator: "\n", omittingEmptySubsequences: false)
+        return lines.count == 3 && lines[0].hasPrefix("larder: ") && lines[1].hasPrefix("larder: hint: ")
+            && lines[2].isEmpty
     }
 
     @Test("A store's name that holds a zero byte, at which the system would cut it, is refused")

@@ -6,9 +6,11 @@ import Testing
 
 extension DocumentedResults {
     /// Runs a verb, and compares what it prints with a row of the article.
-    fileprivate mutating func run(_ row: String, _ arguments: [String], on store: String) async throws {
+    fileprivate mutating func run(
+        _ row: String, _ arguments: [String], status: Int32 = 0, on store: String
+    ) async throws {
         let outcome = try await LarderProcess.run(arguments + ["--json", "--store", store])
-        #expect(outcome.status == 0, "\(arguments): \(outcome.errors)")
+        #expect(outcome.status == status, "\(arguments): \(outcome.errors)")
         try compare(row, outcome.output)
     }
 }
@@ -83,8 +85,22 @@ struct DocumentedResultTests {
             try await print("`mutations show`", ["mutations", "show", id])
             let changed = "`mutations edit`, `replay`, `discard`"
             try await print(changed, ["mutations", "edit", id, "--variables", variables.path, "--write"])
+            // It waits for an upload that has failed.
+            let many = "`mutations replay`, `discard`, with `--all`"
+            try await documented.run(many, ["mutations", "replay", "--all", "--write"], status: 1, on: fixture.store)
             try await print(changed, ["mutations", "discard", id, "--write"])
             try await print("`mutations show`, of a settled one", ["mutations", "show", id])
+            let add = fixture.folder.appending(path: "add.graphql")
+            try Data("mutation { add(title: \"a\") { id } }".utf8).write(to: add)
+            try await print("`enqueue`", ["enqueue", "--operation", add.path])
+            try await OperationsDatabase.using(URL(filePath: fixture.store)) { database in
+                let queued = try #require(try database.mutations.list().first).id
+                try await database.mutations.setAside(
+                    queued, expecting: .pending,
+                    MutationFailure(.rejected, code: nil, message: "no", time: Date()), now: Date())
+            }
+            try await print(many, ["mutations", "discard", "--all", "--write"])
+            try await print("`run`", ["run", "--until-idle", "--endpoint", "http://127.0.0.1:1/"])
             documented.finish()
             #expect(documented.problems == [])
         }
@@ -110,6 +126,11 @@ struct DocumentedResultTests {
             for verb in ["pause", "resume", "cancel"] {
                 try await print(changed, ["transfers", verb, waiting.text, "--write"])
             }
+            let many = "`transfers pause`, `resume`, `cancel`, `retry`, with `--all`"
+            _ = try await fixture.upload()
+            try await print(many, ["transfers", "pause", "--all", "--write"])
+            let done = ["transfers", "resume", "--all", "--state", "failed", "--write"]
+            try await documented.run(many, done, status: 1, on: fixture.store)
             documented.finish()
             #expect(documented.problems == [])
         }
@@ -192,6 +213,6 @@ struct DocumentedResultTests {
         let error = try #require(object?["error"] as? [String: Any], "\(outcome.errors)")
         #expect(error["code"] as? String == code)
         #expect(error["exit"] as? Int == Int(status))
-        #expect(Set(error.keys) == Set(["code", "message", "exit"] + members))
+        #expect(Set(error.keys) == Set(["code", "message", "hint", "exit"] + members))
     }
 }

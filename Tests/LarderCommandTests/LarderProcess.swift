@@ -54,7 +54,7 @@ enum LarderProcess {
         let process = Process()
         process.executableURL = program
         process.arguments = arguments
-        process.environment = ProcessInfo.processInfo.environment.filter { $0.key != "LARDER_STORE" }
+        process.environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("LARDER_") }
             .merging(environment) { $1 }
         process.standardInput = try FileHandle(forReadingFrom: folder.appending(path: "input"))
         process.standardOutput = try FileHandle(forWritingTo: folder.appending(path: "output"))

@@ -55,7 +55,7 @@ struct ReadingVerbTests {
             #expect(
                 outcome.errors == #"""
                     {"larder":1,"command":"get","error":{"code":"command.unknownObject",\#
-                    "message":"The store does not hold Recipe:9","exit":3,"key":"Recipe:9","presence":"absent"}}
+                    "message":"The store does not hold Recipe:9","hint":"'larder info' tells what the store holds","exit":3,"key":"Recipe:9","presence":"absent"}}
 
                     """#)
         }
@@ -101,7 +101,7 @@ struct ReadingVerbTests {
             let text = try await fixture.larder(arguments)
             #expect(text.status == 3)
             #expect(text.output == "")
-            #expect(text.errors.hasPrefix("larder: ") && text.errors.hasSuffix(": recipe\n"))
+            #expect(text.errors.hasPrefix("larder: ") && text.errors.contains(": recipe\nlarder: hint: "))
             let json = try await fixture.larder(arguments + ["--json"])
             #expect(json.status == 3)
             #expect(json.errors.contains(#""code":"larder.miss""#))
@@ -171,7 +171,7 @@ struct ReadingVerbTests {
             let before = try fixture.snapshot()
             let outcome = try await fixture.larder(command.split(separator: " ").map(String.init))
             #expect(outcome.status == 1)
-            #expect(outcome.errors == "larder: There is no store at \(fixture.store)\n")
+            #expect(outcome.errors.hasPrefix("larder: There is no store at \(fixture.store)\nlarder: hint: "))
             #expect(try fixture.snapshot() == before)
         }
     }

@@ -10,12 +10,16 @@ final class Terminal {
     private(set) var shown = ""
 
     /// - Parameter program: Another one than `larder`.
-    init(_ arguments: [String], program: String = "larder", showsErrors: Bool = false) throws {
+    init(
+        _ arguments: [String], program: String = "larder", showsErrors: Bool = false,
+        environment: [String: String] = [:]
+    ) throws {
         let (master, slave) = try Self.pair()
         (self.master, self.slave) = (master, slave)
         process.executableURL = LarderProcess.executable(program)
         process.arguments = arguments
         process.environment = ProcessInfo.processInfo.environment.merging(["TERM": "xterm"]) { $1 }
+            .merging(environment) { $1 }
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = FileHandle(fileDescriptor: slave, closeOnDealloc: false)
         process.standardError = showsErrors ? process.standardOutput : FileHandle.nullDevice

@@ -56,6 +56,40 @@ struct BackupTests {
         }
     }
 
+    @Test("Backups are listed, verified and pruned: the newest stay, and what is another store's")
+    func care() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            try await fixture.queue(1)
+            let other = MigrationFixture(folder: fixture.folder.appending(path: "other"))
+            try await other.queue(1)
+            let foreign = try await other.migrate("backup", "--to", fixture.backups.path)
+            #expect(foreign.status == 0, "\(foreign.errors)")
+            var made: [String] = []
+            for _ in 0..<3 {
+                let outcome = try await fixture.migrate("backup")
+                #expect(outcome.status == 0, "\(outcome.errors)")
+                made.append(outcome.output.trimmingCharacters(in: .newlines))
+            }
+            let list = try await fixture.migrate("backup", "list").output.split(separator: "\n")
+            #expect(
+                list.count == 4
+                    && Set(made).isSubset(of: list.compactMap { $0.split(separator: " ").first.map(String.init) }))
+            let told = try await fixture.migrate("backup", "prune", "--keep", "1")
+            #expect(told.status == 0 && told.output.split(separator: "\n").count == 2, "\(told.errors)")
+            #expect(made.allSatisfy { FileManager.default.fileExists(atPath: $0) })
+            let pruned = try await fixture.migrate("backup", "prune", "--keep", "1", "--write")
+            #expect(pruned.status == 0, "\(pruned.errors)")
+            #expect(made.filter { FileManager.default.fileExists(atPath: $0) }.count == 1)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: fixture.backups.path).count == 2)
+            let sound = try await fixture.migrate("backup", "verify")
+            #expect(sound.status == 0 && sound.output.split(separator: "\n").count == 2, "\(sound.errors)")
+            let left = try #require(made.first { FileManager.default.fileExists(atPath: $0) })
+            try Data("x".utf8).write(to: URL(filePath: left).appending(path: "larder.sqlite"))
+            #expect(try await fixture.migrate("backup", "verify", left).status == 5)
+        }
+    }
+
     @Test("A backup of another store is refused, and changes nothing")
     func foreign() async throws {
         try await MigrationFixture.with { fixture in

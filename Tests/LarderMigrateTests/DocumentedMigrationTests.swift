@@ -74,6 +74,11 @@ struct DocumentedMigrationTests {
             let to = fixture.folder.appending(path: "to").path
             let backup = try await verbs.run("`backup`", ["backup", "--to", to])["backup"] as? String
             try await verbs.run("`restore`", ["restore", try #require(backup)])
+            let none = fixture.folder.appending(path: "to/none")
+            try FileManager.default.createDirectory(at: none, withIntermediateDirectories: true)
+            try await verbs.run("`backup list`", ["backup", "list", "--backups", to])
+            try await verbs.run("`backup verify`", ["backup", "verify", "--backups", to], status: 5)
+            try await verbs.run("`backup prune`", ["backup", "prune", "--keep", "1", "--backups", to])
             try await fixture.queue(1)
             try await fixture.write(7)
             try fixture.damageCache()

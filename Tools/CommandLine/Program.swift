@@ -2,6 +2,9 @@ package import ArgumentParser
 
 /// One run of a tool, from its arguments to its exit status.
 package enum Program {
+    /// What `--version` prints.
+    package static let version = "0.1 (not released)"
+
     /// - Parameter root: What the tool's verbs are verbs of.
     package static func run<Root: ParsableCommand>(
         _ root: Root.Type, as tool: Output.Tool, _ arguments: [String]

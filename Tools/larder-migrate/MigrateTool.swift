@@ -15,6 +15,7 @@ struct MigrateTool: ParsableCommand {
               larder-migrate plan     --store S
               larder-migrate up       --store S
               larder-migrate backup   --store S --to backups
+              larder-migrate backup list --store S
               larder-migrate restore  --store S backups/2026-11-21T220000Z
               larder-migrate env use staging --park --store S
               larder-migrate import --from apollo cache.sqlite --schema schema.graphqls --store S
@@ -23,12 +24,15 @@ struct MigrateTool: ParsableCommand {
             the migration lock: whoever waits for it longer than --timeout is told who has it. Programs that have the \
             store open go on. Nothing is ever asked: what is dangerous wants to be said in the arguments.
 
+            \(WritePermission.rule)
+
             Data goes to standard output and everything else to standard error. With --json, a command prints one JSON \
             object of a versioned shape, and a failure is a JSON object on standard error.
 
             Exit status: 0 done, 1 failed, 2 the arguments cannot be used, 3 something is yet to be done, or is not \
             known, 4 refused, 5 damaged.
             """,
+        version: Program.version,
         subcommands: [
             Status.self, Plan.self, Up.self, Validate.self, Repair.self, Baseline.self, Backup.self, Restore.self,
             Import.self, Env.self,

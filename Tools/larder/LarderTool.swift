@@ -17,24 +17,29 @@ struct LarderTool: ParsableCommand {
               larder ls     --store S --type Movie --limit 10
               larder get    --store S Movie:12345
               larder watch  --store S Movie:12345
+              larder enqueue --store S --operation rate.graphql --variables rating.json
+              larder run    --store S --endpoint https://api.example/graphql --until-idle
 
             info, ls, get, query, watch, check, watchers, changes, env, credentials, session, mutations list and show, \
-            transfers list, show and watch only read: they make no file and change none but the locks. ingest, fetch, \
-            subscribe, pages, pin, unpin, rm, compact and clear write, and say what they wrote; those that remove much, and those \
-            that change what is queued, want --write. gc only counts without it.
+            transfers list, show and watch only read: they make no file and change none but the locks. The others \
+            write, and say what they wrote.
+
+            \(WritePermission.rule)
 
             Data goes to standard output and everything else to standard error. With --json, a command prints one JSON \
-            object (watch, subscribe, transfers watch: one a line) of a versioned shape, and a failure is a JSON object \
-            on standard error.
+            object (watch, subscribe, transfers watch: one a line) of a versioned shape, and a failure is a JSON \
+            object on standard error. Every failure comes with a hint. Colours are for terminals, and not with NO_COLOR.
 
             Exit status: 0 done, 1 failed, 2 the arguments or the files they name cannot be used, 3 the cache does not \
             know it, 4 refused, 5 damaged.
             """,
+        version: Program.version,
         subcommands: [
             Info.self, Ls.self, Get.self, Query.self, Watch.self, Check.self, Mutations.self, Transfers.self,
             Watchers.self,
             Changes.self, Env.self, CredentialsVerb.self, SessionVerb.self,
-            Ingest.self, Fetch.self, Subscribe.self, PagesVerb.self, PinVerb.self, UnpinVerb.self, Rm.self,
+            Ingest.self, Fetch.self, Send.self, Enqueue.self, Run.self, Subscribe.self, PagesVerb.self, PinVerb.self,
+            UnpinVerb.self, Rm.self,
             GarbageVerb.self, Compact.self,
             Clear.self,
         ])

@@ -1,3 +1,5 @@
+import Foundation
+import LarderOperations
 package import LarderRecords
 
 /// What became of a response that was handed to a partition as a server had sent it.
@@ -28,4 +30,33 @@ extension Partition {
                 hasData: parsed.hasData, errors: parsed.errors, objectCount: parsed.objectCount, commit: commit)
         } catch { throw LarderError.parking(error) }
     }
+
+    /// What is queued that runners could carry out.
+    ///
+    /// - Parameter transfersFiles: Whether one of them transfers files.
+    /// - Returns: Whether anything can go on now or after a pause; and how many mutations wait for files that no runner
+    ///   transfers, or for those mutations. O(mutations and transfers).
+    package func remainingWork(transfersFiles: Bool) throws(LarderError) -> (canGoOn: Bool, waitingForFiles: Int) {
+        guard let database = try core.operationsStore.database(making: false) else { return (false, 0) }
+        do throws(OperationsError) {
+            let transfers = try database.transfers.list(in: name, states: [.pending, .running, .cancelling])
+            var canGoOn = transfersFiles && !transfers.isEmpty
+            var (waiting, lanes) = (Set<UUID>(), Set<String>())
+            for mutation in try database.mutations.list(MutationFilter(partition: name))
+            where mutation.state != .deadLetter && !mutation.isStalled {
+                let waits =
+                    !mutation.transfers.isEmpty || lanes.contains(mutation.lane)
+                    || mutation.dependencies.contains(where: waiting.contains)
+                if mutation.state == .pending, !transfersFiles, waits {
+                    waiting.insert(mutation.id)
+                    lanes.insert(mutation.lane)
+                } else {
+                    canGoOn = true
+                }
+            }
+            return (canGoOn, waiting.count)
+        } catch { throw LarderError(error) }
+    }
+
+    private var name: String { core.name }
 }

@@ -30,6 +30,17 @@ struct KeptSchema {
         return try? Schema(compiled: bytes)
     }
 
+    /// The schema of a store's folder that was compiled last, by whatever program; nil where none can be read.
+    static func newest(in folder: URL, _ files: FileSystem) -> Schema? {
+        let folder = folder.appending(path: "schemas").path
+        let kept = ((try? files.names(in: folder)) ?? []).filter { $0.hasSuffix(".schema") }.map { "\(folder)/\($0)" }
+        let dated = kept.map { (path: $0, time: (try? files.status(of: $0))?.modified ?? .min) }
+        for (path, _) in dated.sorted(by: { ($0.time, $0.path) > ($1.time, $1.path) }) {
+            if let bytes = try? files.bytes(of: path), let schema = try? Schema(compiled: bytes) { return schema }
+        }
+        return nil
+    }
+
     func save(_ schema: Schema, _ logger: Logger) {
         do {
             let folder = file.deletingLastPathComponent()

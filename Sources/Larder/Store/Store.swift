@@ -115,6 +115,10 @@ public final class Store: Sendable {
         return Store(folder: folder, schema: schema, options: options, openedBy: "\(file):\(line)")
     }
 
+    /// The schema with which a program opened the store last, where it gave the schema's text; nil where the folder has
+    /// none.
+    package static func keptSchema(in folder: URL) -> Schema? { KeptSchema.newest(in: folder, FileSystem()) }
+
     /// The current partition, of whatever environment; that of a program which names none where none was ever chosen.
     ///
     /// The first call opens the record cache: quick after a clean close, otherwise O(n) in its size.

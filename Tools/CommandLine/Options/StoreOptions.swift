@@ -12,6 +12,9 @@ package struct StoreOptions: ParsableArguments {
     @Flag(help: "Print JSON of a versioned shape, errors too.")
     package var json = false
 
+    /// The environment variable that names the environment to work with, for every tool.
+    package static let environmentVariable = "LARDER_ENV"
+
     package init() {}
 
     package func url() throws(Failure) -> URL {

@@ -32,6 +32,16 @@ package struct Output: Sendable {
         try envelope(("result", json()))
     }
 
+    /// Prints a result that people read as a table.
+    package func result(_ json: @autoclosure () -> JSONText, table: @autoclosure () -> [[TableCell]]) throws {
+        guard !isJSON else { return try envelope(("result", json())) }
+        let table = TableText(rows: table())
+        guard StandardFiles.outputIsTerminal else { return try line(Array(table.plain.utf8)) }
+        guard !table.rows.isEmpty else { return }
+        let text = table.fitted(columns: StandardFiles.outputSize.columns, hasColours: StandardFiles.hasColours)
+        try StandardFiles.writeUnchanged(Array("\(text)\n".utf8))
+    }
+
     /// Prints a result whose text for people is JSON as well, such as `{"data": …}`.
     package func result(_ json: @autoclosure () -> JSONText, response: @autoclosure () -> JSONText) throws {
         guard isJSON else { return try line(response().bytes) }
@@ -66,11 +76,13 @@ package struct Output: Sendable {
     package func failed(_ failure: Failure) {
         // An argument that was not understood is repeated in the message, and may be a URL with a password.
         let message = URLText.hidingUsers(in: failure.message)
+        let hint = failure.hint(tool: tool.name, verb: command)
         guard isJSON else {
-            return StandardFiles.writeError(Array("\(tool.name): \(Self.oneLine(message))\n".utf8))
+            StandardFiles.writeError(Array("\(tool.name): \(Self.oneLine(message))\n".utf8), tone: .bad)
+            return StandardFiles.writeError(Array("\(tool.name): hint: \(hint)\n".utf8), tone: .faint)
         }
         let members: [(name: String, value: JSONText)] = [
-            ("code", .string(failure.code)), ("message", .string(message)),
+            ("code", .string(failure.code)), ("message", .string(message)), ("hint", .string(hint)),
             ("exit", .int(Int(failure.exit.rawValue))),
         ]
         let json = enveloped(("error", .object(members + failure.details)))

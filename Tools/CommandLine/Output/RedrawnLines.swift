@@ -20,13 +20,7 @@ package struct RedrawnLines {
     }
 
     /// The terminal's size in columns and rows.
-    package var size: (columns: Int, rows: Int) {
-        var size = winsize()
-        guard ioctl(STDOUT_FILENO, numericCast(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
-            return (80, 24)
-        }
-        return (Int(size.ws_col), Int(size.ws_row))
-    }
+    package var size: (columns: Int, rows: Int) { StandardFiles.outputSize }
 
     /// Puts lines in the place of the lines that were drawn before; none: takes these away. Lines for which the screen
     /// has no room are left out, as is what goes past its right edge.

@@ -1,3 +1,5 @@
+import Foundation
+
 #if canImport(Darwin)
 import Darwin
 #elseif canImport(Glibc)
@@ -40,11 +42,32 @@ package enum StandardFiles {
     }
 
     /// Writes to standard error, as `writeOutput` does. Where that fails, there is no other place to report it.
-    static func writeError(_ bytes: [UInt8]) {
-        _ = write(errorIsTerminal ? TerminalText.visible(bytes) : bytes, to: STDERR_FILENO)
+    ///
+    /// - Parameter tone: Its colour, where it goes to a terminal that has colours.
+    static func writeError(_ bytes: [UInt8], tone: TableCell.Tone? = nil) {
+        guard errorIsTerminal else { return _ = write(bytes, to: STDERR_FILENO) }
+        let text = String(decoding: TerminalText.visible(bytes), as: UTF8.self)
+        _ = write(Array(TableText.coloured(text, hasColours ? tone : nil).utf8), to: STDERR_FILENO)
     }
 
     package static var errorIsTerminal: Bool { isatty(STDERR_FILENO) == 1 }
+    static var outputIsTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
+
+    /// Whether a terminal is to be given colours: https://no-color.org
+    static var hasColours: Bool {
+        let variables = ProcessInfo.processInfo.environment
+        let terminal = variables["TERM"] ?? ""
+        return variables["NO_COLOR", default: ""].isEmpty && !terminal.isEmpty && terminal != "dumb"
+    }
+
+    /// The size of the terminal that standard output is, in columns and rows.
+    static var outputSize: (columns: Int, rows: Int) {
+        var size = winsize()
+        guard ioctl(STDOUT_FILENO, numericCast(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
+            return (80, 24)
+        }
+        return (Int(size.ws_col), Int(size.ws_row))
+    }
 
     /// - Returns: Zero, or the `errno`.
     private static func write(_ bytes: [UInt8], to descriptor: Int32) -> Int32 {

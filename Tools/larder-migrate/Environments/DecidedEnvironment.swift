@@ -17,7 +17,7 @@ struct DecidedEnvironment {
         case store
     }
 
-    static let variable = "LARDER_ENV"
+    static let variable = StoreOptions.environmentVariable
 
     var name: String
     var origin: Origin

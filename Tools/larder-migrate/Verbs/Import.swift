@@ -35,6 +35,7 @@ struct Import: Verb {
 
     func perform(_ output: Output) async throws {
         let schemaText = try schema.texts()
+        guard !schemaText.isEmpty else { throw Failure(usage: "No schema: name its file by --schema") }
         let store = try MigratedStore(store, timeout: lock.duration(), mayBeNew: true, output)
         var options = ImportOptions()
         options.takesMutations = mutations

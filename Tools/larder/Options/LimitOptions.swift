@@ -16,13 +16,12 @@ struct LimitOptions: ParsableArguments {
 
     /// Shows of what was found as much as is wanted, and says whether there is more.
     func show<Item>(
-        _ found: [Item], as name: String, _ output: Output, json: (Item) -> JSONText, line: (Item) -> String
+        _ found: [Item], as name: String, _ output: Output, json: (Item) -> JSONText, cells: (Item) -> [TableCell]
     ) throws {
         let shown = found.prefix(most)
         let hasMore = shown.count < found.count
         if hasMore { output.note("there are more than \(most)") }
         try output.result(
-            .object([(name, .array(shown.map(json))), ("hasMore", .boolean(hasMore))]),
-            text: shown.map(line).joined(separator: "\n"))
+            .object([(name, .array(shown.map(json))), ("hasMore", .boolean(hasMore))]), table: shown.map(cells))
     }
 }

@@ -7,27 +7,72 @@ import LarderOperations
 
 /// Which of the store's partitions is meant: one for each environment and user.
 struct PartitionOptions: ParsableArguments {
+    /// What a partition is named by.
+    enum Choice {
+        case partition(String)
+        /// The partition of this environment that was in use last.
+        case environment(String)
+    }
+
     @Option(
         name: .customLong("partition"),
         help: ArgumentHelp(
-            "The partition, by its own name, as env lists them. Default: the environment variable LARDER_PARTITION, "
-                + "then the current partition.",
+            "The partition, by its own name, as env lists them. Default: --env, then the environment variables "
+                + "LARDER_PARTITION and LARDER_ENV, then the current partition.",
             valueName: "name"))
     var name: String?
+    @Option(
+        name: .customLong("env"),
+        help: ArgumentHelp(
+            "The environment: its current partition, or the one that was in use last.", valueName: "name"))
+    var environment: String?
 
-    /// The name that was said, if any was.
+    func validate() throws {
+        guard name == nil || environment == nil else { throw ValidationError("Give either --partition or --env.") }
+    }
+
+    /// What was said, if anything was: an option counts for more than a variable, and a partition for more than an
+    /// environment.
     ///
     /// - Throws: For what would lead out of the store's folder.
-    func said() throws(Failure) -> String? {
-        guard let name = name ?? ProcessInfo.processInfo.environment["LARDER_PARTITION"], !name.isEmpty else {
-            return nil
-        }
+    func said() throws(Failure) -> Choice? {
+        let variables = ProcessInfo.processInfo.environment
+        func value(_ variable: String) -> String? { variables[variable].flatMap { $0.isEmpty ? nil : $0 } }
+        if let name { return .partition(try Self.checked(name)) }
+        if let environment { return .environment(environment) }
+        if let name = value("LARDER_PARTITION") { return .partition(try Self.checked(name)) }
+        return value(StoreOptions.environmentVariable).map(Choice.environment)
+    }
+
+    private static func checked(_ name: String) throws(Failure) -> String {
         guard
+            !name.isEmpty,
             name.utf8.allSatisfy({
                 UInt8(ascii: "a")...UInt8(ascii: "z") ~= $0 || UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0
             })
         else { throw Failure(usage: "A partition's name has small letters and digits alone; env lists them") }
         return name
+    }
+
+    /// The partitions of which rows are meant; nil for all of them.
+    func rows(_ table: EnvironmentTable) throws -> [StoredPartition]? {
+        switch try said() {
+        case nil: return nil
+        case .partition(let name):
+            return try table.partitions().filter { $0.name == name }
+        case .environment(let name):
+            guard try table.find(name) != nil else { throw Failure.unknownEnvironment(name) }
+            return try table.partitions().filter { $0.environment == name }
+        }
+    }
+}
+
+extension Failure {
+    fileprivate static func unknownEnvironment(_ name: String) -> Failure {
+        Failure(
+            OperationsError(
+                .unknownEnvironment,
+                "The store knows no environment \(name); larder env lists the ones that it knows"))
     }
 }
 
@@ -38,13 +83,40 @@ extension StoreOptions {
     /// The folder, and the partition that is meant.
     func folder(_ options: PartitionOptions) throws(Failure) -> StoreFolder {
         let url = try url()
-        if let said = try options.said() { return try StoreFolder(url: url, partition: said, isChosen: true) }
-        let (partition, unread) = try StoreFolder.currentPartition(of: url)
-        return try StoreFolder(url: url, partition: partition, unread: unread)
+        switch try options.said() {
+        case .partition(let name): return try StoreFolder(url: url, partition: name, isChosen: true)
+        case .environment(let name):
+            let (partition, isCurrent) = try StoreFolder.partition(ofEnvironment: name, in: url)
+            return try StoreFolder(url: url, partition: partition, isChosen: !isCurrent)
+        case nil:
+            let (partition, unread) = try StoreFolder.currentPartition(of: url)
+            return try StoreFolder(url: url, partition: partition, unread: unread)
+        }
     }
 }
 
 extension StoreFolder {
+    /// The partition of an environment that was in use last, and whether it is the current one.
+    fileprivate static func partition(
+        ofEnvironment name: String, in url: URL
+    ) throws(Failure) -> (name: String, isCurrent: Bool) {
+        guard try look(at: url.appending(path: OperationsDatabase.fileName).path, FileSystem()) != nil else {
+            throw .unknownEnvironment(name)
+        }
+        return try Failure.typed {
+            var options = OperationsDatabase.Options()
+            options.isReadOnly = true
+            let database = try OperationsDatabase(folder: url, options: options)
+            defer { try? database.close() }
+            guard try database.environments.find(name) != nil else { throw Failure.unknownEnvironment(name) }
+            guard let partition = try database.environments.partition(of: name, .last) else {
+                throw Failure(
+                    OperationsError(.unknownPartition, "The environment \(name) has no partition: nothing used it yet"))
+            }
+            return (partition.name, try database.environments.current()?.partition?.name == partition.name)
+        }
+    }
+
     /// The current partition's name, or that of a program that names no environment where none was ever chosen; and
     /// why it could not be read, where it is that name for want of a better one.
     fileprivate static func currentPartition(of url: URL) throws(Failure) -> (name: String, unread: OperationsError?) {

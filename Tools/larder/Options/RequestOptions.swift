@@ -76,9 +76,14 @@ extension RequestOptions {
     }
 
     /// Runs `body` with a transport to the server; an answer that cannot be used is the server's failure.
-    func withTransport<Result>(_ body: (any GraphQLTransport) async throws -> Result) async throws -> Result {
+    ///
+    /// - Parameter idempotency: How the server tells a repeat.
+    func withTransport<Result>(
+        idempotency: Idempotency? = nil, _ body: (any GraphQLTransport) async throws -> Result
+    ) async throws -> Result {
         let (url, authorization) = (try url(), try authorization())
         var options = HTTPTransport.Options()
+        options.idempotency = idempotency
         options.headers = try fetchOptions().headers
         return try await Self.blamingServer {
             guard let authorization else {

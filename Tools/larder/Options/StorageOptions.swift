@@ -18,22 +18,8 @@ struct StorageOptions: ParsableArguments {
     /// Nil where no storage was named.
     func access() throws(Failure) -> StorageAccess? {
         guard timeout > 0, timeout < 1e9 else { throw Failure(usage: "--timeout takes a number of seconds above 0") }
-        guard let region else {
-            guard endpoint == nil, !usesPaths else {
-                throw Failure(usage: "Name the storage's --region as well; a storage that has none takes any")
-            }
-            return nil
-        }
-        guard !region.isEmpty else { throw Failure(usage: "The region is empty") }
-        var options = S3Transport.Options()
-        if usesPaths { options.addressing = .path }
-        if let endpoint {
-            options.endpoint = try URLArgument.http(
-                endpoint, "The endpoint", remedy: "the storage's keys come from the environment.")
-        }
-        return StorageAccess(
-            region: region, credentials: try Self.credentials(for: "--region"), options: options,
-            timeout: .seconds(timeout))
+        return try StorageAccess(
+            region: region, endpoint: endpoint, usesPaths: usesPaths, timeout: .seconds(timeout), option: "--region")
     }
 
     /// The cloud's keys from the environment.
@@ -51,10 +37,63 @@ struct StorageOptions: ParsableArguments {
     }
 }
 
+/// The storage of a verb whose `--endpoint` and `--region` are a GraphQL server's.
+struct ObjectOptions: ParsableArguments {
+    @Option(
+        name: .customLong("object-region"),
+        help: ArgumentHelp(
+            "Also carry out transfers, with the storage of this region. Its keys come from AWS_ACCESS_KEY_ID, "
+                + "AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN.", valueName: "name"))
+    var region: String?
+    @Option(
+        name: .customLong("object-endpoint"),
+        help: ArgumentHelp("Another storage than Amazon S3 that speaks as it does.", valueName: "url"))
+    var endpoint: String?
+    @Flag(name: .customLong("path-style"), help: "Name buckets in the path and not in the host.")
+    var usesPaths = false
+
+    /// Nil where no storage was named.
+    func access() throws(Failure) -> StorageAccess? {
+        try StorageAccess(
+            region: region, endpoint: endpoint, usesPaths: usesPaths, timeout: .seconds(30), option: "--object-region")
+    }
+}
+
 /// A storage, and the right to ask it.
 struct StorageAccess: Sendable {
     var region: String
     var credentials: Credentials.CloudCredentials
     var options: S3Transport.Options
     var timeout: Duration
+
+    /// Nil where no storage was named.
+    ///
+    /// - Parameter option: What names the region, for errors.
+    init?(
+        region: String?, endpoint: String?, usesPaths: Bool, timeout: Duration, option: String
+    ) throws(Failure) {
+        guard let region else {
+            guard endpoint == nil, !usesPaths else {
+                throw Failure(usage: "Name the storage's \(option) as well; a storage that has none takes any")
+            }
+            return nil
+        }
+        guard !region.isEmpty else { throw Failure(usage: "The region is empty") }
+        options = S3Transport.Options()
+        if usesPaths { options.addressing = .path }
+        if let endpoint {
+            options.endpoint = try URLArgument.http(
+                endpoint, "The endpoint", remedy: "the storage's keys come from the environment.")
+        }
+        self.region = region
+        self.timeout = timeout
+        credentials = try StorageOptions.credentials(for: option)
+    }
+
+    /// Runs `body` with a transport to it.
+    func withTransport<Result>(_ body: (S3Transport) async throws -> Result) async throws -> Result {
+        try await S3Transport.withTransport(
+            region: region, credentials: { [credentials] _ in credentials }, options: options
+        ) { try await body($0) }
+    }
 }

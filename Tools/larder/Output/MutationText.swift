@@ -4,14 +4,17 @@ import LarderOperations
 
 // A mutation as the tool shows it.
 
-extension Mutation {
+extension OwnedRow where Row == Mutation {
     private var members: [(name: String, value: JSONText)] {
         var members: [(name: String, value: JSONText)] = [
-            ("id", .string(id.text)), ("sequence", .int(Int(sequence))), ("state", .string(state.description)),
-            ("isStalled", .boolean(isStalled)), ("lane", .string(lane)), ("attempts", .int(attempts)),
-            ("operation", content.operationName.map(JSONText.string) ?? .null), ("created", .string(created.text)),
+            ("id", .string(row.id.text)), ("sequence", .int(Int(row.sequence))),
+            ("state", .string(row.state.description)), ("isStalled", .boolean(row.isStalled)),
+            ("lane", .string(row.lane)), ("attempts", .int(row.attempts)),
+            ("operation", row.content.operationName.map(JSONText.string) ?? .null),
+            ("created", .string(row.created.text)),
         ]
-        if let failure { members.append(("failure", failure.json)) }
+        members += owner.members
+        if let failure = row.failure { members.append(("failure", failure.json)) }
         return members
     }
 
@@ -20,45 +23,58 @@ extension Mutation {
     var whole: JSONText {
         .object(
             members + [
-                ("idempotencyKey", .string(idempotencyKey)), ("document", .string(content.document)),
-                ("variables", .raw(content.variables)), ("dependencies", .strings(dependencies.map(\.text))),
-                ("transfers", .strings(transfers.map(\.text))),
-                ("optimisticResponse", content.optimisticResponse.map(JSONText.raw) ?? .null),
-                ("expires", expires.map { .string($0.text) } ?? .null),
+                ("idempotencyKey", .string(row.idempotencyKey)), ("document", .string(row.content.document)),
+                ("variables", .raw(row.content.variables)), ("dependencies", .strings(row.dependencies.map(\.text))),
+                ("transfers", .strings(row.transfers.map(\.text))),
+                ("optimisticResponse", row.content.optimisticResponse.map(JSONText.raw) ?? .null),
+                ("expires", row.expires.map { .string($0.text) } ?? .null),
             ])
     }
 
-    var line: String {
-        let failure = failure.map { " \($0.line)" } ?? ""
-        let lane = lane.isEmpty ? "-" : lane
-        let name = content.operationName ?? "-"
-        return Output.oneLine(
-            "\(state)\(isStalled ? " (stalled)" : "") \(id.text) \(sequence) \(lane) \(attempts) \(name)\(failure)")
+    var cells: [TableCell] {
+        [
+            TableCell("\(row.state)\(row.isStalled ? " (stalled)" : "")", row.state.tone), TableCell(row.id.text),
+            TableCell("\(row.sequence)", .faint), TableCell(row.lane.isEmpty ? "-" : row.lane),
+            TableCell("\(row.attempts)"), TableCell(row.content.operationName ?? "-"), TableCell(owner.word),
+            TableCell(RelativeTime.text(row.created), .faint), TableCell(row.failure?.line ?? "", .bad),
+        ]
     }
 
     var lines: String {
-        [
-            line, "key \(idempotencyKey)", "created \(created.text)",
-            "variables \(String(decoding: content.variables, as: UTF8.self))", "document \(content.document)",
-        ].map(Output.oneLine).joined(separator: "\n")
+        let all: [String?] = [
+            cells.filter { !$0.text.isEmpty }.map(\.text).joined(separator: " "), "key \(row.idempotencyKey)",
+            "partition \(owner.name)", "created \(row.created.shown)", row.expires.map { "expires \($0.shown)" },
+            "variables \(String(decoding: row.content.variables, as: UTF8.self))", "document \(row.content.document)",
+        ]
+        return all.compactMap(\.self).map(Output.oneLine).joined(separator: "\n")
+    }
+}
+
+extension MutationState {
+    fileprivate var tone: TableCell.Tone? {
+        switch self {
+        case .pending: nil
+        case .inFlight, .acknowledged: .good
+        case .deadLetter: .bad
+        }
     }
 }
 
 extension Outcome {
     private var name: String { kind == .applied ? "applied" : "discarded" }
 
-    var json: JSONText {
-        .object([
+    var members: [(name: String, value: JSONText)] {
+        [
             ("id", .string(mutation.text)), ("sequence", .int(Int(sequence))), ("state", .string(name)),
             ("settled", .string(settled.text)), ("result", result.map(JSONText.raw) ?? .null),
             ("failure", failure?.json ?? .null), ("errors", errors.map(JSONText.raw) ?? .array([])),
-        ])
+        ]
     }
 
     var line: String {
         let failed = errors.map { " errors \(String(decoding: $0, as: UTF8.self))" } ?? ""
         return Output.oneLine(
-            "\(name) \(mutation.text) \(sequence) \(settled.text)" + (failure.map { " \($0.line)" } ?? "") + failed)
+            "\(name) \(mutation.text) \(sequence) \(settled.shown)" + (failure.map { " \($0.line)" } ?? "") + failed)
     }
 }
 
@@ -81,4 +97,7 @@ extension UUID {
 extension Date {
     /// ISO 8601, to the second, in UTC.
     var text: String { formatted(.iso8601) }
+
+    /// The same, and how long ago that was or how long it is until then.
+    var shown: String { "\(text) (\(RelativeTime.text(self)))" }
 }

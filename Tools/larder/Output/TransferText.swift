@@ -19,19 +19,43 @@ extension StoredTransfer {
         return members
     }
 
-    var summary: JSONText { .object(members) }
+    var line: String { Output.oneLine(cells.filter { !$0.text.isEmpty }.map(\.text).joined(separator: " ")) }
 
-    var line: String {
-        let failure = failure.map { " \($0.line)" } ?? ""
-        let size = size.map(String.init) ?? "-"
-        return Output.oneLine(
-            "\(state) \(id.text) \(kind.text) \(completed)/\(size) \(attempts) \(bucket)/\(key) \(path)\(failure)")
+    fileprivate var cells: [TableCell] {
+        [
+            TableCell("\(state)", state.tone), TableCell(id.text), TableCell(kind.text),
+            TableCell("\(completed)/\(size.map(String.init) ?? "-")"), TableCell("\(attempts)"),
+            TableCell("\(bucket)/\(key)"), TableCell(path), TableCell(failure?.line ?? "", .bad),
+        ]
+    }
+}
+
+extension TransferState {
+    fileprivate var tone: TableCell.Tone? {
+        switch self {
+        case .pending, .cancelled: nil
+        case .running, .done: .good
+        case .paused, .cancelling: .warning
+        case .failed: .bad
+        }
+    }
+}
+
+extension OwnedRow where Row == StoredTransfer {
+    var summary: JSONText { .object(row.members + owner.members.filter { $0.name != "partition" }) }
+
+    var cells: [TableCell] {
+        var cells = row.cells
+        cells.insert(TableCell(owner.word), at: cells.count - 1)
+        cells.insert(TableCell(RelativeTime.text(row.created), .faint), at: cells.count - 1)
+        return cells
     }
 }
 
 /// A transfer with what is known of it elsewhere.
 struct ShownTransfer {
     var transfer: StoredTransfer
+    var owner: StoredPartition
     /// How many parts have arrived whole.
     var parts: Int
     /// The mutations that wait for it.
@@ -40,7 +64,7 @@ struct ShownTransfer {
     var json: JSONText {
         func text(_ date: Date?) -> JSONText { date.map { .string($0.text) } ?? .null }
         return .object(
-            transfer.members + [
+            transfer.members + owner.members.filter { $0.name != "partition" } + [
                 ("replaces", .boolean(transfer.replaces)),
                 ("contentType", transfer.contentType.map(JSONText.string) ?? .null),
                 ("metadata", transfer.metadata.map(JSONText.raw) ?? .object([])),
@@ -56,10 +80,10 @@ struct ShownTransfer {
     }
 
     var lines: String {
-        var lines = [transfer.line, "created \(transfer.created.text)"]
-        if let expires = transfer.expires { lines.append("expires \(expires.text)") }
-        if let time = transfer.notBefore { lines.append("not before \(time.text)") }
-        if let ended = transfer.ended { lines.append("ended \(ended.text)") }
+        var lines = [transfer.line, "partition \(owner.name) \(owner.word)", "created \(transfer.created.shown)"]
+        if let expires = transfer.expires { lines.append("expires \(expires.shown)") }
+        if let time = transfer.notBefore { lines.append("not before \(time.shown)") }
+        if let ended = transfer.ended { lines.append("ended \(ended.shown)") }
         if let size = transfer.partSize { lines.append("parts \(parts) of \(size) bytes") }
         if let upload = transfer.upload { lines.append("upload \(upload)") }
         if let etag = transfer.etag { lines.append("etag \(etag)") }

@@ -13,13 +13,6 @@ extension StoreFolder {
         }
     }
 
-    /// Runs `body` with the queue of mutations, and closes it; nil where nothing was ever queued.
-    func withQueue<Result>(
-        _ access: Access, _ output: Output, _ body: (MutationQueue) async throws -> Result
-    ) async throws -> Result? {
-        try await withOperations(access, output) { try await body($0.mutations) }
-    }
-
     /// Runs `body` with what must not be lost, and closes it; nil where there is nothing of that.
     func withOperations<Result>(
         _ access: Access, _ output: Output, _ body: (OperationsDatabase) async throws -> Result
@@ -50,16 +43,6 @@ extension StoreFolder {
             case .discard: _ = try await database.discardUnsent(in: partition, now: Date())
             }
         }
-    }
-
-    /// As `withQueue`, for writing to a mutation that must be there.
-    func requireQueue<Result>(
-        _ output: Output, _ body: (MutationQueue) async throws -> Result
-    ) async throws -> Result {
-        guard let result = try await withQueue(.writing, output, body) else {
-            throw Failure(.unknownMutation, .miss, "Nothing was ever queued in this store")
-        }
-        return result
     }
 }
 

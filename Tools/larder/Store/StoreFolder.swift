@@ -117,6 +117,8 @@ struct StoreFolder: Sendable {
     }
 
     /// Runs `body` with the store's partition, and closes the store.
+    ///
+    /// - Parameter schema: Its texts; none for the schema that the store holds.
     func withPartition<Result>(
         _ access: Access, schema: [String], transport: (any GraphQLTransport)? = nil, _ output: Output,
         _ body: (Partition) async throws -> Result
@@ -124,7 +126,12 @@ struct StoreFolder: Sendable {
         if access == .reading { try requireStore() } else { try requireRoomForStore() }
         begin(output)
         prepare(access, output)
-        let store = try Store.open(at: url, schemaText: schema, options: options(access))
+        let store =
+            if schema.isEmpty {
+                try Store.open(at: url, schema: keptSchema(), options: options(access))
+            } else {
+                try Store.open(at: url, schemaText: schema, options: options(access))
+            }
         do {
             let result = try await body(
                 isChosen ? try store.partition(named: partition, transport) : try store.partition(transport: transport))
@@ -134,6 +141,13 @@ struct StoreFolder: Sendable {
             try? store.close()
             throw error
         }
+    }
+
+    private func keptSchema() throws(Failure) -> Schema {
+        guard let schema = Store.keptSchema(in: url) else {
+            throw Failure(usage: "No schema: the store holds none; name a file by --schema")
+        }
+        return schema
     }
 
     /// Names what is worked on, and says why it may be another partition than is meant.

@@ -25,6 +25,6 @@ struct Ls: Verb {
         let keys = try await folder.withCache(.reading, output) { cache in
             try cache.inspect.keys(type: type, prefix: prefix, limit: limit.sought, includingTombstones: deleted)
         }
-        try limit.show(keys, as: "keys", output, json: JSONText.string, line: Output.oneLine)
+        try limit.show(keys, as: "keys", output, json: JSONText.string, cells: { [TableCell($0)] })
     }
 }

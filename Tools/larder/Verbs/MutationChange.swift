@@ -3,44 +3,18 @@ import Foundation
 import LarderCommandLine
 import LarderOperations
 
-/// A verb that works on one mutation which was set aside.
-protocol MutationChange: Verb {
-    /// What the verb is called after `mutations`, and in `did` of its result.
-    static var verb: String { get }
-    /// The same as something that was done.
-    static var done: String { get }
-    /// What is done with `--write` only.
-    static var purpose: String { get }
-
-    var target: MutationOptions { get }
-
-    /// The change to make, once all that the arguments name has been read.
-    ///
-    /// - Returns: Gives the mutations that were set aside for it; nil of a verb that sets none aside.
-    func change() throws -> (MutationQueue) async throws -> [UUID]?
-}
-
-/// What all of them take.
-struct MutationOptions: ParsableArguments {
-    @OptionGroup var store: StoreOptions
-    @OptionGroup var permission: WritePermission
-    @Argument(help: ArgumentHelp("The mutation's id.", valueName: "id"), transform: Mutations.id) var id: UUID
-}
+/// A verb that works on mutations which were set aside.
+protocol MutationChange: RowChange where State == MutationState {}
 
 extension MutationChange {
-    static var name: String { "mutations \(verb)" }
-    var store: StoreOptions { target.store }
+    static var rows: String { "mutations" }
+    static var states: Set<MutationState> { [.deadLetter] }
+    static func unknown(_ id: UUID) -> Failure { .unknownMutation(id) }
 
-    func perform(_ output: Output) async throws {
-        try target.permission.require(for: Self.purpose)
-        let change = try change()
-        let others = try await store.folder().requireQueue(output, change)
-        let id = target.id.text
-        try output.result(
-            .object(
-                [("id", .string(id)), ("did", .string(Self.verb))]
-                    + (others.map { [("setAside", .strings($0.map(\.text)))] } ?? [])),
-            text: "\(Self.done) \(id)" + (others ?? []).map { "\nset aside \($0.text)" }.joined())
+    static func ids(
+        _ database: OperationsDatabase, in states: Set<MutationState>, of owners: RowOwners
+    ) throws -> [UUID] {
+        try database.mutations.list(MutationFilter(states: states)).filter { owners.includes($0.partition) }.map(\.id)
     }
 }
 
@@ -54,14 +28,18 @@ extension Mutations {
                 """)
         static let verb = "edit", done = "edited", purpose = "changing what is sent"
 
-        @OptionGroup var target: MutationOptions
+        @OptionGroup var target: RowOptions<MutationState>
         @Option(help: ArgumentHelp("The new variables: a file with a JSON object.", valueName: "file"))
         var variables: String
 
-        func change() throws -> (MutationQueue) async throws -> [UUID]? {
+        func validate() throws {
+            guard !target.all else { throw ValidationError("Variables are those of one mutation; name its id.") }
+        }
+
+        func change() throws -> (UUID, OperationsDatabase) async throws -> [UUID]? {
             let text = try InputFile(role: "the variables", path: variables).bytes()
-            return { queue in
-                try await queue.edit(target.id, Revision(variables: text))
+            return { id, database in
+                try await database.mutations.edit(id, Revision(variables: text))
                 return nil
             }
         }
@@ -69,14 +47,14 @@ extension Mutations {
 
     struct Replay: MutationChange {
         static let configuration = CommandConfiguration(
-            abstract: "Makes a mutation that was set aside pending again, at its old place. Wants --write.")
+            abstract: "Makes mutations that were set aside pending again, at their old places. Wants --write.")
         static let verb = "replay", done = "replayed", purpose = "sending it again"
 
-        @OptionGroup var target: MutationOptions
+        @OptionGroup var target: RowOptions<MutationState>
 
-        func change() -> (MutationQueue) async throws -> [UUID]? {
-            { queue in
-                try await queue.replay(target.id, now: Date())
+        func change() -> (UUID, OperationsDatabase) async throws -> [UUID]? {
+            { id, database in
+                try await database.mutations.replay(id, now: Date())
                 return nil
             }
         }
@@ -84,20 +62,20 @@ extension Mutations {
 
     struct Discard: MutationChange {
         static let configuration = CommandConfiguration(
-            abstract: "Gives up a mutation that was set aside. Wants --write.")
+            abstract: "Gives up mutations that were set aside. Wants --write.")
         static let verb = "discard", done = "discarded", purpose = "giving it up"
 
-        @OptionGroup var target: MutationOptions
+        @OptionGroup var target: RowOptions<MutationState>
         @Option(
             help: ArgumentHelp(
                 "What becomes of the mutations that depend on it: setAside, or release them from waiting for it.",
                 valueName: "how"))
         var dependents: Dependents = .setAside
 
-        func change() -> (MutationQueue) async throws -> [UUID]? {
-            { queue in
-                try await queue.discard(
-                    target.id,
+        func change() -> (UUID, OperationsDatabase) async throws -> [UUID]? {
+            { id, database in
+                try await database.mutations.discard(
+                    id,
                     dependents: dependents == .release
                         ? .release : .setAside(reason: "the mutation that it depends on was discarded"),
                     now: Date())

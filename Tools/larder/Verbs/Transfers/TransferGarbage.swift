@@ -58,9 +58,7 @@ extension StoreFolder {
 extension TransferRemains {
     fileprivate func clear(_ transfers: TransferTable?, _ storage: StorageAccess?) async throws -> Cleared {
         guard let storage else { return try await clear(transfers, storage: nil, timeout: .zero) }
-        return try await S3Transport.withTransport(
-            region: storage.region, credentials: { _ in storage.credentials }, options: storage.options
-        ) { transport in
+        return try await storage.withTransport { transport in
             try await clear(transfers, storage: transport, timeout: storage.timeout)
         }
     }

@@ -30,7 +30,8 @@ extension Transfers {
 
         func perform(_ output: Output) async throws {
             let interruption = Interruption()
-            let isKnown: Void? = try await store.folder().withTransfers(.reading, output) { transfers in
+            let isKnown: Void? = try await store.folder().withOperations(.reading, output) { database in
+                let transfers = database.transfers
                 var screen = output.isJSON ? nil : RedrawnLines()
                 var (news, bars, told) = (TransferNews(of: id), TransferBars(), 0)
                 while true {
@@ -38,7 +39,8 @@ extension Transfers {
                     let found = try news.look(transfers)
                     if !found.news.isEmpty { try screen?.draw([]) }
                     for transfer in found.news.prefix(count.map { $0 - told } ?? .max) {
-                        try output.result(transfer.summary, text: transfer.line)
+                        let row = OwnedRow(row: transfer, owner: try RowOwners(database)[transfer.partition])
+                        try output.result(row.summary, text: transfer.line)
                         told += 1
                     }
                     if found.isOver || told == count { return }

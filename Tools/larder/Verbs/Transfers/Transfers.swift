@@ -17,12 +17,14 @@ extension Transfers {
         static let configuration = CommandConfiguration(
             abstract: "Lists the transfers that are known, in the order in which they were queued.",
             discussion: """
-                One a line: state, id, which way, bytes that have arrived and in all, attempts, object, file, and the \
-                last failure.
+                One a line: state, id, which way, bytes that have arrived and in all, attempts, object, file, whose it \
+                is (its environment and user, or its partition), since when it is queued, and the last failure. All \
+                partitions, unless one is named.
                 """)
         static let name = "transfers list"
 
         @OptionGroup var store: StoreOptions
+        @OptionGroup var partition: PartitionOptions
         @Option(
             help: ArgumentHelp(
                 "Only those in this state: pending, running, paused, failed, cancelling, done or cancelled.",
@@ -31,10 +33,13 @@ extension Transfers {
         @OptionGroup var limit: LimitOptions
 
         func perform(_ output: Output) async throws {
-            let found = try await store.folder().withTransfers(.reading, output) { transfers in
-                try transfers.list(states: state.map { [$0.state] })
+            let found = try await store.folder().withOperations(.reading, output) { database in
+                let owners = try RowOwners(database, of: partition)
+                return try database.transfers.list(states: state.map { [$0.state] })
+                    .filter { owners.includes($0.partition) }
+                    .map { OwnedRow(row: $0, owner: owners[$0.partition]) }
             }
-            try limit.show(found ?? [], as: "transfers", output, json: \.summary, line: \.line)
+            try limit.show(found ?? [], as: "transfers", output, json: \.summary, cells: \.cells)
         }
     }
 
@@ -49,7 +54,8 @@ extension Transfers {
             let found = try await store.folder().withOperations(.reading, output) { database in
                 try database.transfers.find(id).map { transfer in
                     ShownTransfer(
-                        transfer: transfer, parts: try database.transfers.parts(of: id).count,
+                        transfer: transfer, owner: try RowOwners(database)[transfer.partition],
+                        parts: try database.transfers.parts(of: id).count,
                         waiting: try database.mutations.list().filter { $0.transfers.contains(id) }.map(\.id))
                 }
             }

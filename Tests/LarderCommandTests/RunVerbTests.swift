@@ -1,0 +1,167 @@
+import Foundation
+import Larder
+import LarderOperations
+import LarderTestSupport
+import RecipeServer
+import Testing
+
+@Suite("send, enqueue and run", .timeLimit(.minutes(10)))
+struct RunVerbTests {
+    private static let rate = """
+        mutation Rate($id: ID!, $stars: Int!) { rateRecipe(id: $id, stars: $stars) { __typename id stars } }
+        """
+    private static let read = "query Q { recipe(id: 2) { __typename id stars } }"
+
+    /// A store of a running server's schema, into which one query was fetched.
+    private func withServer(
+        _ body: (_ fixture: CommandFixture, _ server: RecipeServer, _ run: [String]) async throws -> Void
+    ) async throws {
+        try await withTemporaryFolder { folder in
+            let fixture = CommandFixture(folder: folder)
+            let server = try await RecipeServer.start()
+            do {
+                let endpoint = ["--endpoint", server.url.absoluteString]
+                let fetched = try await fixture.larder(
+                    ["fetch", "--schema", fixture.write(RecipeServer.schema, to: "recipes.graphqls")] + endpoint
+                        + ["--operation", fixture.write(Self.read, to: "q.graphql")])
+                try #require(fetched.status == 0, "\(fetched.errors)")
+                try fixture.write(Self.rate, to: "rate.graphql")
+                try await body(fixture, server, ["run", "--until-idle"] + endpoint)
+            } catch {
+                try? await server.stop()
+                throw error
+            }
+            try await server.stop()
+        }
+    }
+
+    private func rating(_ fixture: CommandFixture, of id: String = "2", _ stars: Int) throws -> [String] {
+        let variables = try fixture.write(#"{"id":"\#(id)","stars":\#(stars)}"#, to: "rating-\(id)-\(stars).json")
+        return ["--operation", fixture.path("rate.graphql"), "--variables", variables]
+    }
+
+    @Test("What is queued is shown at once, sent by run in its order, and found to be applied; no schema is named")
+    func drains() async throws {
+        try await withServer { fixture, server, run in
+            let optimistic = try fixture.write(
+                #"{"rateRecipe":{"__typename":"Recipe","id":"2","stars":1}}"#, to: "optimistic.json")
+            let first = try await fixture.larder(["enqueue", "--optimistic", optimistic] + rating(fixture, 1))
+            #expect(first.status == 0, "\(first.errors)")
+            let query = ["query", "--operation", fixture.path("q.graphql")]
+            #expect(try await fixture.larder(query).output.contains(#""stars":1"#))
+            let second = try await fixture.larder(["enqueue", "--lane", "main"] + rating(fixture, 4))
+            let queued = try await fixture.larder("mutations", "--json")
+            #expect(queued.output.contains(#""partition":"main","environment":null,"user":null"#), "\(queued.output)")
+            let done = try await fixture.larder(run)
+            #expect(done.status == 0, "\(done.errors)")
+            let ids = [first, second].map { $0.output.trimmingCharacters(in: .newlines) }
+            #expect(Set(done.output.split(separator: "\n")) == Set(ids.map { "applied \($0)" }), "\(done.output)")
+            #expect(done.errors.contains("2 mutations applied, 0 set aside"))
+            #expect(try await fixture.larder("mutations").output == "")
+            let again = try await fixture.larder(run + ["--json"])
+            #expect(again.output.contains(#""result":{"isIdle":true,"sent":0,"setAside":[]"#), "\(again.errors)")
+        }
+    }
+
+    @Test("What the server refuses is set aside with status 1, and all of it is replayed at once with --write")
+    func setsAside() async throws {
+        try await withServer { fixture, server, run in
+            for stars in 1...2 {
+                let queued = try await fixture.larder(["enqueue"] + rating(fixture, of: "no-such", stars))
+                #expect(queued.status == 0, "\(queued.errors)")
+            }
+            let refused = try await fixture.larder(run)
+            #expect(refused.status == 1, "\(refused.errors)")
+            #expect(refused.output.split(separator: "\n").count { $0.hasPrefix("set aside ") } == 2)
+            let asked = try await fixture.larder("mutations", "replay", "--state", "deadLetter", "--all")
+            #expect(asked.status == 4 && asked.errors.contains("would change 2 mutations"), "\(asked.errors)")
+            let elsewhere = try await fixture.larder(
+                "mutations", "replay", "--all", "--partition", "x", "--write", "--json")
+            #expect(elsewhere.output.contains(#""result":{"did":"replay","changed":[],"refused":[]}"#))
+            let replayed = try await fixture.larder("mutations", "replay", "--state", "deadLetter", "--all", "--write")
+            #expect(replayed.status == 0, "\(replayed.errors)")
+            #expect(replayed.output.split(separator: "\n").count { $0.hasPrefix("replayed ") } == 2)
+            #expect(
+                try await fixture.larder("mutations", "--state", "pending").output.split(separator: "\n").count == 2)
+        }
+    }
+
+    @Test("A mutation is sent past the queue and its answer stored; one that cannot be sent leaves nothing")
+    func sends() async throws {
+        try await withServer { fixture, server, run in
+            let endpoint = Array(run.suffix(2))
+            let sent = try await fixture.larder(["send"] + endpoint + rating(fixture, 5))
+            #expect(sent.status == 0, "\(sent.errors)")
+            #expect(sent.output.hasPrefix(#"{"data":{"rateRecipe":{"#))
+            let failed = try await fixture.larder(
+                ["send", "--endpoint", "http://127.0.0.1:1/"] + rating(fixture, 5))
+            #expect(failed.status == 1)
+            #expect(failed.errors.contains("hint: "))
+            #expect(try await fixture.larder("mutations").output == "")
+        }
+    }
+
+    @Test(
+        "run carries out transfers where a storage is named, and the mutations that wait for them",
+        .enabled(if: StorageServer.isAvailable, "\(StorageServer.requirement)"))
+    func transfers() async throws {
+        try await StorageServer.run { storage in
+            try await TransferFixture.run { fixture in
+                let server = try await RecipeServer.start()
+                let place = ObjectLocation(bucket: storage.bucket, key: "a", region: StorageServer.region)
+                let id = try await fixture.upload(to: place)
+                let idle = [
+                    "run", "--until-idle", "--endpoint", server.url.absoluteString, "--store", fixture.store,
+                ]
+                let without = try await LarderProcess.run(idle)
+                #expect(without.status == 0, "\(without.errors)")
+                #expect(try await fixture.state(of: id) == .pending)
+                let outcome = try await LarderProcess.run(
+                    idle + [
+                        "--object-region", StorageServer.region, "--object-endpoint", storage.url.absoluteString,
+                        "--path-style",
+                    ],
+                    environment: [
+                        "AWS_ACCESS_KEY_ID": storage.accessKeyID, "AWS_SECRET_ACCESS_KEY": storage.secretAccessKey,
+                    ])
+                try await server.stop()
+                #expect(outcome.status == 0, "\(outcome.errors)")
+                #expect(outcome.output == "done upload \(id.text)\n")
+                #expect(try await fixture.state(of: id) == .done)
+            }
+        }
+    }
+
+    @Test("LARDER_ENV and --env name the environment that a verb works with, and an unknown one is a miss")
+    func environments() async throws {
+        try await withTemporaryFolder { (folder) throws in
+            let place = folder.appending(path: "store")
+            let store = try Store.open(at: place, schemaText: ["type Query { n: Int } type Mutation { count: Int }"])
+            for name in ["staging", "production"] {
+                let url = try #require(URL(string: "https://\(name).example/graphql"))
+                let environment = BackendEnvironment(name: name, api: .init(url: url))
+                let app = try await store.switch(to: environment).partition
+                try await app.write(GraphQLOperation("{ n }"), json: Array(#"{"n":\#(name.count)}"#.utf8))
+                try await app.enqueue(GraphQLOperation("mutation \(name) { count }"))
+            }
+            try store.close()
+            let operation = folder.appending(path: "n.graphql")
+            try Data("{ n }".utf8).write(to: operation)
+            func run(_ variable: String?, _ arguments: String...) async throws -> Outcome {
+                try await LarderProcess.run(
+                    arguments + ["--store", place.path], environment: variable.map { ["LARDER_ENV": $0] } ?? [:])
+            }
+            #expect(try await run(nil, "query", "--operation", operation.path).output.contains(#""n":10"#))
+            #expect(try await run("staging", "query", "--operation", operation.path).output.contains(#""n":7"#))
+            let chosen = try await run("staging", "query", "--operation", operation.path, "--env", "production")
+            #expect(chosen.output.contains(#""n":10"#))
+            let unknown = try await run("x", "query", "--operation", operation.path, "--json")
+            #expect(unknown.status == 3 && unknown.errors.contains("operations.unknownEnvironment"))
+            let all = try await run(nil, "mutations").output.split(separator: "\n")
+            #expect(
+                all.count == 2 && all[0].contains(" staging staging ") && all[1].contains(" production production "))
+            let some = try await run("production", "mutations").output.split(separator: "\n")
+            #expect(some.count == 1 && some[0].contains(" production "))
+        }
+    }
+}
