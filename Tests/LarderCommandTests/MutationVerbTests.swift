@@ -162,7 +162,7 @@ struct MutationVerbTests {
             #expect(shown.output.hasPrefix("discarded \(dead) 1 "))
             #expect(
                 try await LarderProcess.run(["mutations", "--state", "deadLetter", "--store", store])
-                    .output.contains("deadLetter \(stalled) 2 - 0 Rate dependencyDiscarded"))
+                    .output.contains(/deadLetter \S+ 2 - 0 Rate main \d+ (s|min) ago dependencyDiscarded/))
         }
     }
 

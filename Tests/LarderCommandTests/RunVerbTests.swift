@@ -8,9 +8,9 @@ import Testing
 @Suite("send, enqueue and run", .timeLimit(.minutes(10)))
 struct RunVerbTests {
     private static let rate = """
-        mutation Rate($id: ID!, $stars: Int!) { rateRecipe(id: $id, stars: $stars) { __typename id stars } }
+        mutation Rate($id: ID!, $stars: Int!) { rateRecipe(id: $id, stars: $stars) { __typename id rating } }
         """
-    private static let read = "query Q { recipe(id: 2) { __typename id stars } }"
+    private static let read = "query Q { recipe(id: 2) { __typename id rating } }"
 
     /// A store of a running server's schema, into which one query was fetched.
     private func withServer(
@@ -44,11 +44,11 @@ struct RunVerbTests {
     func drains() async throws {
         try await withServer { fixture, server, run in
             let optimistic = try fixture.write(
-                #"{"rateRecipe":{"__typename":"Recipe","id":"2","stars":1}}"#, to: "optimistic.json")
+                #"{"rateRecipe":{"__typename":"Recipe","id":"2","rating":1.5}}"#, to: "optimistic.json")
             let first = try await fixture.larder(["enqueue", "--optimistic", optimistic] + rating(fixture, 1))
             #expect(first.status == 0, "\(first.errors)")
             let query = ["query", "--operation", fixture.path("q.graphql")]
-            #expect(try await fixture.larder(query).output.contains(#""stars":1"#))
+            #expect(try await fixture.larder(query).output.contains(#""rating":1.5"#))
             let second = try await fixture.larder(["enqueue", "--lane", "main"] + rating(fixture, 4))
             let queued = try await fixture.larder("mutations", "--json")
             #expect(queued.output.contains(#""partition":"main","environment":null,"user":null"#), "\(queued.output)")

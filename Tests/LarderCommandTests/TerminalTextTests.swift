@@ -51,7 +51,7 @@ struct TerminalTextTests {
     }
 
     private func shown(by arguments: [String]) async throws -> String {
-        let terminal = try Terminal(arguments, showsErrors: true)
+        let terminal = try Terminal(arguments, showsErrors: true, environment: ["NO_COLOR": "1"])
         _ = await terminal.finish()
         return terminal.shown.replacing("\r\n", with: "\n")
     }
