@@ -152,7 +152,10 @@ struct PolicyTests {
     @Test(
         "A policy that cannot work is refused with its name",
         arguments: [
-            ("extend type Recipe @typePolicy", "1:20: @typePolicy of Recipe has neither keyFields nor parts"),
+            (
+                "extend type Recipe @typePolicy",
+                "1:20: @typePolicy of Recipe has neither keyFields nor parts nor versioned"
+            ),
             (
                 "extend type Recipe @typePolicy(keyFields: 1)",
                 "1:20: keyFields of @typePolicy is neither a string nor a list of strings"

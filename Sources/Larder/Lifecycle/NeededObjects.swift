@@ -27,11 +27,22 @@ final class NeededObjects: CollectionRoots {
         return watched + kept
     }
 
+    /// What the answers of pins are made of.
+    func pinned() throws(LarderError) -> [Dependencies] {
+        guard let database = try core.operationsStore.database(making: false) else { return [] }
+        return try kept(database, watchers: false)
+    }
+
     /// What the answers of pins and named watchers are made of.
-    private func kept(_ database: OperationsDatabase) throws(LarderError) -> [Dependencies] {
+    private func kept(
+        _ database: OperationsDatabase, watchers includesWatchers: Bool = true
+    ) throws(LarderError) -> [Dependencies] {
         let (pins, watchers): ([StoredPin], [StoredWatcher])
         do {
-            (pins, watchers) = (try database.pins.all(in: core.name), try database.watchers.list(in: core.name))
+            (pins, watchers) = (
+                try database.pins.all(in: core.name),
+                includesWatchers ? try database.watchers.list(in: core.name) : []
+            )
         } catch {
             throw LarderError(error)
         }

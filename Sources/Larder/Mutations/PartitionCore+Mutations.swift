@@ -62,6 +62,41 @@ extension PartitionCore {
         return (answer, data.count <= Self.resultLimit ? data : nil, parsed.errorList(upTo: Self.resultLimit))
     }
 
+    /// The variables of a mutation with the versions that the cache has of the objects which it changes, where its input
+    /// objects have room for them and do not say them; nil where that is nowhere.
+    func withVersions(
+        _ variables: [String: Value], _ bound: BoundOperation
+    ) throws(LarderError) -> [String: Value]? {
+        let inputs = VersionedInput.all(bound.layout.plan, variables, operations.schema)
+        var filled: [String: Value]?
+        for input in inputs {
+            let version: Int64?
+            do { version = try cache.version(of: input.key) } catch { throw LarderError.parking(error) }
+            guard let version, case .object(var members)? = variables[input.variable] else { continue }
+            members[VersionField.version] = .int(version)
+            filled = filled ?? variables
+            filled?[input.variable] = .object(members)
+        }
+        return filled
+    }
+
+    /// Stores what the server has of the objects for which it refused a mutation: the resolver's next attempt begins
+    /// with their versions.
+    func storeConflicts(_ details: [UInt8]?, of mutation: Mutation) async {
+        for error in GraphQLError.list(details) where error.kind.map(ServerErrorKind.init) == .conflict {
+            guard let item = error.data, case .object = item, case .field(let name)? = error.path?.components.first
+            else { continue }
+            do {
+                let bound = try operations.boundOnce(Self.operation(of: mutation))
+                let parsed = try ParsedResponse.parse(data: Value.object([name: item]).json, along: bound.layout)
+                _ = try await cache.write(parsed, of: bound)
+            } catch {
+                // The server's object is fetched when it is asked for.
+                logger.debug("the object of a conflict is not stored", metadata: ["error": "\(error)"])
+            }
+        }
+    }
+
     /// Notes that there will be no answer of a mutation in the cache, though it took effect.
     func noteUnstored(_ key: String) async throws(LarderError) {
         guard let key = AppliedKey(key) else { return }

@@ -96,10 +96,14 @@ extension Partition {
     public func send(
         _ operation: GraphQLOperation, within time: Duration? = nil, options: FetchOptions = FetchOptions()
     ) async throws(LarderError) -> Response {
-        let operation = try core.withRealIDs(operation)
-        let bound = try core.operations.bound(operation)
+        var operation = try core.withRealIDs(operation)
+        var bound = try core.operations.bound(operation)
         guard bound.layout.plan.kind == .mutation else {
             throw LarderError(.operation, "The function send takes mutations only; use fetch for a query")
+        }
+        if let variables = try core.withVersions(operation.variables, bound) {
+            operation.variables = variables
+            bound = try core.operations.bound(operation)
         }
         var options = options
         if let time { options.timeout = time }

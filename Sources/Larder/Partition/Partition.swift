@@ -50,6 +50,7 @@ final class PartitionCore: Sendable {
     let watchers: WatcherIndex
     let transfers = TransferBook()
     let subscriptions = PartitionSubscriptions()
+    let synchronizing = SynchronizationsUnderWay()
     /// What the runners of this process are doing.
     let runners = RunnerStates()
     /// The operations for which the server is being asked in the background.

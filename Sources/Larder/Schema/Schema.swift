@@ -69,6 +69,14 @@ public struct Schema: Sendable, Hashable {
         do { try index.setFieldPolicy(policy, forField: field, of: type) } catch { throw LarderError(error) }
     }
 
+    /// Says that the objects of a type have versions, as `@typePolicy(versioned: true)` does: an object whose `_version`
+    /// is less than the stored one's is not stored, and one whose `_deleted` is true is no more. See <doc:Identity>.
+    ///
+    /// - Throws: `.schema` where there is no such type, or where it has no field `_version`.
+    public mutating func setVersioned(_ type: String) throws(LarderError) {
+        do { try index.setVersioned(type) } catch { throw LarderError(error) }
+    }
+
     /// Says for how long the fields of a type may be used once a server sent them, in place of the schema's own
     /// `@cacheControl(maxAge:)`: see <doc:Lifecycle>.
     ///

@@ -6,6 +6,8 @@ public struct SubscriptionOptions: Sendable {
     /// The query that closes a gap: it is fetched whenever the subscription has begun, also for the first time, and
     /// events that come meanwhile are stored after its answer. Nil where the program itself fetches what was missed.
     public var catchUp: GraphQLOperation?
+    /// What closes a gap in place of `catchUp`: only what has changed is fetched.
+    public var sync: Synchronization?
     /// What null means in an event; nil for what the transport says.
     public var nulls: NullsInEvents?
     /// How many events wait for a slow reader, at least 1. Beyond that the oldest is dropped, and `.missed` counts it.
@@ -16,6 +18,9 @@ public struct SubscriptionOptions: Sendable {
 
     /// No query that catches up, and what the transport says.
     public init(catchUp: GraphQLOperation? = nil) { self.catchUp = catchUp }
+
+    /// Closes gaps by a synchronization.
+    public init(sync: Synchronization) { self.sync = sync }
 }
 
 /// Where a subscription stands.
@@ -86,7 +91,7 @@ public struct Subscription: AsyncSequence, Sendable {
     public var state: SubscriptionState { lease.events.state }
 
     /// Tells the subscription that the program has fetched what was missed: `staleSince` ends, unless another gap began
-    /// meanwhile. Only where the options name no query that catches up.
+    /// meanwhile. Only where the options name nothing that catches up.
     ///
     /// - Parameter state: The state as the program saw it before it fetched.
     public func noteCaughtUp(since state: SubscriptionState) async {

@@ -11,7 +11,7 @@ extension SubscriptionHub {
 
     /// Fetches what was missed; events that come meanwhile are held back.
     func catchUp(_ entry: Entry, attempt: Int) {
-        guard let query = entry.catchUp else {
+        guard let catchUp = entry.catchUp else {
             entry.change { state in
                 state.phase = .live
                 state.error = nil
@@ -25,15 +25,22 @@ extension SubscriptionHub {
         var options = FetchOptions()
         options.headers = entry.headers
         entry.task = Task { [options] in
-            let end: Result<Response, LarderError>
+            let end: Result<Void, LarderError>
             do throws(LarderError) {
-                end = .success(try await partition.fetch(query, policy: .networkOnly, options: options))
+                switch catchUp {
+                case .query(let query):
+                    _ = try await partition.fetch(query, policy: .networkOnly, options: options)
+                case .sync(var synchronization):
+                    synchronization.maximumPageCount = nil
+                    try await partition.sync(synchronization)
+                }
+                end = .success(())
             } catch { end = .failure(error) }
             self.noteCaughtUp(entry, round: round, attempt: attempt, end)
         }
     }
 
-    private func noteCaughtUp(_ entry: Entry, round: Int, attempt: Int, _ end: Result<Response, LarderError>) {
+    private func noteCaughtUp(_ entry: Entry, round: Int, attempt: Int, _ end: Result<Void, LarderError>) {
         guard isCurrent(entry, round) else { return }
         // More came than could be held back: what was dropped is fetched once more.
         let hasOverflown = entry.hasOverflown

@@ -14,7 +14,7 @@ actor SubscriptionHub {
         let document: ExactText
         let name: ExactText?
         let variables: [UInt8]
-        let catchUp: [UInt8]
+        let catchUp: CatchUp?
         let nulls: NullsInEvents
         let headers: [GraphQLRequest.Header]
     }
@@ -23,7 +23,7 @@ actor SubscriptionHub {
     final class Entry {
         let request: GraphQLRequest
         let operation: BoundOperation
-        let catchUp: GraphQLOperation?
+        let catchUp: CatchUp?
         let nulls: NullsInEvents
         let headers: [GraphQLRequest.Header]
         var readers: [SubscriptionEvents] = []
@@ -50,7 +50,7 @@ actor SubscriptionHub {
             self.request = request
             self.operation = operation
             self.nulls = nulls
-            catchUp = options.catchUp
+            catchUp = options.closingGaps
             headers = options.headers
         }
     }
@@ -97,7 +97,7 @@ actor SubscriptionHub {
         let nulls = options.nulls ?? transport.nullsInEvents
         let key = Key(
             document: ExactText(request.document), name: request.operationName.map(ExactText.init),
-            variables: request.variables, catchUp: options.catchUp?.identity ?? [], nulls: nulls,
+            variables: request.variables, catchUp: options.closingGaps, nulls: nulls,
             headers: options.headers)
         let entry: Entry
         if let shared = entries[key] {
@@ -373,9 +373,16 @@ extension SubscriptionState {
     }
 }
 
-extension GraphQLOperation {
-    /// Bytes that are equal where the operations are.
-    fileprivate var identity: [UInt8] {
-        Array(document.utf8) + [0] + Array((name ?? "").utf8) + [0] + Value.object(variables).json
+extension SubscriptionHub {
+    /// What closes a gap.
+    enum CatchUp: Hashable {
+        case query(GraphQLOperation)
+        case sync(Synchronization)
+    }
+}
+
+extension SubscriptionOptions {
+    fileprivate var closingGaps: SubscriptionHub.CatchUp? {
+        sync.map(SubscriptionHub.CatchUp.sync) ?? catchUp.map(SubscriptionHub.CatchUp.query)
     }
 }

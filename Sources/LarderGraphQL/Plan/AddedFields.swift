@@ -1,4 +1,5 @@
-/// What a cache asks for beside what the program asks for: the type of every object and what identifies it.
+/// What a cache asks for beside what the program asks for: the type of every object, what identifies it, and its version
+/// where it has one. What is said of key fields here is so of the fields of versions too.
 ///
 /// An added field is selected under its own name, so that what is sent is what a person would write. Where the document
 /// uses that name for something else, it has an alias that nothing uses, nor any other added field. Where objects that
@@ -31,7 +32,7 @@ package struct AddedFields: Sendable {
         areNamedByType = namedByType
         var prefix = "larder_"
         if namedByType || !taken.isEmpty {
-            for type in schema.types { used.formUnion(type.keyFields ?? []) }
+            for type in schema.types { used.formUnion(type.addedFields) }
             while used.contains(where: { $0.hasPrefix(prefix) }) { prefix += "larder_" }
         }
         self.prefix = prefix
@@ -188,7 +189,7 @@ private struct Completion {
         if !plain.contains("__typename") {
             result.append(.field(Field(name: "__typename")))
         }
-        let own = schema.types[type].keyFields ?? []
+        let own = schema.types[type].addedFields
         for name in own {
             guard let field = keyField(name, of: type), field.alias != nil || !plain.contains(name) else { continue }
             result.append(.field(field))
@@ -196,8 +197,9 @@ private struct Completion {
         guard schema.types[type].kind.isAbstract else { return }
         // Concrete types that are identified by what the abstract one does not have.
         let others = schema.types[type].possibleTypes.filter { id in
-            guard let keyFields = schema.types[id].keyFields else { return false }
-            return !keyFields.allSatisfy { own.contains($0) && !added.distinguishes($0, of: id, from: type, schema) }
+            return !schema.types[id].addedFields.allSatisfy {
+                own.contains($0) && !added.distinguishes($0, of: id, from: type, schema)
+            }
         }
         for (condition, keyFields) in keyFragments(others) {
             let fields = keyFields.compactMap { keyField($0, of: condition).map(Selection.field) }
@@ -221,16 +223,16 @@ private struct Completion {
         _ types: [SchemaIndex.TypeID]
     ) -> [(condition: SchemaIndex.TypeID, keyFields: [String])] {
         guard let first = types.first else { return [] }
-        let keyFields = schema.types[first].keyFields ?? []
+        let keyFields = schema.types[first].addedFields
         let shared = schema.types[first].interfaces.first { interface in
             keyFields.allSatisfy { schema.types[interface].field(named: $0) != nil }
                 && types.allSatisfy { type in
-                    schema.types[type].keyFields == keyFields && schema.isPossible(type, of: interface)
+                    schema.types[type].addedFields == keyFields && schema.isPossible(type, of: interface)
                         && !keyFields.contains { added.distinguishes($0, of: type, from: interface, schema) }
                 }
         }
         if let shared { return [(shared, keyFields)] }
-        return types.map { ($0, schema.types[$0].keyFields ?? []) }
+        return types.map { ($0, schema.types[$0].addedFields) }
     }
 }
 

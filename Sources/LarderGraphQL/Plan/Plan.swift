@@ -72,6 +72,10 @@ package struct CasePlan: Sendable {
     package let keyFields: [Int]?
     /// What becomes of parts of these types that come again, where the field does not say; nil where neither does.
     package let parts: PartPolicy?
+    /// The field, in `Plan.fields`, that tells the object's version; nil where its type has none.
+    package let version: Int?
+    /// The field, in `Plan.fields`, that tells whether the object is no more.
+    package let deleted: Int?
 }
 
 /// One field of one case.

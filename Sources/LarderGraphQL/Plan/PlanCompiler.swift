@@ -71,7 +71,7 @@ struct PlanCompiler {
         let applies: [Bool]
         let keyFields: [String]?
         let parts: PartPolicy?
-        /// Of the selected fields in their order, then of the key fields.
+        /// Of the selected fields in their order, then of those that the cache adds.
         let definitions: [Definition?]
     }
 
@@ -203,12 +203,13 @@ struct PlanCompiler {
         }
         try spend(selected.order.count)
         let keyFields = schema.types[type].keyFields
+        let added = schema.types[type].addedFields
         let names = selected.order.map { key in
             selected.nodes[key]?.first.map { graph.fields[$0].field.name } ?? key
         }
         let signature = Signature(
             applies: applies, keyFields: keyFields, parts: schema.types[type].parts,
-            definitions: (names + (keyFields ?? [])).map { name in
+            definitions: (names + added).map { name in
                 schema.field(named: name, of: type).map {
                     Definition(
                         type: $0.type, policy: $0.policy, parts: $0.parts, maxAge: schema.maxAge(of: $0, of: type))
@@ -266,11 +267,13 @@ struct PlanCompiler {
             planned.append(try field(selected.nodes[responseKey] ?? [], slot: slot, of: type))
         }
         var order = selected.order
-        planned += try addedFields(to: planned, names: &order, type, staticType, keyFields ?? [])
-        let identity = (keyFields ?? []).compactMap { name in
+        planned += try addedFields(to: planned, names: &order, type, staticType)
+        func index(of name: String) -> Int? {
             let key = addedKey(name, of: type)
             return planned.firstIndex { $0.name == name && $0.responseKey == key }
         }
+        let identity = (keyFields ?? []).compactMap(index(of:))
+        let isVersioned = schema.types[type].isVersioned
         guard fields.count + planned.count <= Plan.greatestFieldCount else { throw Self.tooLarge }
         let start = fields.count
         fields += planned
@@ -278,7 +281,9 @@ struct PlanCompiler {
             CasePlan(
                 fields: start..<fields.count, names: order,
                 keyFields: keyFields == nil || identity.count != keyFields?.count ? nil : identity.map { start + $0 },
-                parts: schema.types[type].parts))
+                parts: schema.types[type].parts,
+                version: isVersioned ? index(of: VersionField.version).map { start + $0 } : nil,
+                deleted: isVersioned ? index(of: VersionField.deleted).map { start + $0 } : nil))
         return cases.count - 1
     }
 
@@ -317,8 +322,7 @@ struct PlanCompiler {
 
     /// The fields that the cache needs beside the planned ones. Fields that are part of the answer come first.
     private mutating func addedFields(
-        to planned: [FieldPlan], names: inout [String], _ type: SchemaIndex.TypeID, _ staticType: SchemaIndex.TypeID,
-        _ keyFields: [String]
+        to planned: [FieldPlan], names: inout [String], _ type: SchemaIndex.TypeID, _ staticType: SchemaIndex.TypeID
     ) throws(PlanError) -> [FieldPlan] {
         func isPlanned(_ name: String) -> Bool {
             let key = addedKey(name, of: type)
@@ -338,17 +342,20 @@ struct PlanCompiler {
                     slot: isShown ? names.count : nil))
             if isShown { names.append("__typename") }
         }
-        for name in keyFields where !isPlanned(name) {
+        let keyFields = schema.types[type].keyFields ?? []
+        for name in schema.types[type].addedFields where !isPlanned(name) {
             guard let definition = schema.field(named: name, of: type), let responseKey = addedKey(name, of: type)
             else {
                 continue
             }
+            // What a program changes and writes back has no version of its own.
+            let isShown = exposesAdded && keyFields.contains(name)
             add(
                 addedField(
                     name, under: responseKey, .leaf(leaf(definition.type)), try shape(definition.type, nil),
                     key: keyNumber(FieldKeyTemplate(Field(name: name), definition)),
-                    slot: exposesAdded ? names.count : nil))
-            if exposesAdded { names.append(responseKey) }
+                    slot: isShown ? names.count : nil))
+            if isShown { names.append(responseKey) }
         }
         return shown + hidden
     }

@@ -40,3 +40,15 @@ public enum PartPolicy: String, Sendable, Hashable, CaseIterable, BitwiseCopyabl
     /// It is another object: nothing stays of what was there.
     case replace
 }
+
+/// The fields by which AppSync tells the versions of an object.
+package enum VersionField {
+    /// A number that grows with each change.
+    package static let version = "_version"
+    /// True where the object is no more.
+    package static let deleted = "_deleted"
+    /// When the server changed the object last, in milliseconds since 1970 by its clock.
+    package static let lastChanged = "_lastChangedAt"
+
+    static let all = [version, deleted, lastChanged]
+}

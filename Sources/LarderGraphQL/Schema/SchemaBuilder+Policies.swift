@@ -9,10 +9,17 @@ extension SchemaBuilder {
                     case "typePolicy":
                         let names = try names(of: "keyFields", in: directive, part: part)
                         let parts = try parts(in: directive, part: part)
+                        let isVersioned = directive.arguments.first { $0.name == "versioned" }?.value
                         try located(directive, part) { () throws(SchemaError) in
-                            guard names != nil || parts != nil else {
+                            guard names != nil || parts != nil || isVersioned != nil else {
                                 throw SchemaError(
-                                    .policy, "@typePolicy of \(collected.name) has neither keyFields nor parts")
+                                    .policy,
+                                    "@typePolicy of \(collected.name) has neither keyFields nor parts nor versioned")
+                            }
+                            switch isVersioned {
+                            case nil, .null, .boolean(false): break
+                            case .boolean(true): try schema.declareVersioned(id)
+                            default: throw SchemaError(.policy, "versioned of @typePolicy is no Boolean")
                             }
                             if let names { try schema.declareKeyFields(names, for: id) }
                             if let parts { try schema.declareParts(parts, for: id) }

@@ -40,6 +40,14 @@ extension SchemaIndex {
         }
     }
 
+    /// Says that the objects of a type have versions, in the field `_version`: an older one is never stored over a newer
+    /// one. On an interface it is said of all types that implement it.
+    ///
+    /// - Throws: ``SchemaError`` of code `policy` or `unknownType`; the schema is then as it was.
+    package mutating func setVersioned(_ type: String) throws(SchemaError) {
+        try change { (index) throws(SchemaError) in try index.declareVersioned(try index.knownType(type)) }
+    }
+
     /// Says for how many seconds the fields of a type may be used once they came, in place of what the schema says.
     ///
     /// On an interface it is said of all types that implement it and say nothing of their own.
@@ -156,6 +164,26 @@ extension SchemaIndex {
         types[id].fields[index].declaredParts = policy
     }
 
+    mutating func declareVersioned(_ id: TypeID) throws(SchemaError) {
+        let type = types[id]
+        guard type.kind == .object || type.kind == .interface else {
+            throw SchemaError(.policy, "\(type.name) is \(type.kind.noun) and cannot have versions")
+        }
+        for name in VersionField.all {
+            guard let field = type.field(named: name) else {
+                guard name != VersionField.version else {
+                    throw SchemaError(.policy, "\(type.name) is to have versions, and has no field \(name)")
+                }
+                continue
+            }
+            guard isKeyField(field), !field.arguments.contains(where: \.isRequired) else {
+                throw SchemaError(
+                    .policy, "\(type.name).\(name) is no scalar, or has an argument that must be given")
+            }
+        }
+        types[id].isVersioned = true
+    }
+
     private func isKeyField(_ field: FieldDefinition) -> Bool {
         let kind = types[field.type.named].kind
         return !field.type.isList && (kind == .scalar || kind == .enumeration)
@@ -189,6 +217,7 @@ extension SchemaIndex {
         for id in composite {
             types[id].keyFields = try derivedKeyFields(of: id)
             types[id].parts = try derivedParts(of: id)
+            if types[id].interfaces.contains(where: { types[$0].isVersioned }) { types[id].isVersioned = true }
         }
         for id in composite {
             for index in types[id].fields.indices {

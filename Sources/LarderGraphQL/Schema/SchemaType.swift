@@ -23,6 +23,8 @@ package struct SchemaType: Sendable, Hashable {
     package internal(set) var parts: PartPolicy?
     /// Seconds, from `@cacheControl(maxAge:)` on the type, or the program.
     package internal(set) var maxAge: Int?
+    /// Whether its objects have versions: the type says so, or an interface of it, or the program.
+    package internal(set) var isVersioned: Bool
 
     /// The index in `fields`, `inputFields` or `enumValues`; a type has one of them at most.
     private let positions: [String: Int]
@@ -31,7 +33,7 @@ package struct SchemaType: Sendable, Hashable {
         name: String, kind: TypeKind, fields: [FieldDefinition] = [], interfaces: [SchemaIndex.TypeID] = [],
         possibleTypes: [SchemaIndex.TypeID] = [], enumValues: [String] = [], inputFields: [InputDefinition] = [],
         declaredKeyFields: [String]? = nil, keyFields: [String]? = nil, declaredParts: PartPolicy? = nil,
-        parts: PartPolicy? = nil, maxAge: Int? = nil
+        parts: PartPolicy? = nil, maxAge: Int? = nil, isVersioned: Bool = false
     ) {
         self.name = name
         self.kind = kind
@@ -45,6 +47,7 @@ package struct SchemaType: Sendable, Hashable {
         self.declaredParts = declaredParts
         self.parts = parts
         self.maxAge = maxAge
+        self.isVersioned = isVersioned
         var positions: [String: Int] = [:]
         positions.reserveCapacity(fields.count + inputFields.count + enumValues.count)
         for (index, field) in fields.enumerated() { positions[field.name] = index }
@@ -56,6 +59,13 @@ package struct SchemaType: Sendable, Hashable {
     /// Time: constant.
     package func field(named name: String) -> FieldDefinition? {
         fieldIndex(named: name).map { fields[$0] }
+    }
+
+    /// The fields that the cache asks for beside what the program does: what identifies an object, and its version.
+    var addedFields: [String] {
+        guard let keyFields else { return [] }
+        guard isVersioned else { return keyFields }
+        return keyFields + VersionField.all.filter { fieldIndex(named: $0) != nil && !keyFields.contains($0) }
     }
 
     package func inputField(named name: String) -> InputDefinition? {

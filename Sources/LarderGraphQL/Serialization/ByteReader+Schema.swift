@@ -49,7 +49,7 @@ extension ByteReader {
             declaredKeyFields: try readBool() ? try readStrings() : nil,
             keyFields: try readBool() ? try readStrings() : nil, declaredParts: try readParts(),
             parts: try readParts(),
-            maxAge: try readOptionalInt())
+            maxAge: try readOptionalInt(), isVersioned: try readBool())
     }
 
     private mutating func readDirective(count: Int) throws(SchemaError) -> DirectiveDefinition {

@@ -13,6 +13,7 @@ extension ByteWriter {
         write(type.declaredParts)
         write(type.parts)
         write(type.maxAge)
+        write(type.isVersioned)
     }
 
     mutating func write(_ directive: DirectiveDefinition) {

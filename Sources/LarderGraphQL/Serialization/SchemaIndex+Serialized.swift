@@ -3,7 +3,7 @@
 package enum SerializedSchema {
     static let magic: [UInt8] = Array("LARDERSI".utf8)
     /// Raised with every change of the form. Other versions are refused; the schema is then parsed again.
-    static let version: UInt32 = 3
+    static let version: UInt32 = 4
     package static let headerLength = 20
 
     /// 64-bit FNV-1a over words of eight bytes and then the rest: finds damage, and proves nothing about origin.

@@ -1,3 +1,4 @@
+import LarderGraphQL
 import LarderLMDB
 
 extension RecordCache {
@@ -19,6 +20,20 @@ extension RecordCache {
             }
             return try generations.withSnapshot { generation, transaction in
                 try generation.presence(of: key, transaction)
+            }
+        }
+    }
+
+    /// The version that the server's data has of an object, whatever is queued; nil where none is known.
+    package func version(of key: String) throws(RecordError) -> Int64? {
+        try translated {
+            try generations.withSnapshot { (generation, transaction) throws -> Int64? in
+                guard let id = try generation.tables.record(of: key, transaction),
+                    let record = try generation.record(id, transaction),
+                    let field = try generation.names.lookUp(VersionField.version, transaction, generation.tables),
+                    let (word, payload) = try generation.value(of: field, in: record, id, transaction)
+                else { return nil }
+                return try payload.integer(word)
             }
         }
     }

@@ -46,6 +46,8 @@ package struct CheckReport: Sendable {
             case change(UInt64)
             /// The note of a mutation, by its idempotency key as it is stored.
             case applied(String)
+            /// The position of a synchronization, or its marks, by the key as it is stored.
+            case position(String)
         }
 
         package let place: Place
@@ -62,6 +64,7 @@ package struct CheckReport: Sendable {
             case .field(let record, let field): "record \(record), field \(field): \(what)"
             case .change(let number): "change \(number): \(what)"
             case .applied(let key): "applied \(key): \(what)"
+            case .position(let key): "position \(key): \(what)"
             }
         }
     }

@@ -39,8 +39,8 @@ extension GenerationCheck {
             report.add(.record(id), "its number was never given; the next is \(state.nextRecord)")
         }
         if !names.contains(record.type) { report.add(.record(id), "its type \(record.type) has no name") }
-        if record.isTombstone && (!record.isEntity || record.count > 0 || record.isSplit) {
-            report.add(.record(id), "a tombstone holds something")
+        if record.isTombstone && (!record.isEntity || record.count > 1 || record.isSplit) {
+            report.add(.record(id), "a tombstone holds more than a version")
         }
         if record.isSplit {
             split.insert(id)

@@ -44,6 +44,7 @@ import LarderLMDB
         try checkChanges(transaction)
         try checkApplied(transaction)
         try checkTimes(transaction)
+        try checkPositions(transaction)
     }
 
     private mutating func checkState(_ transaction: borrowing some RecordSnapshot & ~Copyable) {
@@ -187,6 +188,21 @@ import LarderLMDB
             }
             if isThorough, StoredKey.bytes(Array(read.key.utf8)) != key {
                 report.add(.applied(shown(key)), "it is the note of another key")
+            }
+        }
+    }
+
+    // MARK: Synchronizations
+
+    private mutating func checkPositions(_ transaction: borrowing some RecordSnapshot & ~Copyable) throws(LMDBError) {
+        guard let positions = tables.positions else { return }
+        var cursor = try transaction.cursor(in: positions)
+        while let entry = try cursor.next() {
+            let key = unsafe entry.key.withUnsafeBytes(Array.init)
+            let content = unsafe entry.value.withUnsafeBytes { unsafe Tables.content($0, under: key) }
+            guard let content, key.contains(UInt8(ascii: "/")) || SyncPosition(content) != nil else {
+                report.add(.position(shown(key)), "it has another checksum")
+                continue
             }
         }
     }

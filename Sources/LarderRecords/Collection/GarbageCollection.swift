@@ -29,7 +29,7 @@ final class GarbageCollection: @unchecked Sendable {
     /// Removing more at once would make a change set of everything.
     static let candidateLimit = 1_000
     /// How many layers are read at a time.
-    private static let layerLimit = 256
+    static let layerLimit = 256
 
     private var marking = Marking()
     /// Nil before the first slice.
@@ -64,13 +64,17 @@ final class GarbageCollection: @unchecked Sendable {
         // Before the snapshot: what is queued, pinned or watched later is seen at the next slice.
         let needed = try roots.needed(fromStart: isFirst)
         let set = layers.current
-        let touched = try set.map { try keys(touchedBy: $0, newLayers(of: $0)) } ?? []
+        let touched = try set.map { try $0.touchedKeys(newLayers(of: $0)) } ?? []
         layerSet = set
         return try generations.withSnapshot { generation, transaction in
             let state = try GenerationState.stored(transaction, generation.tables)
             if isFirst {
                 (numbering, position, snapshot) = (generation.identity, state.position, transaction.id)
                 if let root = try generation.tables.record(of: CacheKey.queryRoot, transaction) { marking.add(root) }
+                // No list may lead to what a synchronization brought.
+                for type in Set(try generation.tables.allPositions(transaction).values.flatMap(\.types)) {
+                    for (_, id) in try generation.entities(ofType: type, transaction) { marking.add(id) }
+                }
             }
             guard generation.identity == numbering,
                 try takeChanges(since: position, generation, state, transaction)
@@ -135,20 +139,6 @@ final class GarbageCollection: @unchecked Sendable {
         return known..<set.layers.count
     }
 
-    /// The keys that these layers touch.
-    ///
-    /// - Throws: Where what is queued cannot be read.
-    private func keys(touchedBy set: LayerSet, _ layers: Range<Int>) throws -> [[UInt8]] {
-        var keys: [[UInt8]] = []
-        for start in stride(from: layers.lowerBound, to: layers.upperBound, by: Self.layerLimit) {
-            let some = (start..<min(start + Self.layerLimit, layers.upperBound)).map { set.layers[$0] }
-            try set.fetch(some)
-            // A layer that cannot be worked out is not shown, and needs nothing.
-            for layer in some { unsafe (try? layer.content)?.forEachKey { unsafe keys.append(Array($0)) } }
-        }
-        return keys
-    }
-
     // MARK: Removing
 
     /// What may go, found in a snapshot and looked at again when it is removed.
@@ -182,7 +172,7 @@ final class GarbageCollection: @unchecked Sendable {
             let new = newLayers(of: set)
             // More are read before the next write, and not while it keeps other writes waiting.
             guard new.count <= Self.layerLimit else { return }
-            try add(keys(touchedBy: set, new), generation, transaction)
+            try add(set.touchedKeys(new), generation, transaction)
         }
         layerSet = set
         let deadline = ContinuousClock.now + sliceTime
@@ -256,5 +246,21 @@ final class GarbageCollection: @unchecked Sendable {
         changes.changed(id)
         removed.keys += 1
         removed.bytes += key.count + stored.byteCount
+    }
+}
+
+extension LayerSet {
+    /// The keys that some of the layers touch.
+    ///
+    /// - Throws: Where what is queued cannot be read.
+    func touchedKeys(_ range: Range<Int>) throws -> [[UInt8]] {
+        var keys: [[UInt8]] = []
+        for start in stride(from: range.lowerBound, to: range.upperBound, by: GarbageCollection.layerLimit) {
+            let some = (start..<min(start + GarbageCollection.layerLimit, range.upperBound)).map { layers[$0] }
+            try fetch(some)
+            // A layer that cannot be worked out is not shown, and needs nothing.
+            for layer in some { unsafe (try? layer.content)?.forEachKey { unsafe keys.append(Array($0)) } }
+        }
+        return keys
     }
 }

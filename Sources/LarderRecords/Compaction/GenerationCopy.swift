@@ -37,6 +37,9 @@ struct GenerationCopy {
             }, { $0.names })
         try copy(tables.keys, from: source, into: draft) { $0.keys }
         try copyApplied(from: source, into: draft)
+        if let positions = old.tables.positions {
+            try copy(positions, from: source, into: draft) { $0.positions }
+        }
         try copyNames(from: source, into: draft)
         try copyRecords(from: source, into: draft)
         try copySplitFields(from: source, into: draft)

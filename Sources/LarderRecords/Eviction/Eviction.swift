@@ -76,22 +76,13 @@ final class Eviction: @unchecked Sendable {
     func begin(in generations: Generations) throws {
         let needed = try roots.needed(fromStart: true)
         let set = layers.current
-        let keys = try set.map { try touchedKeys($0, from: 0) } ?? []
+        let keys = try set.map { try $0.touchedKeys(0..<$0.layers.count) } ?? []
         layerSet = set
         try generations.withSnapshot { generation, transaction in
             numbering = generation.identity
             root = try generation.tables.record(of: CacheKey.queryRoot, transaction)
             try keep(needed, keys, generation, transaction)
         }
-    }
-
-    private func touchedKeys(_ set: LayerSet, from first: Int) throws -> [[UInt8]] {
-        var keys: [[UInt8]] = []
-        for index in first..<max(first, set.layers.count) {
-            try set.fetch([set.layers[index]])
-            unsafe (try? set.layers[index].content)?.forEachKey { unsafe keys.append(Array($0)) }
-        }
-        return keys
     }
 
     private func keep(
@@ -259,7 +250,9 @@ final class Eviction: @unchecked Sendable {
         guard !isOutdated else { return }
         let set = layers.current
         let first = set.map { set in layerSet.map { set.begins(with: $0) ? $0.layers.count : 0 } ?? 0 } ?? 0
-        try keep(roots.newlyWatched(), set.map { try touchedKeys($0, from: first) } ?? [], generation, transaction)
+        try keep(
+            roots.newlyWatched(), set.map { try $0.touchedKeys(first..<max(first, $0.layers.count)) } ?? [], generation,
+            transaction)
         layerSet = set
         let deadline = ContinuousClock.now + time
         var fields: Set<FieldID> = []

@@ -13,18 +13,21 @@ import LarderLMDB
 /// | `changes` | change number | `ChangeSet`, see `SealedText` |
 /// | `applied` | the idempotency key of a mutation, at most `StoredKey.maximumSize` bytes | `AppliedEntry` |
 /// | `received` | `ReceivedBlock.key`, or `SplitFieldKey` | when records came, or fields: see `ReceivedBlock`, `ReceivedRow` |
+/// | `positions` | a synchronization's key | how far it has come: see `SyncPosition` |
 ///
 /// Every value carries a checksum of itself and of its key. LMDB has none, and the walk of its pages does not look into
 /// values.
 ///
-/// `applied` and `received` came to the format later. A generation without one of them gets it when it is next opened for
-/// writing.
+/// `applied`, `received` and `positions` came to the format later. A generation without one of them gets it when it is
+/// next opened for writing.
 struct Tables {
     let meta, names, texts, keys, records, fields, changes: Table
     /// Nil where the generation was opened read-only and does not have it, and so knows of no mutation.
     let applied: Table?
     /// Nil likewise: when anything came is not known.
     let received: Table?
+    /// Nil likewise: nothing was synchronized.
+    let positions: Table?
 
     static let definitions = [
         TableDefinition(name: "meta", keys: .bytes),
@@ -36,6 +39,7 @@ struct Tables {
         TableDefinition(name: "changes", keys: .integers),
         TableDefinition(name: "applied", keys: .bytes, isOptional: true),
         TableDefinition(name: "received", keys: .bytes, isOptional: true),
+        TableDefinition(name: "positions", keys: .bytes, isOptional: true),
     ]
 
     /// Nil if the environment was opened with other tables.
@@ -49,5 +53,6 @@ struct Tables {
         (self.records, self.fields, self.changes) = (records, fields, changes)
         applied = environment.table("applied")
         received = environment.table("received")
+        positions = environment.table("positions")
     }
 }

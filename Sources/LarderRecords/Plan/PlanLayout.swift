@@ -18,6 +18,8 @@ package final class PlanLayout: Sendable {
     let orderedFields: FlatBuffer<Int32>
     /// All names, one after the other.
     let text: FlatBuffer<UInt8>
+    /// Whether objects of any case have versions.
+    let hasVersions: Bool
 
     package init(_ plan: Plan) {
         self.plan = plan
@@ -35,6 +37,7 @@ package final class PlanLayout: Sendable {
         keyFields = FlatBuffer(draft.keyFields)
         orderedFields = FlatBuffer(draft.orderedFields)
         text = FlatBuffer(draft.text)
+        hasVersions = plan.cases.contains { $0.version != nil }
     }
 
     /// About how much memory it takes, in bytes, its plan included.
@@ -106,6 +109,9 @@ struct CaseOp: BitwiseCopyable {
     var parts: PartPolicy?
     /// The least of the program's own fields, in seconds; `ReceivedTime.anyAge` where none has a maximum age.
     var maxAge: UInt32
+    /// As `CasePlan.version` and `deleted`; -1 where the objects have none.
+    var version: Int32
+    var deleted: Int32
     /// In `PlanLayout.orderedFields`, or -1: few fields are looked through one by one.
     var orderStart: Int32 = -1
 
@@ -201,7 +207,8 @@ private struct LayoutDraft {
                 hasOnlyLeaves: !ownFields.contains { if case .object = $0.content { true } else { false } },
                 parts: planned.parts,
                 maxAge: ownFields.lazy.filter { $0.slot != nil }.map { ReceivedTime.maxAge($0.maxAge) }.min()
-                    ?? ReceivedTime.anyAge))
+                    ?? ReceivedTime.anyAge, version: Int32(planned.version ?? -1),
+                deleted: Int32(planned.deleted ?? -1)))
         keyFields.append(contentsOf: keys.map(Int32.init))
     }
 

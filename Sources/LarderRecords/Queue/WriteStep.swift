@@ -10,6 +10,10 @@ enum WriteStep: Sendable {
     case store(ParsedResponse, of: BoundOperation, at: RecordCache.Root, AnswerAge = AnswerAge())
     /// Reads an answer and stores what a closure makes of it, if that is not nil.
     case update(BoundOperation, at: RecordCache.Root, @Sendable (CacheAnswer) throws -> ParsedResponse?)
+    /// Stores a page of a synchronization, without its list, and its position. `touched`: what the queue needs.
+    case synchronize(ParsedResponse, of: BoundOperation, SyncPage, touched: [[UInt8]])
+    /// Gives up the walk of a synchronization.
+    case forgetWalk(String)
     /// Changes a list.
     case edit(ListEdit)
     /// Removes objects; keys that are not in the cache are passed over.
@@ -43,6 +47,11 @@ enum WriteStep: Sendable {
             changes.received = ReceivedNotes(AnswerAge(), now: generation.now())
             let writer = ResponseWriter(parsed, of: operation, in: generation, changes, isEdited: true)
             changes = try writer.run(.init(root, operation), transaction)
+        case .synchronize(let parsed, let operation, let page, let touched):
+            changes.received = ReceivedNotes(AnswerAge(), now: generation.now())
+            changes = try ResponseWriter(parsed, of: operation, in: generation, changes).run(.unstored, transaction)
+            try changes.note(page, parsed, touched: touched, generation, transaction)
+        case .forgetWalk(let key): try changes.forgetWalk(of: key, generation, transaction)
         case .edit(let edit):
             try changes.edit(edit, generation, transaction)
         case .removeObjects(let keys, let removal):
@@ -53,7 +62,7 @@ enum WriteStep: Sendable {
                 _ = try changes.removeEntity(id, leavingTombstone: leavesTombstone, generation, transaction)
             }
         case .removeType(let type, let removal):
-            for id in try generation.records(ofType: type, transaction) {
+            for (_, id) in try generation.entities(ofType: type, transaction) {
                 _ = try changes.removeEntity(id, leavingTombstone: removal == .deleted, generation, transaction)
             }
         case .removeField(let field, let key):
@@ -70,6 +79,7 @@ enum WriteStep: Sendable {
         case .evict(let eviction, let time):
             try eviction.remove(from: generation, transaction, &changes, within: time)
         }
+        try changes.noteEvictions(generation, transaction)
         try changes.workOutTimes(generation, transaction)
         return changes
     }
@@ -82,12 +92,13 @@ extension ResponseWriter.Root {
 }
 
 extension Generation {
-    /// The entities of a type that are in the cache: their keys all begin with the type's name.
-    fileprivate func records(
-        ofType type: String, _ transaction: borrowing WriteTransaction
-    ) throws -> [RecordID] {
+    /// The entities of a type that are in the cache, and their keys as they are stored, which all begin with the type's
+    /// name.
+    func entities(
+        ofType type: String, _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws -> [(key: [UInt8], id: RecordID)] {
         let prefix = Array("\(type):".utf8)
-        var found: [RecordID] = []
+        var found: [(key: [UInt8], id: RecordID)] = []
         var cursor = try transaction.cursor(in: tables.keys)
         var entry = try cursor.seek(atLeast: prefix.rawSpan)
         while let current = entry {
@@ -97,7 +108,7 @@ extension Generation {
             guard let id = unsafe current.value.withUnsafeBytes(StoredNumber.number) else {
                 throw RecordError(.damaged, "A number in the cache's index is damaged")
             }
-            found.append(id)
+            unsafe found.append((current.key.withUnsafeBytes(Array.init), id))
             entry = try cursor.next()
         }
         return found

@@ -18,7 +18,7 @@ extension RecordChanges {
     }
 
     /// Removes the fields of a split record, and answers the parts that any record's fields hold.
-    private mutating func removeFields(
+    mutating func removeFields(
         of record: RecordView, _ id: RecordID, _ generation: Generation,
         _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> [RecordID] {
@@ -51,6 +51,7 @@ extension RecordChanges {
             records.append((id, range))
         } else {
             removedRecords.append(id)
+            evictedTypes.insert(record.type)
         }
         changed(id)
         return true

@@ -30,11 +30,15 @@ struct RecordChanges {
     var applied: [AppliedEntry] = []
     /// Idempotency keys of which nothing will be known any more.
     var forgotten: [String] = []
+    /// What becomes of rows of `positions`; nil for those that go.
+    var positions: [[UInt8]: [UInt8]?] = [:]
+    /// Types of which an object was removed without a tombstone.
+    var evictedTypes: Set<FieldID> = []
     /// When what is stored came; nil where no times are kept, as in layers.
     var received: ReceivedNotes?
     /// What becomes of the times.
     var times = ReceivedChanges()
-    /// Whether later steps of the write, which are stored, moved times alone.
+    /// Whether later steps of the write, which are stored, moved times or positions alone.
     private var hasMovedTimes = false
     /// What was known of the mutation already, for which the write was to be made.
     var earlier: AppliedEntry?
@@ -48,7 +52,7 @@ struct RecordChanges {
     /// A cache is kept as it is by a write that changes nothing.
     var isEmpty: Bool {
         changes.isEmpty && newKeys.isEmpty && newNames.isEmpty && applied.isEmpty && forgotten.isEmpty
-            && times.isEmpty && !hasMovedTimes
+            && positions.isEmpty && times.isEmpty && !hasMovedTimes
     }
 
     /// Prepares for a write that only brings new records.
@@ -156,6 +160,7 @@ struct RecordChanges {
         for key in removedKeys { try transaction.delete(key.rawSpan, in: tables.keys) }
         try storeApplied(tables, &transaction)
         try storeTimes(tables, &transaction)
+        try storePositions(tables, &transaction)
     }
 
     /// What is wrong with what is about to be stored; nil where all of it can be read back. For debug builds.
@@ -181,7 +186,7 @@ struct RecordChanges {
     /// Takes in what was worked out, and stored, after this in the same write.
     mutating func join(_ later: RecordChanges) {
         state = later.state
-        hasMovedTimes = hasMovedTimes || !later.times.isEmpty
+        hasMovedTimes = hasMovedTimes || !later.times.isEmpty || !later.positions.isEmpty
         newKeys += later.newKeys
         newNames.merge(later.newNames) { $1 }
         changes.fields += later.changes.fields

@@ -10,6 +10,10 @@ extension ResponseWriter {
     mutating func stageFields(
         of object: Int, in record: Int, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws {
+        if layout.hasVersions {
+            staged[record].isDeleted = isDeleted(object)
+            if staged[record].isDeleted { return try stageDeletion(of: record) }
+        }
         guard staged[record].object == object else {
             if replaces(object, in: record) {
                 staged[record].source = object

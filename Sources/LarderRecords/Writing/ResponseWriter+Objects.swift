@@ -8,13 +8,13 @@ extension ResponseWriter {
     mutating func stageRoot(
         _ object: Int, _ key: UnsafeRawBufferPointer, _ cursor: inout Cursor,
         _ transaction: borrowing some RecordSnapshot & ~Copyable
-    ) throws -> Int {
+    ) throws -> Int? {
         let own = unsafe parsed.key(of: object)
         guard unsafe own.isEmpty || hasSameBytes(own, key) else {
             let (own, wanted) = unsafe (String(decoding: own, as: UTF8.self), String(decoding: key, as: UTF8.self))
             throw RecordError(.responseMismatch, "The object is \(own), and was to be stored as \(wanted)")
         }
-        let record = unsafe try stageEntity(object, key: key, &cursor, transaction)
+        guard let record = unsafe try stageEntity(object, key: key, &cursor, transaction) else { return nil }
         unsafe root = unsafe (key, record)
         return record
     }
@@ -28,7 +28,16 @@ extension ResponseWriter {
             // An entity: the same record for every object of its key.
             if let root = unsafe root, unsafe hasSameBytes(key, root.key) { return unsafe root.record }
             let first = Int(parsed.entities[Int(parsed.objects[object].entity)].first)
-            if first != object, places[first] >= 0 { return Int(places[first]) }
+            if first != object, places[first] >= 0 {
+                let place = Int(places[first])
+                guard layout.hasVersions, let version = version(of: object) else { return place }
+                if let known = versions[place], isOutdated(version, known) {
+                    records[object] = staged[place].id
+                    return nil
+                }
+                versions[place] = version
+                return place
+            }
             return unsafe try stageEntity(object, key: key, &cursor, transaction)
         }
         switch origins[object] {
@@ -41,7 +50,7 @@ extension ResponseWriter {
             return append(StagedRecord(id: changes.newRecordID(), object: object, place: place))
         case .existing(let index):
             let part = storedParts[Int(index)]
-            let record = try append(part.id, object, place: part.place, &cursor, transaction)
+            guard let record = try append(part.id, object, place: part.place, &cursor, transaction) else { return nil }
             if part.isReplaced { staged[record].isReplaced = true }
             staged[record].isCompared = part.isCompared
             return record
@@ -51,11 +60,19 @@ extension ResponseWriter {
     private mutating func stageEntity(
         _ object: Int, key: UnsafeRawBufferPointer, _ cursor: inout Cursor,
         _ transaction: borrowing some RecordSnapshot & ~Copyable
-    ) throws -> Int {
+    ) throws -> Int? {
+        let version = layout.hasVersions ? version(of: object) : nil
         guard mayHaveKeys, let id = unsafe try storedRecord(of: object, key: key, transaction) else {
-            return unsafe append(StagedRecord(id: changes.created(key), object: object))
+            let record = unsafe append(StagedRecord(id: changes.created(key), object: object))
+            if let version { versions[record] = version }
+            return record
         }
-        let record = try append(id, object, place: nil, &cursor, transaction)
+        guard let record = try append(id, object, place: nil, version: version, &cursor, transaction) else {
+            // References to it stay: what is stored is newer.
+            records[object] = id
+            return nil
+        }
+        if let version { versions[record] = version }
         if existing(of: staged[record]) == nil { unsafe changes.cameBack(key, as: id) }
         return record
     }
@@ -77,10 +94,12 @@ extension ResponseWriter {
     private static var noRecord: RecordID { .max }
 
     /// Stages a record whose number is known; one of another type is replaced.
+    ///
+    /// - Returns: Nil where what is stored has a greater version.
     private mutating func append(
-        _ id: RecordID, _ object: Int, place: PartPlace?, _ cursor: inout Cursor,
+        _ id: RecordID, _ object: Int, place: PartPlace?, version: Int64? = nil, _ cursor: inout Cursor,
         _ transaction: borrowing some RecordSnapshot & ~Copyable
-    ) throws -> Int {
+    ) throws -> Int? {
         var record = StagedRecord(id: id, object: object, place: place)
         // Nothing is written before all is worked out, so the bytes stay where they are.
         let stored =
@@ -89,6 +108,11 @@ extension ResponseWriter {
             }
         if let stored = unsafe stored {
             let view = unsafe try RecordView(stored)
+            if let version, let known = try storedVersion(of: object, in: view, id, transaction),
+                isOutdated(version, known)
+            {
+                return nil
+            }
             let type = try typeID(of: object, transaction)
             if !view.isTombstone {
                 record.existing = Int32(truncatingIfNeeded: storedViews.count)

@@ -24,6 +24,7 @@ extension ResponseWriter {
         _ index: Int, _ values: ParsedValues, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws {
         let record = staged[index]
+        if record.isDeleted { return try finishDeleted(index, values, transaction) }
         let count = fields.count
         let came = sortedFields(of: record)
         defer { fields.removeLast(fields.count - count) }
@@ -227,9 +228,9 @@ extension ResponseWriter {
         changes.records.append((record.id, range))
     }
 
-    private func flags(of record: StagedRecord) -> RecordFlags { record.holder < 0 ? .entity : [] }
+    func flags(of record: StagedRecord) -> RecordFlags { record.holder < 0 ? .entity : [] }
 
-    private func identity(of record: StagedRecord) -> RecordEncoder.Identity {
+    func identity(of record: StagedRecord) -> RecordEncoder.Identity {
         if record.holder >= 0 { return .part(owner: staged[record.holder].id, field: record.holderField) }
         // The root's key need not be one that its fields spell.
         if let root = unsafe root, unsafe staged[root.record].id == record.id { return unsafe .entity(key: root.key) }

@@ -55,6 +55,8 @@ import LarderLMDB
     /// The key under which the root is stored, whose bytes `run` keeps, and its index in `staged`.
     var root: (key: UnsafeRawBufferPointer, record: Int)?
     var heap = TextHeap()
+    /// Of the records staged by objects that tell their version, by the records' indices in `staged`.
+    var versions: [Int: Int64] = [:]
     /// False where the cache is empty, so that nothing need be looked for in it.
     var mayHaveKeys = true
 

@@ -21,6 +21,8 @@ struct StagedRecord {
     var isAbandoned = false
     /// Whether its fields are those of one object and stand where they were parsed, and not in `ResponseWriter.fields`.
     var isWhole = false
+    /// Whether the response says that the object is no more: nothing of it is stored but its version.
+    var isDeleted = false
     /// Whether its fields are in `ResponseWriter.fieldIndex`.
     var isIndexed = false
 

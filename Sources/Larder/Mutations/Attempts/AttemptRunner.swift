@@ -77,7 +77,11 @@ struct AttemptRunner: Sendable {
         case nil: break
         }
         let compiled = try core.operations.compiled(operation)
-        let bound = try core.operations.boundOnce(compiled, variables)
+        var bound = try core.operations.boundOnce(compiled, variables)
+        if let versioned = try core.withVersions(variables, bound) {
+            bound = try core.operations.boundOnce(compiled, versioned)
+            isAsQueued = false
+        }
         return MutationRequest(
             sent: core.request(compiled, bound, headers: headers), operation: bound, isAsQueued: isAsQueued)
     }

@@ -121,6 +121,7 @@ struct Evidence: Sendable, Hashable {
             if response.data == .unanswered { return Verdict(isSuccess ? .took : .unknown(.fault)) }
             return isSuccess ? Verdict(.unknown(.fault)) : ofStatus
         }
+        if response.errors.allSatisfy({ $0.kind == .late }) { return Verdict(.took) }
         let kinds = Set(response.errors.compactMap(\.kind))
         let isRequestError = response.data == .none && response.errors.allSatisfy { $0.path == nil }
         var verdict = isRequestError ? ofRequestError(kinds, response) : ofFieldErrors(kinds, response)
@@ -215,6 +216,8 @@ struct Verdict: Sendable, Hashable {
 /// What the names mean that servers give to errors, in `extensions.code` or AppSync's `errorType`.
 enum ServerErrorKind: Sendable, Hashable, CaseIterable {
     case notSignedIn, throttled, fault, conflict, other
+    /// The mutation took effect, and the server failed after that.
+    case late
 
     init(_ name: String) {
         switch name.split(separator: ":").last.map(String.init) ?? name {
@@ -227,6 +230,8 @@ enum ServerErrorKind: Sendable, Hashable, CaseIterable {
             "ServiceUnavailableException":
             self = .fault
         case "CONFLICT", "ConflictUnhandled", "ConditionalCheckFailedException": self = .conflict
+        // The change is made, and missing from the delta table.
+        case "DeltaSyncWriteError": self = .late
         default: self = .other
         }
     }

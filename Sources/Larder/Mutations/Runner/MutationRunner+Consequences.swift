@@ -60,6 +60,7 @@ extension MutationRunner {
         for mutation: Mutation, _ failure: MutationFailure, _ again: Date?, orAsking later: Date
     ) async -> AttemptConsequence {
         var failure = failure
+        await core.storeConflicts(failure.details, of: mutation)
         switch await ProgramQuestions(options).resolution(of: mutation, failure) {
         case .silence(let why):
             failure.message += why

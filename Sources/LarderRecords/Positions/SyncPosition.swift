@@ -1,0 +1,139 @@
+import LarderGraphQL
+import LarderLMDB
+
+/// How far a synchronization has come. It is stored in the commit of the records that came with it.
+///
+/// | table `positions` | key | value |
+/// | --- | --- | --- |
+/// | position | the synchronization's key | the position as JSON, see `SealedText` |
+/// | marks | the key, `/`, the page's number in 8 hexadecimal digits | the cache keys that the page had, a zero byte after each |
+package struct SyncPosition: Sendable, Hashable {
+    /// A walk through pages that has not reached its end.
+    package struct Walk: Sendable, Hashable {
+        /// After which the changes are asked for; nil for a walk through everything.
+        package var since: Int64?
+        /// What the server said on the first page.
+        package var startedAt: Int64
+        /// Of the next page.
+        package var token: String
+        package var pageCount: Int
+
+        package init(since: Int64?, startedAt: Int64, token: String, pageCount: Int) {
+            (self.since, self.startedAt, self.token, self.pageCount) = (since, startedAt, token, pageCount)
+        }
+    }
+
+    /// What is synchronized, for people.
+    package var name: String
+    /// The types of the objects; their objects stay when garbage is collected.
+    package var types: [String]
+    /// Up to when everything came, in milliseconds since 1970 by the server's clock; nil before the first whole walk.
+    package var startedAt: Int64?
+    package var walk: Walk?
+
+    package init(name: String, types: [String], startedAt: Int64? = nil, walk: Walk? = nil) {
+        (self.name, self.types, self.startedAt, self.walk) = (name, types, startedAt, walk)
+    }
+}
+
+/// A page of a synchronization, and what is known once it is stored.
+package struct SyncPage: Sendable {
+    /// Of the synchronization.
+    package let key: String
+    /// From this page on.
+    package let position: SyncPosition
+    /// As it must be stored by now; nil where none is.
+    package let after: SyncPosition?
+    /// Counted from 0.
+    package let number: Int
+    /// Whether the walk goes through everything, so that what it has is marked.
+    package let marks: Bool
+    /// Removes the objects of the types which the walk did not have: on the last page of a walk through everything.
+    package let sweep: Sweep?
+
+    package struct Sweep: Sendable {
+        /// What the server changed at this time or later may not have been in the walk.
+        package let startedAt: Int64
+        /// What stays beside.
+        package let kept: [Dependencies]
+
+        package init(startedAt: Int64, kept: [Dependencies]) { (self.startedAt, self.kept) = (startedAt, kept) }
+    }
+
+    package init(
+        key: String, position: SyncPosition, after: SyncPosition?, number: Int, marks: Bool, sweep: Sweep? = nil
+    ) {
+        (self.key, self.position, self.after, self.number) = (key, position, after, number)
+        (self.marks, self.sweep) = (marks, sweep)
+    }
+}
+
+extension SyncPosition {
+    init?(_ json: [UInt8]) {
+        guard case .object(let members)? = try? Value(json: json), case .string(let name)? = members["name"],
+            case .list(let types)? = members["types"]
+        else { return nil }
+        self.init(name: name, types: types.compactMap { if case .string(let type) = $0 { type } else { nil } })
+        if case .int(let time)? = members["startedAt"] { startedAt = time }
+        guard case .object(let walk)? = members["walk"] else { return }
+        guard case .int(let time)? = walk["startedAt"], case .string(let token)? = walk["token"],
+            case .int(let count)? = walk["pageCount"]
+        else { return nil }
+        var since: Int64?
+        if case .int(let time)? = walk["since"] { since = time }
+        self.walk = Walk(since: since, startedAt: time, token: token, pageCount: Int(clamping: count))
+    }
+
+    var json: [UInt8] {
+        var members: [String: Value] = ["name": .string(name), "types": .list(types.map(Value.string))]
+        members["startedAt"] = startedAt.map(Value.int)
+        if let walk {
+            var steps: [String: Value] = [
+                "startedAt": .int(walk.startedAt), "token": .string(walk.token),
+                "pageCount": .int(Int64(walk.pageCount)),
+            ]
+            steps["since"] = walk.since.map(Value.int)
+            members["walk"] = .object(steps)
+        }
+        return Value.object(members).json
+    }
+}
+
+extension RecordCache {
+    /// How far a synchronization has come; nil where it never stored a page.
+    package func position(of key: String) throws(RecordError) -> SyncPosition? {
+        try translated {
+            try generations.withSnapshot { (generation, transaction) throws in
+                try generation.tables.position(key, transaction)
+            }
+        }
+    }
+
+    /// All positions, by the keys of their synchronizations.
+    package func positions() throws(RecordError) -> [String: SyncPosition] {
+        try translated {
+            try generations.withSnapshot { (generation, transaction) throws in
+                try generation.tables.allPositions(transaction)
+            }
+        }
+    }
+
+    /// Stores a page of a synchronization together with its position. The page's own list is not stored.
+    ///
+    /// - Throws: `.busy` where the stored position is another than the one from which the page was asked for.
+    /// - Complexity: O(n) in the page; on the last page of a walk through everything, in the objects of its types.
+    @discardableResult
+    package func write(
+        _ parsed: ParsedResponse, of operation: BoundOperation, as page: SyncPage,
+        deadline: ContinuousClock.Instant? = nil
+    ) async throws(RecordError) -> Commit {
+        let set = page.sweep == nil ? nil : layers.current
+        let touched = try translated { try set.map { try $0.touchedKeys(0..<$0.layers.count) } ?? [] }
+        return try await write([.synchronize(parsed, of: operation, page, touched: touched)], deadline: deadline)
+    }
+
+    /// Gives up a walk, so that the next one begins with its first page.
+    package func forgetWalk(of key: String) async throws(RecordError) {
+        _ = try await write([.forgetWalk(key)], deadline: nil)
+    }
+}

@@ -1,0 +1,216 @@
+package import LarderGraphQL
+import LarderLMDB
+
+/// Safe: keys and values are copied while the transaction lends them, and `put` copies what the arrays lend it.
+extension Tables {
+    /// How far a synchronization has come; nil where it never stored a page.
+    func position(
+        _ key: String, _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws -> SyncPosition? {
+        guard let positions else { return nil }
+        let key = Array(key.utf8)
+        guard let value = try transaction.get(key.rawSpan, in: positions) else { return nil }
+        let content = unsafe value.withUnsafeBytes { unsafe Self.content($0, under: key) }
+        guard let position = content.flatMap({ SyncPosition($0) }) else { throw RecordError.damagedPosition }
+        return position
+    }
+
+    func allPositions(
+        _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws -> [String: SyncPosition] {
+        guard let positions else { return [:] }
+        var found: [String: SyncPosition] = [:]
+        var cursor = try transaction.cursor(in: positions)
+        while let entry = try cursor.next() {
+            let key = unsafe entry.key.withUnsafeBytes(Array.init)
+            guard !key.contains(UInt8(ascii: "/")) else { continue }
+            let content = unsafe entry.value.withUnsafeBytes { unsafe Self.content($0, under: key) }
+            guard let position = content.flatMap({ SyncPosition($0) }) else { throw RecordError.damagedPosition }
+            found[String(decoding: key, as: UTF8.self)] = position
+        }
+        return found
+    }
+
+    /// The keys under which the marks of a walk are stored, and the cache keys that each has.
+    func marks(
+        of key: String, _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws -> [(row: [UInt8], keys: [UInt8])] {
+        guard let positions else { return [] }
+        let prefix = Array((key + "/").utf8)
+        var found: [(row: [UInt8], keys: [UInt8])] = []
+        var cursor = try transaction.cursor(in: positions)
+        var entry = try cursor.seek(atLeast: prefix.rawSpan)
+        while let current = entry {
+            let row = unsafe current.key.withUnsafeBytes(Array.init)
+            guard row.starts(with: prefix) else { break }
+            guard let keys = unsafe current.value.withUnsafeBytes({ unsafe Self.content($0, under: row) }) else {
+                throw RecordError.damagedPosition
+            }
+            found.append((row, keys))
+            entry = try cursor.next()
+        }
+        return found
+    }
+
+    /// What is stored under a key of `positions`; nil where it is not what was stored.
+    static func content(_ bytes: UnsafeRawBufferPointer, under key: [UInt8]) -> [UInt8]? {
+        guard unsafe SealedText.isSound(bytes, seed: seed(key)) else { return nil }
+        return unsafe SealedText.text(bytes).map { unsafe Array($0) }
+    }
+
+    static func seed(_ key: [UInt8]) -> UInt64 { unsafe UInt64(key.withUnsafeBytes { unsafe checksum($0) }) }
+}
+
+extension RecordChanges {
+    /// Notes how far a synchronization has come with a page, marks what the page has, and removes what a walk through
+    /// everything did not have.
+    mutating func note(
+        _ page: SyncPage, _ parsed: ParsedResponse, touched: [[UInt8]], _ generation: Generation,
+        _ transaction: borrowing WriteTransaction
+    ) throws {
+        guard try generation.tables.position(page.key, transaction) == page.after else {
+            throw RecordError(
+                .busy,
+                "The position of \(page.position.name) was moved while a page of it came, by another process or by an "
+                    + "eviction; synchronize again")
+        }
+        let marks = try generation.tables.marks(of: page.key, transaction)
+        // Marks of a walk that was given up, or of one that has ended.
+        if page.number == 0 || page.position.walk == nil { for mark in marks { positions[mark.row] = .some(nil) } }
+        if let sweep = page.sweep {
+            var seen = Set(touched)
+            for mark in page.number == 0 ? [] : marks {
+                for key in mark.keys.split(separator: 0) { seen.insert(Array(key)) }
+            }
+            for key in parsed.cacheKeys { seen.insert(key) }
+            try self.sweep(page.position.types, keeping: seen, sweep, generation, transaction)
+        } else if page.marks {
+            let digits = String(page.number, radix: 16)
+            let row = page.key + "/" + String(repeating: "0", count: max(0, 8 - digits.count)) + digits
+            positions[Array(row.utf8)] = Array(parsed.cacheKeys.map { $0 + [0] }.joined())
+        }
+        positions[Array(page.key.utf8)] = page.position.json
+    }
+
+    /// Forgets a walk that has not reached its end.
+    mutating func forgetWalk(
+        of key: String, _ generation: Generation, _ transaction: borrowing WriteTransaction
+    ) throws {
+        guard var position = try generation.tables.position(key, transaction), position.walk != nil else { return }
+        position.walk = nil
+        positions[Array(key.utf8)] = position.json
+        for mark in try generation.tables.marks(of: key, transaction) { positions[mark.row] = .some(nil) }
+    }
+
+    /// Removes the objects of the types that were not seen, unless the server changed them since the walk began.
+    private mutating func sweep(
+        _ types: [String], keeping seen: Set<[UInt8]>, _ sweep: SyncPage.Sweep, _ generation: Generation,
+        _ transaction: borrowing WriteTransaction
+    ) throws {
+        var kept: Set<RecordID> = []
+        for dependencies in sweep.kept where dependencies.generation == generation.identity {
+            for field in dependencies.fields { kept.insert(field.record) }
+        }
+        let lastChanged = try generation.names.lookUp(VersionField.lastChanged, transaction, generation.tables)
+        for type in types {
+            for (key, id) in try generation.entities(ofType: type, transaction)
+            where !seen.contains(key) && !kept.contains(id) {
+                guard let record = try generation.record(id, transaction), !record.isTombstone else { continue }
+                if let lastChanged,
+                    let (word, payload) = try generation.value(of: lastChanged, in: record, id, transaction),
+                    let time = try payload.integer(word), time >= sweep.startedAt
+                {
+                    continue
+                }
+                _ = try removeEntity(id, leavingTombstone: true, generation, transaction)
+            }
+        }
+    }
+
+    /// Notes that a type's objects were evicted: synchronizations of the type begin with everything.
+    mutating func noteEvictions(_ generation: Generation, _ transaction: borrowing WriteTransaction) throws {
+        guard !evictedTypes.isEmpty, generation.tables.positions != nil else { return }
+        for (key, position) in try generation.tables.allPositions(transaction) where position.startedAt != nil {
+            let isTouched = try position.types.contains { type in
+                guard let id = try generation.names.lookUp(type, transaction, generation.tables) else { return false }
+                return evictedTypes.contains(id)
+            }
+            guard isTouched else { continue }
+            var position = position
+            position.startedAt = nil
+            positions[Array(key.utf8)] = position.json
+        }
+    }
+
+    func storePositions(_ tables: Tables, _ transaction: inout WriteTransaction) throws {
+        guard !positions.isEmpty else { return }
+        // Whatever is open for writing has the table.
+        guard let table = tables.positions else { throw RecordError.damagedState }
+        for (key, content) in positions {
+            if let content {
+                let sealed = SealedText.encoded(content, seed: Tables.seed(key))
+                try transaction.put(key.rawSpan, sealed.rawSpan, in: table)
+            } else {
+                try transaction.delete(key.rawSpan, in: table)
+            }
+        }
+    }
+}
+
+extension ParsedResponse {
+    /// The cache keys of all objects of the response that have one, as they are stored.
+    var cacheKeys: [[UInt8]] {
+        var found: [[UInt8]] = []
+        for object in objects.indices where !isPart(object) && entities[Int(objects[object].entity)].first == object {
+            unsafe found.append(StoredKey.bytes(Array(key(of: object))))
+        }
+        return found
+    }
+
+    /// The leaf to which these response keys lead from the root; nil where there is none, or it is a list.
+    package func leaf(at path: [String]) -> Value? {
+        guard let cell = cell(at: path) else { return nil }
+        switch cell.kind {
+        case .null: return .null
+        case .int: return .int(Int64(bitPattern: cell.payload))
+        case .string: return unsafe .string(String(decoding: text(cell), as: UTF8.self))
+        default: return nil
+        }
+    }
+
+    /// How many elements the list has to which these response keys lead from the root; nil where it is none.
+    package func elementCount(at path: [String]) -> Int? {
+        guard let cell = cell(at: path), cell.kind == .list else { return nil }
+        return Int(cell.count)
+    }
+
+    private func cell(at path: [String]) -> ParsedCell? {
+        guard var cell = root.map({ ParsedCell(.object, payload: UInt64($0)) }) else { return nil }
+        for name in path {
+            guard cell.kind == .object,
+                let field = objects[cell.offset].fields.first(where: {
+                    layout.plan.fields[Int(fields[$0].field)].responseKey == name
+                })
+            else { return nil }
+            cell = fields[field].cell
+        }
+        return cell
+    }
+}
+
+extension PayloadView {
+    /// A whole number; nil where the value is none.
+    func integer(_ word: ValueWord) throws(DamagedRecord) -> Int64? {
+        switch word.tag {
+        case .smallInt: word.smallInt
+        case .int: Int64(bitPattern: try eightBytes(word))
+        default: nil
+        }
+    }
+}
+
+extension RecordError {
+    fileprivate static var damagedPosition: RecordError {
+        RecordError(.damaged, "The position of a synchronization is damaged; remove the cache and fetch again")
+    }
+}

@@ -1,0 +1,155 @@
+import LarderGraphQL
+import LarderTestSupport
+import Testing
+
+@testable import LarderRecords
+
+@Suite("Versioned objects", .timeLimit(.minutes(10)))
+struct VersionTests {
+    private static let schema = """
+        scalar AWSTimestamp
+        type Query { todo(id: ID!): Todo todos: [Todo] other: Todo }
+        type Subscription { changed: Todo }
+        type Todo @typePolicy(versioned: true) {
+          id: ID! title: String steps: [Step!] next: Todo
+          _version: Int _deleted: Boolean _lastChangedAt: AWSTimestamp!
+        }
+        type Step { text: String }
+        """
+    private static let todos = "{ todos { id title steps { text } } }"
+
+    private func todo(
+        _ id: Int, _ title: String, version: Int?, deleted: Bool? = nil, steps: String = "[]"
+    ) -> String {
+        let version = version.map(String.init) ?? "null"
+        let deleted = deleted.map(String.init) ?? "null"
+        return """
+            {"__typename":"Todo","id":"\(id)","title":"\(title)","steps":\(steps),\
+            "_version":\(version),"_deleted":\(deleted),"_lastChangedAt":1}
+            """
+    }
+
+    private func write(_ sample: SampleCache, _ todos: String...) async throws -> Commit {
+        try await sample.write(Self.todos, data: #"{"todos":[\#(todos.joined(separator: ","))]}"#)
+    }
+
+    private func titles(_ sample: SampleCache) throws -> String { try sample.json("{ todos { id title } }") }
+
+    @Test("An older version changes nothing of what is stored, and the list that names it stands")
+    func older() async throws {
+        try await withSampleCache(Self.schema) { sample in
+            _ = try await write(sample, todo(1, "new", version: 3, steps: #"[{"text":"a"}]"#))
+            let commit = try await write(
+                sample, todo(1, "old", version: 2, steps: #"[{"text":"b"},{"text":"c"}]"#))
+            #expect(commit.changes.isEmpty)
+            #expect(try sample.json(Self.todos) == #"{"todos":[{"id":"1","title":"new","steps":[{"text":"a"}]}]}"#)
+            _ = try await write(sample, todo(2, "two", version: 1), todo(1, "old", version: 1))
+            #expect(try titles(sample) == #"{"todos":[{"id":"2","title":"two"},{"id":"1","title":"new"}]}"#)
+        }
+    }
+
+    @Test("The same version brings further fields, and a newer one replaces what it says")
+    func newer() async throws {
+        try await withSampleCache(Self.schema) { sample in
+            try await sample.write(
+                "{ todos { id } }",
+                data: #"{"todos":[{"__typename":"Todo","id":"1","_version":2,"_deleted":null,"_lastChangedAt":1}]}"#)
+            _ = try await write(sample, todo(1, "two", version: 2))
+            #expect(try titles(sample) == #"{"todos":[{"id":"1","title":"two"}]}"#)
+            _ = try await write(sample, todo(1, "three", version: 3))
+            #expect(try titles(sample) == #"{"todos":[{"id":"1","title":"three"}]}"#)
+        }
+    }
+
+    @Test("A deleted object leaves lists, and nothing older brings it back")
+    func deleted() async throws {
+        try await withSampleCache(Self.schema) { sample in
+            let (one, two) = (todo(1, "one", version: 1, steps: #"[{"text":"a"}]"#), todo(2, "two", version: 1))
+            _ = try await write(sample, one, two)
+            _ = try await write(
+                sample, todo(1, "one", version: 2, deleted: true), todo(2, "two", version: 1))
+            #expect(try titles(sample) == #"{"todos":[{"id":"2","title":"two"}]}"#)
+            #expect(try sample.cache.version(of: "Todo:1") == 2)
+            let late = try await write(sample, todo(1, "late", version: 1), todo(2, "two", version: 1))
+            #expect(late.changes.isEmpty)
+            let again = try await write(
+                sample, todo(1, "one", version: 2, deleted: true), todo(2, "two", version: 1))
+            #expect(again.changes.isEmpty)
+            _ = try await write(sample, todo(1, "back", version: 3), todo(2, "two", version: 1))
+            #expect(try titles(sample) == #"{"todos":[{"id":"1","title":"back"},{"id":"2","title":"two"}]}"#)
+        }
+    }
+
+    @Test("A deletion that comes before the object it deletes is remembered")
+    func deletedFirst() async throws {
+        try await withSampleCache(Self.schema) { sample in
+            _ = try await write(sample, todo(1, "gone", version: 2, deleted: true))
+            let late = try await write(sample, todo(1, "late", version: 1))
+            #expect(late.changes.isEmpty)
+            #expect(try titles(sample) == #"{"todos":[]}"#)
+            try sample.reopen()
+            _ = try await write(sample, todo(1, "late", version: 1))
+            #expect(try titles(sample) == #"{"todos":[]}"#)
+        }
+    }
+
+    @Test("Of two versions in one response the greater stands, whichever comes first", arguments: [true, false])
+    func twice(isNewerFirst: Bool) async throws {
+        try await withSampleCache(Self.schema) { sample in
+            let (new, old) = (todo(1, "new", version: 5), todo(1, "old", version: 4))
+            let (first, second) = isNewerFirst ? (new, old) : (old, new)
+            try await sample.write(
+                "{ other { id title steps { text } } todos { id title steps { text } } }",
+                data: #"{"other":\#(first),"todos":[\#(second)]}"#)
+            #expect(try sample.json("{ other { title } }") == #"{"other":{"title":"new"}}"#)
+        }
+    }
+
+    @Test("An object whose version did not come is stored")
+    func unknownVersion() async throws {
+        try await withSampleCache(Self.schema) { sample in
+            _ = try await write(sample, todo(1, "one", version: 3))
+            let event = try sample.operation("subscription { changed { id title } }")
+            let body = #"{"data":{"changed":{"__typename":"Todo","id":"1","title":"event","_version":null}}}"#
+            let parsed = try ParsedResponse.parse(Array(body.utf8), along: event.layout, ignoresNulls: true)
+            try await sample.changing { try await $0.write(parsed, of: event) }
+            #expect(try titles(sample) == #"{"todos":[{"id":"1","title":"event"}]}"#)
+            #expect(try sample.cache.version(of: "Todo:1") == 3)
+        }
+    }
+
+    @Test("What is sent asks for the version, and only where the type has one")
+    func sent() throws {
+        let schema = try SchemaIndex(parsing: Self.schema)
+        func sent(_ text: String) throws -> String {
+            try CompiledOperation(operation: nil, in: Document(parsing: text), schema).sentText
+                .split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        }
+        #expect(
+            try sent("{ todos { title steps { text } } }")
+                == """
+                { todos { title steps { text __typename } __typename id _version _deleted _lastChangedAt } }
+                """)
+    }
+
+    @Test("A type without the field _version is refused")
+    func refused() {
+        let error = #expect(throws: SchemaError.self) {
+            try SchemaIndex(parsing: "type Query { a: Int } type A @typePolicy(versioned: true) { id: ID! }")
+        }
+        #expect(error?.message == "A is to have versions, and has no field _version")
+    }
+
+    @Test("The implementations of a versioned interface have versions, also once the schema was compiled")
+    func interface() throws {
+        let schema = try SchemaIndex(
+            parsing: """
+                interface Node @typePolicy(versioned: true) { id: ID! _version: Int }
+                type A implements Node { id: ID! _version: Int }
+                type Query { a: A }
+                """)
+        let stored = try SchemaIndex(serialized: schema.serialized())
+        #expect(stored == schema)
+        #expect(stored.types.filter(\.isVersioned).map(\.name).sorted() == ["A", "Node"])
+    }
+}

@@ -1,0 +1,256 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import LarderTesting
+import Testing
+
+@Suite("Synchronization by delta queries", .timeLimit(.minutes(5)))
+struct SyncTests {
+    private func title(_ app: Partition, _ id: String) -> String? {
+        try? app.read("Todo:\(id)", GraphQLFragment("fragment F on Todo { title }"))["title"]?.string
+    }
+
+    private func withServer(
+        _ todos: [String], _ body: (SyncServer, Partition) async throws -> Void
+    ) async throws {
+        let server = SyncServer()
+        for id in todos { server.put(id, "\(id)1") }
+        try await withStoreFixture(server.transport, schema: SyncServer.schema) { app in try await body(server, app) }
+    }
+
+    private var paged: Synchronization {
+        var sync = SyncServer.sync
+        sync.pageSize = 2
+        return sync
+    }
+
+    @Test("The first walk goes through everything, and the next asks for what has changed since")
+    func baseThenDelta() async throws {
+        try await withServer(["a", "b", "c", "d", "e"]) { server, app in
+            server.wait(10_000)
+            let first = try await app.sync(paged)
+            #expect(first.pageCount == 3)
+            #expect(first.objectCount == 5)
+            #expect(first.isBase && first.isFinished)
+            #expect(title(app, "e") == "e1")
+            server.wait(10_000)
+            server.put("b", "b2")
+            server.delete("c")
+            server.put("f", "f1")
+            let second = try await app.sync(paged)
+            #expect(!second.isBase)
+            #expect(second.objectCount == 3)
+            #expect(title(app, "b") == "b2")
+            #expect(title(app, "c") == nil)
+            #expect(title(app, "f") == "f1")
+            let started = try #require(first.startedAt)
+            #expect(server.requests.last { $0.token == nil }?.lastSync == started - 2_000)
+            #expect(try app.synchronizations().map(\.startedAt) == [second.startedAt])
+        }
+    }
+
+    @Test("A limit of pages does not move the position, and the next call goes on with the page after")
+    func limited() async throws {
+        try await withServer(["a", "b", "c", "d", "e"]) { server, app in
+            var limited = paged
+            limited.maximumPageCount = 2
+            let first = try await app.sync(limited)
+            #expect(!first.isFinished)
+            #expect(first.startedAt == nil)
+            #expect(try app.synchronizations().map(\.openPageCount) == [2])
+            let second = try await app.sync(limited)
+            #expect(second.isFinished)
+            #expect(second.pageCount == 1)
+            #expect(server.requests.map(\.token).filter { $0 == nil }.count == 1)
+            #expect(title(app, "e") == "e1")
+        }
+    }
+
+    @Test("A walk that fails on its way goes on with the page that failed")
+    func interrupted() async throws {
+        try await withServer(["a", "b", "c", "d", "e"]) { server, app in
+            server.change { $0.script = { if $0 == 1 { throw TransportError(.interrupted, "cut") } else { nil } } }
+            let error = await #expect(throws: LarderError.self) { try await app.sync(paged) }
+            #expect(error?.code == .transportInterrupted)
+            let report1 = try await app.sync(paged)
+            #expect(report1.pageCount == 2)
+            #expect(try app.synchronizations().map(\.openPageCount) == [nil])
+            #expect(title(app, "e") == "e1")
+        }
+    }
+
+    @Test("Once the delta table has forgotten, a walk through everything removes what the server has no more")
+    func sweeps() async throws {
+        try await withServer(["a", "b", "c", "d", "e"]) { server, app in
+            try await app.sync(paged)
+            server.delete("c")
+            server.wait(31 * 60_000)
+            let report = try await app.sync(paged)
+            #expect(report.isBase)
+            #expect(title(app, "c") == nil)
+            #expect(title(app, "d") == "d1")
+            // It asked for the changes, saw by the server's clock that too much time had passed, and asked for all.
+            #expect(server.requests.map { $0.lastSync == nil } == [true, true, true, false, true, true])
+        }
+    }
+
+    @Test("An object that came while everything was walked through stays")
+    func createdMeanwhile() async throws {
+        try await withServer(["b", "c", "d"]) { server, app in
+            server.change { $0.script = { if $0 == 1 { throw TransportError(.interrupted, "cut") } else { nil } } }
+            _ = try? await app.sync(paged)
+            // It sorts before the pages that are yet to come.
+            server.put("a", "a1")
+            let changed = Int64(Date().timeIntervalSince1970 * 1_000)
+            let answer = """
+                {"data":{"todo":{"__typename":"Todo","id":"a","title":"a1","_version":1,"_lastChangedAt":\(changed)}}}
+                """
+            let other = app.with(transport: ScriptedServer { (_: GraphQLRequest) in answer })
+            _ = try await other.fetch(GraphQLOperation("{ todo(id: 1) { id title } }"), policy: .networkOnly)
+            let report2 = try await app.sync(paged)
+            #expect(report2.isFinished)
+            #expect(title(app, "a") == "a1")
+            #expect(title(app, "d") == "d1")
+        }
+    }
+
+    @Test("What a queued mutation changes stays, though the walk did not have it")
+    func keepsQueued() async throws {
+        try await withServer(["a", "b"]) { server, app in
+            try await app.sync(paged)
+            let update = GraphQLOperation(
+                "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
+                variables: ["input": ["id": "b", "title": "mine"]])
+            _ = try await app.enqueue(
+                update,
+                options: MutationOptions(optimisticResponse: [
+                    "update": ["__typename": "Todo", "id": "b", "title": "mine"]
+                ]))
+            server.delete("b")
+            server.wait(31 * 60_000)
+            try await app.sync(paged)
+            #expect(title(app, "b") == "mine")
+        }
+    }
+
+    @Test("A token that is refused on the way is an error, and the walk begins again")
+    func refusedToken() async throws {
+        let refusal = #"{"data":null,"errors":[{"message":"The token is not valid","errorType":"BadRequest"}]}"#
+        try await withServer(["a", "b", "c", "d", "e"]) { server, app in
+            server.change { $0.script = { $0 == 1 ? refusal : nil } }
+            let error = await #expect(throws: LarderError.self) { try await app.sync(paged) }
+            #expect(error?.code == .serverErrors)
+            let report3 = try await app.sync(paged)
+            #expect(report3.pageCount == 3)
+        }
+    }
+
+    @Test("A token that an earlier call has left and that is refused begins the walk again at once")
+    func oldToken() async throws {
+        let refusal = #"{"data":null,"errors":[{"message":"The token is not valid","errorType":"BadRequest"}]}"#
+        try await withServer(["a", "b", "c", "d", "e"]) { server, app in
+            var limited = paged
+            limited.maximumPageCount = 1
+            try await app.sync(limited)
+            server.change { $0.script = { $0 == 1 ? refusal : nil } }
+            let report4 = try await app.sync(paged)
+            #expect(report4.pageCount == 3)
+            #expect(title(app, "e") == "e1")
+        }
+    }
+
+    @Test("Tokens that lead in a circle, and pages without end and without objects, are errors")
+    func endless() async throws {
+        @Sendable func page(_ token: Int) -> String {
+            #"{"data":{"syncTodos":{"items":[],"nextToken":"t\#(token)","startedAt":1700000000000}}}"#
+        }
+        try await withServer([]) { server, app in
+            server.change { $0.script = { page($0 % 3) } }
+            let circle = await #expect(throws: LarderError.self) { try await app.sync(paged) }
+            #expect(circle?.code == .paging)
+            #expect(server.requests.count == 4)
+            server.change { $0.script = { page($0) } }
+            let empty = await #expect(throws: LarderError.self) { try await app.sync(paged) }
+            #expect(empty?.code == .paging)
+            #expect(server.requests.count <= 4 + 1_002)
+            let statuses = try app.synchronizations()
+            #expect(statuses.allSatisfy { $0.openPageCount == nil })
+        }
+    }
+
+    @Test("A page that does not fit, or has errors, leaves the position where it was")
+    func unusablePage() async throws {
+        let broken = [
+            #"{"data":{"syncTodos":{"items":[{"id":1}],"nextToken":null,"startedAt":1700000000000}}}"#,
+            #"{"data":{"syncTodos":{"items":[null],"nextToken":null,"startedAt":1}},"errors":[{"message":"x"}]}"#,
+            #"{"data":{"syncTodos":{"items":[],"nextToken":null,"startedAt":null}}}"#,
+        ]
+        try await withServer(["a"]) { server, app in
+            let before = try await app.sync(paged).startedAt
+            for text in broken {
+                server.change { $0.script = { _ in text } }
+                await #expect(throws: LarderError.self) { try await app.sync(paged) }
+                #expect(try app.synchronizations().map(\.startedAt) == [before])
+            }
+        }
+    }
+
+    @Test("Two calls at once synchronize one after the other")
+    func twoAtOnce() async throws {
+        try await withServer(["a", "b", "c"]) { server, app in
+            async let first = app.sync(paged)
+            async let second = app.sync(paged)
+            let reports = try await [first, second]
+            #expect(reports.filter(\.isBase).count == 1)
+            #expect(title(app, "c") == "c1")
+        }
+    }
+
+    @Test("Garbage collection keeps what a synchronization brought, and an eviction makes it begin with everything")
+    func garbage() async throws {
+        try await withServer(["a", "b"]) { _, app in
+            try await app.sync(paged)
+            _ = try await app.collectGarbage()
+            #expect(title(app, "a") == "a1")
+            try await app.remove("Todo:a", as: .evicted)
+            #expect(try app.synchronizations().map(\.startedAt) == [nil])
+            let report5 = try await app.sync(paged)
+            #expect(report5.isBase)
+            #expect(title(app, "a") == "a1")
+        }
+    }
+
+    @Test("A query of unversioned objects, or without the variables of a walk, is no synchronization")
+    func noDeltaQuery() async throws {
+        try await withServer([]) { _, app in
+            for text in [
+                "{ syncTodos { items { id } nextToken startedAt } }", "{ todo(id: 1) { id } }",
+                "query($a: AWSTimestamp, $b: String) { syncTodos(lastSync: $a, nextToken: $b) { nextToken } }",
+            ] {
+                let error = await #expect(throws: LarderError.self) {
+                    try await app.sync(Synchronization(GraphQLOperation(text)))
+                }
+                #expect(error?.code == .operation)
+            }
+        }
+    }
+
+    @Test("A mutation says the version that the cache has, where its input has room for it")
+    func sendsVersion() async throws {
+        try await withServer(["a", "a"]) { server, app in
+            try await app.sync(paged)
+            let answer = """
+                {"data":{"update":{"__typename":"Todo","id":"a","title":"mine","_version":3,"_deleted":null,\
+                "_lastChangedAt":1}}}
+                """
+            let other = ScriptedServer { (_: GraphQLRequest) in answer }
+            let update = GraphQLOperation(
+                "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
+                variables: ["input": ["id": "a", "title": "mine"]])
+            _ = try await app.with(transport: other).send(update)
+            let input = try #require(other.requests.first?.values["input"] as? [String: Any])
+            #expect((input["_version"] as? NSNumber)?.intValue == 2)
+            #expect(title(app, "a") == "mine")
+        }
+    }
+}
