@@ -12,6 +12,8 @@ package struct FileError: Error, Sendable, Hashable {
     package enum Code: Sendable, Hashable {
         case noSpace, outOfMemory, permissionDenied, readOnlyVolume, missing, exists, otherVolume, invalidArgument
         case unsupported
+        /// The process, or the system, has as many files open as it may.
+        case tooManyFiles
         /// Any other: the volume itself, in most cases.
         case io
 
@@ -26,6 +28,7 @@ package struct FileError: Error, Sendable, Hashable {
             case EEXIST, ENOTEMPTY: self = .exists
             case EXDEV: self = .otherVolume
             case EINVAL: self = .invalidArgument
+            case EMFILE, ENFILE: self = .tooManyFiles
             case ENOTSUP, EOPNOTSUPP, ENOSYS: self = .unsupported
             default: self = .io
             }
@@ -67,6 +70,7 @@ package struct FileError: Error, Sendable, Hashable {
         case .missing, .invalidArgument: "Check the path."
         case .exists: "Choose a place where there is none yet."
         case .otherVolume: "Name a place on the same volume."
+        case .tooManyFiles: "Close files, or allow this process more open ones."
         case .unsupported: "Choose a volume whose file system can do this."
         case .io: "Check the volume and its system log."
         }

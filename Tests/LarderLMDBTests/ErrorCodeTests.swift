@@ -8,6 +8,7 @@ struct ErrorCodeTests {
         let names: [(LMDBError.Code, String)] = [
             (.mapFull, "lmdb.mapFull"), (.diskFull, "lmdb.diskFull"), (.readersFull, "lmdb.readersFull"),
             (.transactionFull, "lmdb.transactionFull"), (.outOfMemory, "lmdb.outOfMemory"),
+            (.tooManyFiles, "lmdb.tooManyFiles"),
             (.damaged, "lmdb.damaged"), (.truncated, "lmdb.truncated"), (.foreign, "lmdb.foreign"),
             (.futureVersion, "lmdb.futureVersion"), (.missing, "lmdb.missing"), (.tableMissing, "lmdb.tableMissing"),
             (.tableMismatch, "lmdb.tableMismatch"), (.readOnly, "lmdb.readOnly"),

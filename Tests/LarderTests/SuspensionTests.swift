@@ -53,15 +53,6 @@ struct SuspensionTests {
             try expectSound(place)
         }
     }
-
-    private func openFiles(below folder: URL) throws -> [String] {
-        let own = "/proc/self/fd"
-        let prefix = folder.resolvingSymlinksInPath().path
-        return try FileManager.default.contentsOfDirectory(atPath: own).compactMap { number in
-            let path = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(own)/\(number)")
-            return path?.hasPrefix(prefix) == true ? path : nil
-        }
-    }
     #endif
 
     @Test("Reads and writes of a suspended store throw suspended, and go on after resume")

@@ -37,6 +37,9 @@ extension LarderError.Code {
     public static let recordsOtherPartition = Self(rawValue: RecordError.Code.otherPartition.rawValue)
     /// `records.missing`: there is nothing to open, or it belongs to another partition.
     public static let recordsMissing = Self(rawValue: RecordError.Code.missing.rawValue)
+    /// `records.systemLimit`: the process has as many files open, or as much memory or address space in use, as the
+    /// system allows.
+    public static let recordsSystemLimit = Self(rawValue: RecordError.Code.systemLimit.rawValue)
     /// `records.storage`: the layer below failed otherwise; see `cause`.
     public static let recordsStorage = Self(rawValue: RecordError.Code.storage.rawValue)
 

@@ -141,7 +141,7 @@ package enum Situation: String, CaseIterable, Sendable {
             .recordsStorage, .operationsStorage, .recordsOtherPartition, .notRemoved, .backup,
         ],
         .busy: [
-            .recordsBusy, .operationsBusy, .operationsMigrationLocked, .lock, .transportNotPrepared,
+            .recordsBusy, .recordsSystemLimit, .operationsBusy, .operationsMigrationLocked, .lock, .transportNotPrepared,
             .objectNotPrepared, .recordsAlreadyOpen, .recordsClosed, .operationsClosed,
             .suspended, .recordsSuspended, .operationsSuspended,
         ],

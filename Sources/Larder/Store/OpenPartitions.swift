@@ -6,10 +6,13 @@ import Synchronization
 
 /// The partitions of a store that were opened in this process, of which at most one is not parked.
 ///
-/// A partition that was left stays open until the store is closed: work that is under way in it ends there.
+/// A partition that was left can be used until the store is closed: work that is under way in it ends there. Of those
+/// that were left, the caches of the last few stay open; the others are closed, and open again when work needs them.
 final class OpenPartitions: Sendable {
     private struct State {
         var open: [String: Partition] = [:]
+        /// The parked partitions whose caches are open as far as is known, the one parked first in front.
+        var awake: [String] = []
         /// As far as this process knows; nil until an environment was chosen.
         var current: CurrentPartition?
         var listeners: [UUID: AsyncStream<PartitionIdentity?>.Continuation] = [:]
@@ -64,8 +67,12 @@ final class OpenPartitions: Sendable {
                 let isNews = state.current != current
                 state.current = current
                 for (name, partition) in state.open where name != current.partition?.name {
-                    if !partition.core.isParked { partition.core.park() }
+                    guard !partition.core.isParked else { continue }
+                    partition.core.park()
+                    state.awake.append(name)
                 }
+                state.awake.removeAll { $0 == current.partition?.name }
+                rest(&state)
                 // Told even if it cannot be shown: it will not be news again.
                 if isNews { for listener in state.listeners.values { listener.yield(current.identity) } }
                 if let name = current.partition?.name { try state.open[name]?.core.unpark() }
@@ -73,6 +80,20 @@ final class OpenPartitions: Sendable {
             } catch { return .failure(error) }
         }
         try result.get()
+    }
+
+    /// Caches of parked partitions that stay open: a switch back finds them as they were.
+    private static let awakeCaches = 4
+
+    private func rest(_ state: inout State) {
+        while state.awake.count > Self.awakeCaches {
+            let name = state.awake.removeFirst()
+            do throws(RecordError) { try state.open[name]?.core.cache.rest() } catch {
+                // It was closed all the same, and the next opening looks at all of the file.
+                logger.warning(
+                    "a cache was not closed cleanly", metadata: ["partition": "\(name)", "error": "\(error)"])
+            }
+        }
     }
 
     /// The current partition now and whenever it is another, until the store is closed.

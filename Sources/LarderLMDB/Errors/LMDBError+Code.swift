@@ -11,6 +11,7 @@ extension LMDBError {
         package static let readersFull = Code(rawValue: "lmdb.readersFull")
         package static let transactionFull = Code(rawValue: "lmdb.transactionFull")
         package static let outOfMemory = Code(rawValue: "lmdb.outOfMemory")
+        package static let tooManyFiles = Code(rawValue: "lmdb.tooManyFiles")
 
         // The file is not what it should be.
         package static let damaged = Code(rawValue: "lmdb.damaged")

@@ -57,6 +57,7 @@ extension LMDBError {
         switch code {
         case .noSpace: (.diskFull, "Free space on the volume; what was committed before is intact.")
         case .outOfMemory: (.outOfMemory, "Free memory or address space, or open with a smaller map.")
+        case .tooManyFiles: (.tooManyFiles, "Close files, or allow this process more open ones.")
         case .permissionDenied: (.permissionDenied, "Give this user access to the folder and its files.")
         case .readOnlyVolume: (.readOnly, "Open read-only, or move the store to a writable volume.")
         case .missing: (.missing, "Check the path.")

@@ -35,6 +35,12 @@ package final class RecordCache: Sendable {
         try translated { try generations.close() }
     }
 
+    /// Closes cleanly, and gives back every lock and file, until the next read or write, which opens it again. Reads and
+    /// writes that are under way end first; none waits for this.
+    package func rest() throws(RecordError) {
+        try translated { try generations.rest() }
+    }
+
     /// Closes cleanly until `resume`, and gives back every lock and every file. Calls meanwhile wait for as long as
     /// `Options.suspensionWait`, and then throw `.suspended`.
     ///

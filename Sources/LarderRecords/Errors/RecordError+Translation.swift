@@ -43,6 +43,7 @@ extension RecordError.Code {
             case .closed: .closed
             case .alreadyOpen: .alreadyOpen
             case .missing, .tableMissing: .missing
+            case .tooManyFiles, .outOfMemory: .systemLimit
             default: .storage
             }
     }

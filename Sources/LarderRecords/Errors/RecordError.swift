@@ -38,6 +38,8 @@ public struct RecordError: Error, Sendable {
         public static let missing = Code(rawValue: "records.missing")
         /// The cache belongs to another partition: its folder has been moved.
         public static let otherPartition = Code(rawValue: "records.otherPartition")
+        /// The process has as many files open, or as much memory or address space in use, as the system allows.
+        public static let systemLimit = Code(rawValue: "records.systemLimit")
         /// The layer below failed otherwise.
         public static let storage = Code(rawValue: "records.storage")
     }

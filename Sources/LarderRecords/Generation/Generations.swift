@@ -11,6 +11,8 @@ final class Generations: Sendable {
     private let held: Locked<Generation>
     private let isClosed = Atomic<Bool>(false)
     private let isSuspended = Atomic<Bool>(false)
+    /// Whether the current generation was closed by `rest`. Changes under the lock of `held`.
+    private let isResting = Atomic<Bool>(false)
     /// Told where numbers mean something else in the next generation.
     private let observers: CommitObservers
 
@@ -26,6 +28,16 @@ final class Generations: Sendable {
     func close() throws {
         guard !isClosed.exchange(true, ordering: .sequentiallyConsistent) else { return }
         try current.environment.close()
+    }
+
+    /// Closes the current generation cleanly; its next reader or writer opens it again. Reads and writes that are under
+    /// way end first, and none waits for this.
+    func rest() throws {
+        let environment = held.withLock { current in
+            isResting.store(true, ordering: .relaxed)
+            return current.environment
+        }
+        try environment.close()
     }
 
     /// Closes cleanly, as `close`, until `resume`.
@@ -52,6 +64,7 @@ final class Generations: Sendable {
             let next = try folder.openCurrent(above: current.number - 1)
             if next.identity != current.identity { observers.entered(next.identity) }
             current = next
+            isResting.store(false, ordering: .relaxed)
             isSuspended.store(false, ordering: .sequentiallyConsistent)
         }
     }
@@ -117,12 +130,14 @@ final class Generations: Sendable {
         throw RecordError(.busy, "The record cache was superseded again and again on the way to \(purpose)")
     }
 
-    /// Goes on with the generation that superseded this one.
+    /// Goes on with the generation that superseded this one, or with this one where it was closed by `rest`.
     func reopen(after old: Generation) throws {
         try checkOpen()
         try held.withLock { current in
             guard current === old, !isSuspended.load(ordering: .sequentiallyConsistent) else { return }
-            current = try folder.openCurrent(above: old.number)
+            current = try folder.openCurrent(
+                above: isResting.load(ordering: .relaxed) ? old.number - 1 : old.number)
+            isResting.store(false, ordering: .relaxed)
             if current.identity != old.identity { observers.entered(current.identity) }
             // Reads under way end first. An error is of no use here: no caller opens that environment again.
             try? old.environment.close()

@@ -157,8 +157,10 @@ struct SwitchingTests {
         }
     }
 
-    @Test("A late answer lands in its own partition, and its caller is told that it was parked")
-    func lateFetch() async throws {
+    @Test(
+        "A late answer lands in its own partition, however many others were entered, and its caller is told of that",
+        arguments: [1, 7])
+    func lateFetch(others: Int) async throws {
         try await withStore { store in
             let (asked, answer) = (Flag(), Flag())
             let server = ScriptedServer { _ in
@@ -169,14 +171,43 @@ struct SwitchingTests {
             let a = try store.partition(of: backend("a"), transport: server)
             let fetching = Task { await code { _ = try await a.fetch(recipeList, policy: .networkOnly) } }
             while !asked.isSet { try await Task.sleep(for: .milliseconds(1)) }
-            let b = try await store.switch(to: backend("b")).partition
+            let first = try await store.switch(to: backend("b1")).partition
+            var last = first
+            for number in 1..<others { last = try await store.switch(to: backend("b\(number + 1)")).partition }
             answer.set()
             #expect(await fetching.value == "larder.parked")
-            #expect(await code { _ = try b.read(recipeList) } == "larder.miss")
+            #expect(await code { _ = try last.read(recipeList) } == "larder.miss")
             let back = try await store.switch(to: backend("a")).partition
             #expect(try back.read(recipeList)["recipes"]?.count == 2)
         }
     }
+
+    #if os(Linux)
+    @Test("Many environments entered in turn keep the files of a few open, and each keeps its own objects")
+    func manyEnvironments() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            var counts: [Int] = []
+            var handles: [Partition] = []
+            for number in 0..<40 {
+                let app = try await store.switch(to: backend("e\(number)")).partition
+                try await app.write("Recipe:1", title, ["title": .string("Soup \(number)")])
+                handles.append(app)
+                counts.append(try openFiles(below: folder).count)
+            }
+            #expect(counts[39] == counts[20] && counts[39] > 0, "\(counts)")
+            for number in [0, 39, 17] {
+                let app = try await store.switch(to: backend("e\(number)")).partition
+                #expect(try app.read("Recipe:1", title)["title"]?.string == "Soup \(number)")
+                #expect(try handles[number].read("Recipe:1", title)["title"]?.string == "Soup \(number)")
+            }
+            #expect(try openFiles(below: folder).count == counts[39])
+            try store.close()
+            #expect(try openFiles(below: folder) == [])
+            try expectSound(folder)
+        }
+    }
+    #endif
 
     @Test("A mutation that is answered late settles in its own partition; the runner there begins nothing more")
     func lateAnswer() async throws {

@@ -1,0 +1,95 @@
+import Foundation
+import LarderFiles
+import LarderGraphQL
+import LarderLMDB
+import LarderTestSupport
+import Testing
+
+@testable import LarderRecords
+
+@Suite("A cache at rest", .timeLimit(.minutes(10)))
+struct RestTests {
+    private let schema = "type Query { node(id: ID): Node } type Node { id: ID! a: Int }"
+    private let text = #"{ node(id: "1") { id a } }"#
+
+    private func with(_ body: (SampleCache) async throws -> Void) async throws {
+        try await withTemporaryFolder { folder in
+            let sample = try SampleCache(SchemaIndex(parsing: schema), path: folder.appending(path: "records").path)
+            try await sample.write(text, data: #"{"node":{"id":"1","a":1}}"#)
+            try await body(sample)
+            #expect(try sample.cache.check(.everything).problems == [])
+            try sample.cache.close()
+        }
+    }
+
+    @Test("Reads and writes open it again, and it closes again")
+    func goesOn() async throws {
+        try await with { sample in
+            let operation = try sample.operation(text)
+            for value in 1...5 {
+                try sample.cache.rest()
+                #expect(try sample.cache.read(operation).response["node"]?["a"]?.int == Int64(value))
+                try sample.cache.rest()
+                try await sample.write(text, data: #"{"node":{"id":"1","a":\#(value + 1)}}"#)
+            }
+            try sample.cache.rest()
+            try sample.cache.rest()
+        }
+    }
+
+    @Test("What another process has changed meanwhile is read, a new generation too")
+    func changedMeanwhile() async throws {
+        try await with { sample in
+            try sample.cache.rest()
+            let other = try SampleCache(SchemaIndex(parsing: schema), path: sample.cache.generations.folder.path)
+            try await other.write(text, data: #"{"node":{"id":"1","a":7}}"#)
+            try await other.cache.compact()
+            try other.cache.close()
+            #expect(try sample.cache.read(sample.operation(text)).response["node"]?["a"]?.int == 7)
+        }
+    }
+
+    @Test("Readers and writers that go on while it rests again and again see whole states")
+    func busy() async throws {
+        try await with { sample in
+            let operation = try sample.operation(text)
+            try await withThrowingTaskGroup { group in
+                group.addTask {
+                    for value in 0..<200 { try await sample.write(text, data: #"{"node":{"id":"1","a":\#(value)}}"#) }
+                }
+                group.addTask {
+                    for _ in 0..<2_000 {
+                        let node = try sample.cache.read(operation).response["node"]
+                        #expect(node?["a"]?.int != nil)
+                        await Task.yield()
+                    }
+                }
+                group.addTask {
+                    for _ in 0..<100 {
+                        try sample.cache.rest()
+                        await Task.yield()
+                    }
+                }
+                try await group.waitForAll()
+            }
+            #expect(try sample.cache.read(operation).response["node"]?["a"]?.int == 199)
+        }
+    }
+
+    @Test("A suspension and a close find it at rest")
+    func suspended() async throws {
+        try await with { sample in
+            try sample.cache.rest()
+            try await sample.cache.suspend(until: .now + .seconds(300))
+            #expect(throws: RecordError.self) { try sample.cache.read(sample.operation(text)) }
+            try sample.cache.resume()
+            #expect(try sample.cache.read(sample.operation(text)).response["node"]?["a"]?.int == 1)
+            try sample.cache.rest()
+        }
+    }
+
+    @Test("A limit of the system has a code of its own", arguments: [EMFILE, ENFILE, ENOMEM])
+    func systemLimit(status: Int32) {
+        #expect(RecordError.translated(FileError(status, doing: "opening", path: "x")).code == .systemLimit)
+    }
+}
