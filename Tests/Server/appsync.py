@@ -4,8 +4,10 @@ the real-time protocol at `/graphql/realtime`, as a custom domain does.
 It listens on a free port of 127.0.0.1 and prints `listening PORT` when it does. Its argument is JSON: `apiKey`, `tokens`
 (those it takes, for users, other providers and Lambda functions alike), `credentials` (access key, secret and session
 token) and `region`. A request `POST /control` replaces members of it, so that a test can let a token end; `push` (an
-event), `keepAlive` and `cut` are carried out. `POST /real-time` tells what was opened and begun. It ends when its
-standard input does.
+event), `keepAlive` and `cut` are carried out. `put` (a todo's members) and `delete` (its id) change versioned todos, of
+which the subscriptions hear, and which `syncTodos` serves: from a base table that keeps tombstones, and from a delta
+table, both for `lifetime` milliseconds, in pages of `pageSize` at most. A list `put` in the argument is there at first.
+`POST /real-time` tells what was opened and begun. It ends when its standard input does.
 """
 
 import base64
@@ -14,6 +16,7 @@ import os
 import socket
 import sys
 import threading
+import time
 from http.client import HTTPMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -32,6 +35,9 @@ seen = []
 sockets = {}
 connects = []
 starts = []
+# Versioned todos by id, also those that were deleted; and the versions of all that there ever were.
+todos = {}
+versions = {}
 
 
 class RecomputedAuth(SigV4Auth):
@@ -216,10 +222,56 @@ def real_time(handler):
         handler.close_connection = True
 
 
+def change(id, deleted=False, **members):
+    """Makes the next version of a todo, and tells the subscriptions of it."""
+    versions[id] = versions.get(id, 0) + 1
+    # No two changes are made in the same millisecond.
+    latest = max((todo["_lastChangedAt"] for todo in todos.values()), default=0)
+    todos[id] = {
+        "__typename": "Todo", **todos.get(id, {}), **members, "id": id, "_version": versions[id],
+        "_deleted": True if deleted else None, "_lastChangedAt": max(now(), latest + 1),
+    }
+    push({"data": {"changed": todos[id]}})
+
+
+def now():
+    return int(time.time() * 1000)
+
+
+def sync(variables):
+    """A page of the base or of the delta table. Its token says which, when the walk began, and the id before."""
+    lifetime = state.get("lifetime", 30 * 60_000)
+    for id in [id for id, todo in todos.items() if todo["_deleted"] and todo["_lastChangedAt"] < now() - lifetime]:
+        del todos[id]
+    since, token = variables.get("lastSync"), variables.get("nextToken")
+    if token is None:
+        is_delta, started, after = since is not None and since >= now() - lifetime, now(), ""
+    else:
+        try:
+            is_delta, started, after = json.loads(base64.b64decode(token))
+        except ValueError:
+            error = {"message": "Invalid pagination token.", "errorType": "BadRequest", "path": ["syncTodos"]}
+            return {"data": {"syncTodos": None}, "errors": [error]}
+    rest = sorted(
+        (todo for todo in todos.values()
+         if todo["id"] > after and (not is_delta or todo["_lastChangedAt"] > since)),
+        key=lambda todo: todo["id"])
+    items = rest[:min(variables.get("limit") or 100, state.get("pageSize", 1000))]
+    following = None
+    if len(items) < len(rest):
+        following = base64.b64encode(json.dumps([is_delta, started, items[-1]["id"]]).encode()).decode()
+    page = {"__typename": "TodoConnection", "items": items, "nextToken": following, "startedAt": started}
+    return {"data": {"syncTodos": page}}
+
+
 def order(orders):
     """What a test asks beside changes of the state: under the lock."""
     if "push" in orders:
         push(orders.pop("push"))
+    if "put" in orders:
+        change(**orders.pop("put"))
+    if "delete" in orders:
+        change(orders.pop("delete"), deleted=True)
     if orders.pop("keepAlive", False):
         for connection in sockets:
             send(connection, {"type": "ka"})
@@ -229,7 +281,10 @@ def order(orders):
     state.update(orders)
 
 
-def answer(query):
+def answer(query, variables):
+    if "syncTodos" in query:
+        with lock:
+            return sync(variables)
     if "forbidden" in query:
         error = {
             "path": ["forbidden"], "data": None, "errorType": "Unauthorized", "errorInfo": None,
@@ -284,9 +339,11 @@ class Handler(BaseHTTPRequestHandler):
         if refused:
             return self.reply(*refused)
         request = json.loads(body)
-        self.reply(200, answer(request["query"]))
+        self.reply(200, answer(request["query"], request.get("variables") or {}))
 
 
+for members in state.pop("put", []):
+    change(**members)
 server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 print("listening", server.server_address[1], flush=True)

@@ -24,7 +24,9 @@ extension SubscriptionHub {
         let (round, partition) = (entry.round, partition)
         var options = FetchOptions()
         options.headers = entry.headers
-        entry.task = Task { [options] in
+        let earlier = entry.fetching
+        let fetching = Task { [options] in
+            await earlier?.value
             let end: Result<Void, LarderError>
             do throws(LarderError) {
                 switch catchUp {
@@ -38,6 +40,7 @@ extension SubscriptionHub {
             } catch { end = .failure(error) }
             self.noteCaughtUp(entry, round: round, attempt: attempt, end)
         }
+        (entry.task, entry.fetching) = (fetching, fetching)
     }
 
     private func noteCaughtUp(_ entry: Entry, round: Int, attempt: Int, _ end: Result<Void, LarderError>) {

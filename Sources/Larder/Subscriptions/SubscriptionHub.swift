@@ -42,6 +42,8 @@ actor SubscriptionHub {
         var round = 0
         /// Ends the wait for the server's acknowledgement, or the catching up.
         var task: Task<Void, Never>?
+        /// The fetch that catches up, be it cancelled: another begins after it, whose answer is the newer one.
+        var fetching: Task<Void, Never>?
 
         init(
             _ request: GraphQLRequest, _ operation: BoundOperation, _ options: SubscriptionOptions,
@@ -67,8 +69,8 @@ actor SubscriptionHub {
     private var lineNumber = 0
     /// What is asked on the connection; nil where none is open.
     private var commands: AsyncStream<SubscriptionLine.Command>.Continuation?
-    /// The same, also of one that is being opened.
-    private var newestCommands: AsyncStream<SubscriptionLine.Command>.Continuation?
+    /// The connection that is open or being opened.
+    private var carrying: Task<TransportError?, Never>?
     /// Why the connection was given up here.
     private var ownEnd: TransportError?
     private var lastID = 0
@@ -168,7 +170,9 @@ actor SubscriptionHub {
 
     /// Ends the connection before the store is suspended. `supervise` opens another after `resume`; the time between
     /// is a gap of every subscription.
-    func breakOff() { newestCommands?.finish() }
+    func breakOff() {
+        if let commands { commands.finish() } else { carrying?.cancel() }
+    }
 
     // MARK: The connection
 
@@ -214,7 +218,6 @@ actor SubscriptionHub {
         ownEnd = nil
         let number = lineNumber
         let (commands, continuation) = AsyncStream.makeStream(of: SubscriptionLine.Command.self)
-        newestCommands = continuation
         let line = SubscriptionLine(commands: commands) { [weak self] message in
             await self?.take(message, line: number, continuation)
         }
@@ -222,14 +225,24 @@ actor SubscriptionHub {
             continuation.finish()
             if number == lineNumber { self.commands = nil }
         }
-        do throws(TransportError) {
-            try await transport.carry(line, openedBy: .now + pacing.opening)
-            interrupt(ownEnd)
-            return ownEnd
-        } catch {
-            interrupt(error)
-            return error
+        let deadline = ContinuousClock.now + pacing.opening
+        let carrying = Task { [transport] in
+            do throws(TransportError) {
+                try await transport.carry(line, openedBy: deadline)
+                return nil as TransportError?
+            } catch { return error }
         }
+        self.carrying = carrying
+        defer { self.carrying = nil }
+        let failure = await withTaskCancellationHandler {
+            await carrying.value
+        } onCancel: {
+            carrying.cancel()
+        }
+        // Only the hub itself cancels it.
+        let end = failure?.code == .cancelled ? ownEnd : failure ?? ownEnd
+        interrupt(end)
+        return end
     }
 
     /// What was asked on the connection is to be asked anew, and may miss what happens until then.

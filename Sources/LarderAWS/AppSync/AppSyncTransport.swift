@@ -175,7 +175,7 @@ extension AppSyncTransport: SubscriptionTransport {
     private func carry(
         _ line: SubscriptionLine, by dialect: AppSyncRealTime, _ deadline: ContinuousClock.Instant
     ) async throws(TransportError) {
-        let connection = http.socket(try await dialect.connection(by: deadline))
+        let connection = try await http.socket(try await dialect.connection(by: deadline), openedBy: deadline)
         try await dialect.carry(http.noting(line), over: connection, on: http.client.eventLoopGroup, openedBy: deadline)
     }
 }

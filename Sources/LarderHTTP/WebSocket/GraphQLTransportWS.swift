@@ -10,6 +10,7 @@ import Synchronization
 /// what came before; an event says so too.
 final class GraphQLTransportWS: SubscriptionDialect {
     static let subprotocol = "graphql-transport-ws"
+    private static let pingKey = "larder"
 
     private let payload: @Sendable () async throws -> [String: Value]?
     private let deadline: ContinuousClock.Instant
@@ -36,7 +37,8 @@ final class GraphQLTransportWS: SubscriptionDialect {
         switch command {
         case .start(let id, let request):
             unanswered.withLock { $0.append(id) }
-            return [Self.subscribe(id, request), Self.message("ping")]
+            let ping = Value.object(["type": "ping", "payload": [Self.pingKey: .string(id)]]).json
+            return [Self.subscribe(id, request), ping]
         case .stop(let id): return [Self.message("complete", id)]
         }
     }
@@ -50,8 +52,17 @@ final class GraphQLTransportWS: SubscriptionDialect {
             reaction.replies = [Self.message("pong")]
             return reaction
         case ("pong", _):
+            var answered: String?
+            if case .object(let payload)? = message.value("payload") {
+                // A server that repeats what the ping had says which one it answers.
+                if case .string(let id)? = payload[Self.pingKey] { answered = id }
+                guard answered != nil || payload.isEmpty else { return DialectReaction() }
+            }
             return unanswered.withLock { unanswered in
-                unanswered.isEmpty ? DialectReaction() : DialectReaction(.started(id: unanswered.removeFirst()))
+                guard let place = answered.map({ unanswered.firstIndex(of: $0) }) ?? unanswered.indices.first else {
+                    return DialectReaction()
+                }
+                return DialectReaction(.started(id: unanswered.remove(at: place)))
             }
         case ("next", let id?):
             guard let payload = message["payload"] else { throw Self.malformed("an event without payload") }

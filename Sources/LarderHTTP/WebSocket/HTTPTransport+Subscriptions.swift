@@ -47,12 +47,10 @@ extension HTTPTransport: SubscriptionTransport {
     public func carry(
         _ line: SubscriptionLine, openedBy deadline: ContinuousClock.Instant
     ) async throws(TransportError) {
-        let handshake = GraphQLRequest(
-            kind: .subscription, operationName: nil, document: "", documentHash: "", variables: [])
-        var connection = socket(
+        let connection = try await socket(
             WebSocketConnection(
-                url: options.subscriptions.url ?? endpoint, subprotocols: [GraphQLTransportWS.subprotocol]))
-        connection.headers = try await headers(for: handshake, deadline: deadline).fields
+                url: options.subscriptions.url ?? endpoint, subprotocols: [GraphQLTransportWS.subprotocol]),
+            openedBy: deadline)
         let payload = options.subscriptions.payload ?? { nil }
         try await GraphQLTransportWS(openedBy: deadline, payload: payload)
             .carry(noting(line), over: connection, on: client.eventLoopGroup, openedBy: deadline)
@@ -67,9 +65,14 @@ extension HTTPTransport: SubscriptionTransport {
         }
     }
 
-    /// A connection as the options have it.
-    package func socket(_ connection: WebSocketConnection) -> WebSocketConnection {
+    /// A connection as the options have it, with the headers that every request has.
+    package func socket(
+        _ connection: WebSocketConnection, openedBy deadline: ContinuousClock.Instant
+    ) async throws(TransportError) -> WebSocketConnection {
+        let handshake = GraphQLRequest(
+            kind: .subscription, operationName: nil, document: "", documentHash: "", variables: [])
         var connection = connection
+        connection.headers = try await headers(for: handshake, deadline: deadline).fields
         connection.tls = options.subscriptions.tls
         connection.maximumMessageSize = options.subscriptions.maximumMessageSize
         connection.silence = options.subscriptions.silence

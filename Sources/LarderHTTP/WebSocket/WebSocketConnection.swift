@@ -6,6 +6,7 @@ import NIOHTTP1
 import NIOPosix
 package import NIOSSL
 import NIOWebSocket
+import Synchronization
 
 /// A WebSocket for texts. `run` opens it, runs a body with it, and closes it when the body returns or throws.
 package struct WebSocketConnection: Sendable {
@@ -84,8 +85,17 @@ package struct WebSocketConnection: Sendable {
         on group: any EventLoopGroup, openedBy deadline: ContinuousClock.Instant,
         _ body: (inout Texts, Writer) async throws -> Void
     ) async throws {
+        let opening = SocketOpening()
         let opened: AsyncChannel
-        do { opened = try await open(on: group, deadline) } catch {
+        do {
+            opened = try await withTaskCancellationHandler {
+                try await open(on: group, deadline) { opening.begin($0) }
+            } onCancel: {
+                opening.cancel()
+            }
+        } catch {
+            if Task.isCancelled { throw TransportError(.cancelled, "The task was cancelled.", phase: .beforeSending) }
+
             guard .now < deadline else { throw TransportError.deadlinePassed.before }
             throw error as? TransportError ?? TransportError(ofClient: error)
         }
@@ -97,7 +107,11 @@ package struct WebSocketConnection: Sendable {
 
     // MARK: Opening
 
-    private func open(on group: any EventLoopGroup, _ deadline: ContinuousClock.Instant) async throws -> AsyncChannel {
+    /// - Parameter made: Called with the channel before it is connected.
+    private func open(
+        on group: any EventLoopGroup, _ deadline: ContinuousClock.Instant,
+        _ made: @escaping @Sendable (any Channel) -> Void
+    ) async throws -> AsyncChannel {
         guard let host = url.host(percentEncoded: false), !host.isEmpty, !url.namesUser,
             let scheme = url.scheme?.lowercased(), ["ws", "wss", "http", "https"].contains(scheme)
         else {
@@ -117,7 +131,8 @@ package struct WebSocketConnection: Sendable {
             ?? ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
         let upgrade = try await bootstrap.connectTimeout(limit)
             .connect(host: host, port: url.port ?? (isSecure ? 443 : 80)) { channel in
-                channel.eventLoop.makeCompletedFuture {
+                made(channel)
+                return channel.eventLoop.makeCompletedFuture {
                     if let security {
                         let name = (try? SocketAddress(ipAddress: host, port: 0)) == nil ? host : nil
                         try channel.pipeline.syncOperations.addHandler(
@@ -212,6 +227,27 @@ package struct WebSocketConnection: Sendable {
             .status, "The server did not open a socket (\(status)); is the URL that of its subscriptions?",
             phase: .beforeSending, status: status,
             retryAfter: head.headers.first(name: "retry-after").flatMap(Int.init).map { .seconds(max(0, $0)) })
+    }
+}
+
+/// A socket that is being opened, and may be given up meanwhile.
+private final class SocketOpening: Sendable {
+    private let state = Mutex<(channel: (any Channel)?, isCancelled: Bool)>((nil, false))
+
+    func begin(_ channel: any Channel) {
+        let isCancelled = state.withLock { state in
+            state.channel = channel
+            return state.isCancelled
+        }
+        if isCancelled { channel.close(promise: nil) }
+    }
+
+    func cancel() {
+        let channel = state.withLock { state in
+            state.isCancelled = true
+            return state.channel
+        }
+        channel?.close(promise: nil)
     }
 }
 

@@ -129,7 +129,12 @@ extension ParsedResponse {
         findEntities()
         var unanswered = root.map { unansweredFields(errors, from: $0) } ?? []
         if ignoringNulls {
-            for field in 0..<fields.count where fields[field].cell.kind == .null { unanswered.insert(field) }
+            // That an object is not deleted is said by null, too.
+            let deleted = unsafe Set(layout.cases.elements.map(\.deleted))
+            for field in 0..<fields.count
+            where fields[field].cell.kind == .null && !deleted.contains(fields[field].field) {
+                unanswered.insert(field)
+            }
         }
         return ParsedResponse(
             layout: layout, text: text, keys: keys, objects: objects.take(), entities: entities.take(),

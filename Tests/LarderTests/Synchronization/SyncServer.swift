@@ -16,6 +16,8 @@ final class SyncServer: Sendable {
     struct State: Sendable {
         var now: Int64 = 1_700_000_000_000
         var todos: [String: Todo] = [:]
+        /// Also of objects whose tombstones are gone.
+        var versions: [String: Int] = [:]
         /// For how long the delta table keeps a change, and the base table a tombstone, in milliseconds.
         var lifetime: Int64 = 30 * 60_000
         /// The largest page.
@@ -35,8 +37,10 @@ final class SyncServer: Sendable {
         scalar AWSTimestamp
         type Query {
           todo(id: ID!): Todo
+          todos: [Todo]
           syncTodos(limit: Int, nextToken: String, lastSync: AWSTimestamp, filter: Filter): TodoConnection
         }
+        type Subscription { changed: Todo }
         type Mutation { update(input: UpdateInput!): Todo }
         type TodoConnection { items: [Todo]! nextToken: String startedAt: AWSTimestamp }
         type Todo @typePolicy(versioned: true) {
@@ -45,6 +49,7 @@ final class SyncServer: Sendable {
         input Filter { title: String }
         input UpdateInput { id: ID! title: String _version: Int }
         """
+    static var unversionedSchema: String { schema.replacing(" @typePolicy(versioned: true)", with: "") }
     static let sync = Synchronization(
         GraphQLOperation(
             """
@@ -57,6 +62,13 @@ final class SyncServer: Sendable {
 
     private let state = Mutex(State())
 
+    var todos: [String: Todo] { state.withLock { $0.todos } }
+
+    /// The event that tells of an object as it is now.
+    func event(_ id: String) -> String? {
+        todos[id].map { #"{"data":{"changed":\#($0.json(id))}}"# }
+    }
+
     var requests: [Request] { state.withLock { $0.requests } }
 
     func change(_ body: (inout State) -> Void) { state.withLock { body(&$0) } }
@@ -67,7 +79,8 @@ final class SyncServer: Sendable {
             state.now += 1
             var todo = state.todos[id] ?? Todo(title: title, version: 0, changed: 0)
             (todo.title, todo.isDeleted, todo.changed) = (title, false, state.now)
-            todo.version += 1
+            state.versions[id, default: 0] += 1
+            todo.version = state.versions[id, default: 0]
             state.todos[id] = todo
         }
     }
@@ -75,8 +88,9 @@ final class SyncServer: Sendable {
     func delete(_ id: String) {
         change { state in
             state.now += 1
+            state.versions[id, default: 0] += 1
             state.todos[id]?.isDeleted = true
-            state.todos[id]?.version += 1
+            state.todos[id]?.version = state.versions[id, default: 0]
             state.todos[id]?.changed = state.now
         }
     }
@@ -89,6 +103,10 @@ final class SyncServer: Sendable {
     }
 
     private func answer(_ request: GraphQLRequest) async throws -> String {
+        guard request.document.contains("syncTodos") else {
+            let items = todos.filter { !$0.value.isDeleted }.map { $0.value.json($0.key) }
+            return #"{"data":{"todos":[\#(items.joined(separator: ","))]}}"#
+        }
         let values = request.values
         let asked = Request(
             lastSync: (values["lastSync"] as? NSNumber)?.int64Value, token: values["nextToken"] as? String)
@@ -114,12 +132,7 @@ extension SyncServer.State {
             id > after && (!isDelta || todo.changed > asked.lastSync ?? 0)
         }.sorted { $0.key < $1.key }
         let shown = rest.prefix(min(limit, pageSize))
-        let items = shown.map { id, todo in
-            """
-            {"__typename":"Todo","id":"\(id)","title":"\(todo.title)","_version":\(todo.version),\
-            "_deleted":\(todo.isDeleted ? "true" : "null"),"_lastChangedAt":\(todo.changed)}
-            """
-        }
+        let items = shown.map { id, todo in todo.json(id) }
         let next =
             shown.count < rest.count
             ? "\"\(isDelta ? "delta" : "base")|\(startedAt)|\(shown.last?.key ?? "")\"" : "null"
@@ -127,5 +140,14 @@ extension SyncServer.State {
             {"data":{"syncTodos":{"items":[\(items.joined(separator: ","))],"nextToken":\(next),\
             "startedAt":\(startedAt)}}}
             """
+    }
+}
+
+extension SyncServer.Todo {
+    func json(_ id: String) -> String {
+        """
+        {"__typename":"Todo","id":"\(id)","title":"\(title)","_version":\(version),\
+        "_deleted":\(isDeleted ? "true" : "null"),"_lastChangedAt":\(changed)}
+        """
     }
 }
