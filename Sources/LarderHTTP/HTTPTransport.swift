@@ -35,6 +35,8 @@ public final class HTTPTransport: GraphQLTransport {
     public var refusals: ServerRefusals { options.refusals }
 
     package let client: HTTPClient
+    /// Nil where the caller owns the client.
+    private let ownedClient: OwnedClient?
     private let queriesInFlight = SharedTasks<QueryIdentity, GraphQLAnswer>()
     /// How many mutations have ended, and subscriptions begun.
     private let mutationCount = Atomic<Int>(0)
@@ -51,6 +53,15 @@ public final class HTTPTransport: GraphQLTransport {
         self.endpoint = endpoint
         self.client = client
         self.options = options
+        ownedClient = nil
+    }
+
+    /// A transport with a client of its own.
+    package init(endpoint: URL, owning client: OwnedClient, options: Options) {
+        self.endpoint = endpoint
+        self.client = client.client
+        self.options = options
+        ownedClient = client
     }
 
     func noteChange() { mutationCount.add(1, ordering: .sequentiallyConsistent) }

@@ -25,13 +25,13 @@ struct CacheImport {
         var converter = SourceConverter(
             schema: schema, style: style, index: index, cache: cache, isDeleted: { [writer] in writer.isDeleted($0) })
         // The root first: a field policy answers its fields from the objects as soon as they are there.
-        if index.identities[ExactText(CacheKey.queryRoot)] == .queryRoot {
-            let fields = try fields(of: [CacheKey.queryRoot], as: schema.queryType, &converter, &report)
+        if index.identities[ExactText(CacheKey.queryRoot.text)] == .queryRoot {
+            let fields = try fields(of: [CacheKey.queryRoot.text], as: schema.queryType, &converter, &report)
             let draft = ObjectDraft(key: nil, type: schema.queryType, keyFields: [], fields: fields)
             let outcome = try await writer.store(draft)
             report.rootFields.taken += outcome.taken
             report.rootFields.present += outcome.present
-            note(outcome, of: CacheKey.queryRoot, &report)
+            note(outcome, of: CacheKey.queryRoot.text, &report)
         }
         try await take(index.objects, &converter, &report)
         // What they refer to may be objects whose type only that tells, and so on.

@@ -73,12 +73,10 @@ func message(for receipt: MutationReceipt) async throws -> String {
 func useRecipes(at folder: URL, schema: String, server: URL) async throws -> String {
     let store = try openStore(at: folder, schema: schema)
     defer { try? store.close() }
-    return try await HTTPTransport.withTransport(to: server) { http in
-        let app = try store.partition(transport: http)
-        let service = Task { try await app.run() }
-        defer { service.cancel() }
-        let cards = try await firstScreen(app)
-        let receipt = try await rate(cards[0], stars: 5, in: app)
-        return try await message(for: receipt)
-    }
+    let app = try store.partition(server: .http(server))
+    let service = Task { try await app.run() }
+    defer { service.cancel() }
+    let cards = try await firstScreen(app)
+    let receipt = try await rate(cards[0], stars: 5, in: app)
+    return try await message(for: receipt)
 }

@@ -11,13 +11,11 @@ struct LatestRecipes: TypedOperation {
 
 func showRecipes(folder: URL, schema: String, server: URL) async throws {
     let store = try Store.open(at: folder, schemaText: [schema])
-    try await HTTPTransport.withTransport(to: server) { http in
-        let app = try store.partition(transport: http)
-        let service = Task { try await app.run() }  // sends what is queued, now and after every restart
-        defer { service.cancel() }
-        for await state in try app.watch(LatestRecipes(), policy: .cacheAndNetwork) {
-            print(state.data?.recipes.items.map(\.title) ?? [])  // from disk at once, and again after each change
-            if let error = state.error { print(ErrorTexts.english.text(for: error)) }
-        }
+    let app = try store.partition(server: .http(server))
+    let service = Task { try await app.run() }  // sends what is queued, now and after every restart
+    defer { service.cancel() }
+    for await state in try app.watch(LatestRecipes(), policy: .cacheAndNetwork) {
+        print(state.data?.recipes.items.map(\.title) ?? [])  // from disk at once, and again after each change
+        if let error = state.error { print(ErrorTexts.english.text(for: error)) }
     }
 }

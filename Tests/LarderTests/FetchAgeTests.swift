@@ -135,6 +135,23 @@ struct FetchAgeTests {
         }
     }
 
+    @Test("A watcher says that its answer is older than it may be, and after a fetch of the same answer that it is not")
+    func staleWatch() async throws {
+        let server = ScriptedServer { _, _ in titled(0) }
+        try await withAgedStore(server, { try $0.setMaxAge(.seconds(30), of: "Recipe") }) { app, wait in
+            _ = try await app.fetch(recipeList)
+            wait(30)
+            var states = try app.watch(recipeList).makeAsyncIterator()
+            #expect(await states.next()?.isStale == true)
+            let watch = try app.watch(recipeList, policy: .cacheAndNetwork)
+            for await state in watch where !state.isFetching {
+                #expect(!state.isStale && state.complete != nil)
+                break
+            }
+            #expect(server.requests.count == 2)
+        }
+    }
+
     @Test("The age and the maximum age that an answer says are kept")
     func answerAge() async throws {
         let server = ScriptedServer(search: nil) { _, number, _ in

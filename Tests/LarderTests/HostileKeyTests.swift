@@ -31,24 +31,24 @@ struct HostileKeyTests {
             let typename = Value.string(names[type])
             for data: [String: Value] in [["name": 1], ["name": "Ada"], ["name": 1, "__typename": typename]] {
                 var code: String?
-                do throws(LarderError) { try await app.write(key, fragment, .object(data)) } catch {
+                do throws(LarderError) { try await app.write(CacheKey(key), fragment, .object(data)) } catch {
                     code = error.code.rawValue
                 }
                 if code == nil {
-                    #expect(try app.read(key, fragment)["name"] != nil)
+                    #expect(try app.read(CacheKey(key), fragment)["name"] != nil)
                 } else {
                     #expect(["records.responseMismatch", "records.schemaMismatch", "records.storage"].contains(code))
                     #expect(try app.records.inspect.keys().filter { $0 != key } == keys.filter { $0 != key })
                 }
                 #expect(try app.read(recipeList) == before)
             }
-            do { try await app.update(key, fragment) { $0 = ["name": 2] } } catch {
+            do { try await app.update(CacheKey(key), fragment) { $0 = ["name": 2] } } catch {
                 #expect(error is LarderError)
             }
             #expect(try app.read(recipeList) == before)
-            for await state in app.watch(key).prefix(1) { #expect(state.key == key) }
-            try await app.remove(key, as: .evicted)
-            #expect(throws: LarderError.self) { try app.read(key, fragment) }
+            for await state in app.watch(CacheKey(key)).prefix(1) { #expect(state.key.text == key) }
+            try await app.remove(CacheKey(key), as: .evicted)
+            #expect(throws: LarderError.self) { try app.read(CacheKey(key), fragment) }
             #expect(try app.records.check().isSound)
         }
     }

@@ -44,30 +44,6 @@ private func expose(_ folder: URL) throws {
     }
 }
 
-/// What was logged as a warning.
-private final class Warnings: LogHandler, Sendable {
-    let texts = Mutex<[String]>([])
-    var logLevel: Logger.Level {
-        get { .trace }
-        set {}
-    }
-    var metadata: Logger.Metadata {
-        get { [:] }
-        set {}
-    }
-
-    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-        get { nil }
-        set {}
-    }
-
-    func log(event: LogEvent) {
-        if event.level >= .warning { texts.withLock { $0.append("\(event.message)") } }
-    }
-
-    var logger: Logger { Logger(label: "test") { _ in self } }
-}
-
 @Suite("Files of a store are its user's alone", .timeLimit(.minutes(10)))
 struct PrivateFilesTests {
     @Test(
@@ -152,7 +128,7 @@ struct PrivateFilesTests {
 
     // MARK: Stores of older versions
 
-    private func withExposedStore(_ body: (URL, Warnings) async throws -> Void) async throws {
+    private func withExposedStore(_ body: (URL, RecordedLog) async throws -> Void) async throws {
         try await withTemporaryFolder { folder in
             let place = folder.appending(path: "store")
             let store = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
@@ -160,11 +136,11 @@ struct PrivateFilesTests {
             _ = try store.operationsDatabase()
             try store.close()
             try expose(place)
-            try await body(place, Warnings())
+            try await body(place, RecordedLog(from: .warning))
         }
     }
 
-    private func open(_ place: URL, _ warnings: Warnings, isReadOnly: Bool = false) throws {
+    private func open(_ place: URL, _ warnings: RecordedLog, isReadOnly: Bool = false) throws {
         var options = Store.Options()
         options.logger = warnings.logger
         options.isReadOnly = isReadOnly

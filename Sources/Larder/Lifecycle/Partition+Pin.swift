@@ -5,6 +5,7 @@ import LarderOperations
 public struct Pin: Sendable {
     /// Unique in its partition.
     public let name: String
+    /// Whose answer is kept.
     public let operation: GraphQLOperation
 }
 

@@ -1,4 +1,5 @@
 import Foundation
+public import LarderGraphQL
 import LarderOperations
 import LarderRecords
 
@@ -8,6 +9,7 @@ import LarderRecords
 public struct ListChange: Sendable, Hashable, Codable {
     /// Where an object goes in a list.
     public enum Place: Sendable, Hashable, Codable {
+        /// Before all others, and after them.
         case start, end
         /// Before the first element whose field, by its field key, is greater.
         case ascending(field: String)
@@ -32,14 +34,14 @@ public struct ListChange: Sendable, Hashable, Codable {
     ///   - field: The list's field key: its name, or `name({"argument":value})`.
     ///   - owner: The cache key of the object whose field it is; nil for the root of all queries.
     public static func insert(
-        _ key: String, into field: String, of owner: String? = nil, at place: Place = .end
+        _ key: CacheKey, into field: String, of owner: CacheKey? = nil, at place: Place = .end
     ) -> ListChange {
-        ListChange(owner: owner, field: field, action: .insert(key: key, at: place))
+        ListChange(owner: owner?.text, field: field, action: .insert(key: key.text, at: place))
     }
 
     /// Takes an object out of a list. The parameters are the same as of `insert`.
-    public static func remove(_ key: String, from field: String, of owner: String? = nil) -> ListChange {
-        ListChange(owner: owner, field: field, action: .remove(key: key))
+    public static func remove(_ key: CacheKey, from field: String, of owner: CacheKey? = nil) -> ListChange {
+        ListChange(owner: owner?.text, field: field, action: .remove(key: key.text))
     }
 
     var edit: ListEdit {

@@ -1,3 +1,5 @@
+public import LarderGraphQL
+
 /// Mutations of one lane are sent in the order in which they were queued. Lanes run side by side, so what their
 /// mutations change must be disjoint.
 public struct MutationLane: Sendable, Hashable, ExpressibleByStringLiteral {
@@ -14,5 +16,5 @@ public struct MutationLane: Sendable, Hashable, ExpressibleByStringLiteral {
     ///
     /// - Parameter key: The object's cache key. It may hold a temporary id; when the server has given the real one, the
     ///   lane is the real object's.
-    public static func entity(_ key: String) -> MutationLane { MutationLane(key) }
+    public static func entity(_ key: CacheKey) -> MutationLane { MutationLane(key.text) }
 }

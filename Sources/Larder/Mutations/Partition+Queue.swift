@@ -76,6 +76,10 @@ extension Partition {
         core.layers.put(mutations, after: removals, queue)
         core.followOthers()
         core.operationsStore.changeSignal.notify()
+        core.runners.noticeMissing(MutationRunner.lockSuffix) {
+            core.logger.notice(
+                "a mutation is queued, and nothing in this process sends it yet: call run() of the partition")
+        }
     }
 
     /// A mutation that was queued before, in this process or another; whether it is known, its status tells.

@@ -26,7 +26,7 @@ extension SchemaIndex {
     func completed(_ data: [String: Value], of key: String, _ operation: BoundOperation) -> [String: Value] {
         let colon = key.utf8.firstIndex(of: UInt8(ascii: ":"))
         let named = colon.flatMap { type(named: String(key[..<$0])) }
-        guard let type = key == CacheKey.queryRoot ? queryType : named else { return data }
+        guard let type = key == CacheKey.queryRoot.text ? queryType : named else { return data }
         var complete = data
         let fields = operation.rootFields(ofType: types[type].name)
         complete["__typename"] = .string(types[type].name)

@@ -1,4 +1,4 @@
-import LarderGraphQL
+public import LarderGraphQL
 public import LarderRecords
 
 extension Partition {
@@ -27,9 +27,9 @@ extension Partition {
     /// - Parameter key: The object's cache key, such as `Movie:12345`.
     /// - Throws: As `read` of an operation; `.deleted` where the object is known to be no more.
     public func read(
-        _ key: String, _ fragment: GraphQLFragment, allowsPartial: Bool = false
+        _ key: CacheKey, _ fragment: GraphQLFragment, allowsPartial: Bool = false
     ) throws(LarderError) -> Response {
-        try answer(try core.operations.bound(fragment), from: .object(key: key), allowsPartial: allowsPartial).response
+        try answer(try core.operations.bound(fragment), from: .object(key: key.text), allowsPartial: allowsPartial).response
     }
 
     /// An operation that is read again and again with the same variables: what must be looked up is looked up once.
@@ -38,8 +38,8 @@ extension Partition {
     }
 
     /// What a fragment asks of one object, to be read again and again.
-    public func prepare(_ key: String, _ fragment: GraphQLFragment) throws(LarderError) -> PreparedRead {
-        PreparedRead(partition: self, operation: try core.operations.bound(fragment), root: .object(key: key))
+    public func prepare(_ key: CacheKey, _ fragment: GraphQLFragment) throws(LarderError) -> PreparedRead {
+        PreparedRead(partition: self, operation: try core.operations.bound(fragment), root: .object(key: key.text))
     }
 
     func answer(
@@ -65,7 +65,7 @@ extension Partition {
 extension RecordCache.Root {
     var description: String {
         switch self {
-        case .query: CacheKey.queryRoot
+        case .query: CacheKey.queryRoot.text
         case .object(let key): key
         }
     }

@@ -32,7 +32,7 @@ extension Partition {
     ///   - key: The object's cache key; the object is made if it is not there.
     ///   - json: What the fragment asks for, as a JSON object in UTF-8. What the key says, the type and the key fields,
     ///     need not be in it.
-    public func write(_ key: String, _ fragment: GraphQLFragment, json: [UInt8]) async throws(LarderError) {
+    public func write(_ key: CacheKey, _ fragment: GraphQLFragment, json: [UInt8]) async throws(LarderError) {
         let data: Value
         do { data = try Value(json: json) } catch {
             throw LarderError(.data, "The data of \(key) is not JSON: \(error)", cause: error)
@@ -41,13 +41,13 @@ extension Partition {
     }
 
     /// Stores the fields of one object.
-    public func write(_ key: String, _ fragment: GraphQLFragment, _ data: Value) async throws(LarderError) {
+    public func write(_ key: CacheKey, _ fragment: GraphQLFragment, _ data: Value) async throws(LarderError) {
         guard case .object(let members) = data else {
             throw LarderError(.data, "The data of \(key) is no object")
         }
         let operation = try core.operations.bound(fragment, exposesAdded: true)
-        let complete = core.operations.schema.completed(members, of: key, operation)
-        try await write(operation, Value.object(complete).checkedJSON, to: .object(key: key))
+        let complete = core.operations.schema.completed(members, of: key.text, operation)
+        try await write(operation, Value.object(complete).checkedJSON, to: .object(key: key.text))
     }
 
     /// Reads an answer, lets `change` edit it, and stores it, in one transaction.
@@ -71,15 +71,15 @@ extension Partition {
 
     /// As `update` of an operation, for one object. What its key says, the type and the key fields, stays as it is.
     public func update(
-        _ key: String, _ fragment: GraphQLFragment, _ change: @escaping @Sendable (inout Value) throws -> Void
+        _ key: CacheKey, _ fragment: GraphQLFragment, _ change: @escaping @Sendable (inout Value) throws -> Void
     ) async throws {
         let schema = core.operations.schema
         let operation = try core.operations.bound(fragment, exposesAdded: true)
-        try await update(operation, at: .object(key: key)) { response in
+        try await update(operation, at: .object(key: key.text)) { response in
             var value: Value
             do { value = try Value(json: response.json) } catch { throw LarderError(.data, "\(error)", cause: error) }
             try change(&value)
-            if case .object(let members) = value { value = .object(schema.completed(members, of: key, operation)) }
+            if case .object(let members) = value { value = .object(schema.completed(members, of: key.text, operation)) }
             return try value.checkedJSON
         }
     }
@@ -108,15 +108,15 @@ extension Partition {
     /// Removes objects by their cache keys; keys that the cache does not have are passed over.
     ///
     /// - Throws: `records.busy`, `records.full` or `records.notWritable`.
-    public func remove(_ keys: String..., as removal: Removal) async throws(LarderError) {
+    public func remove(_ keys: CacheKey..., as removal: Removal) async throws(LarderError) {
         try await remove(keys: keys, as: removal)
     }
 
     /// Removes objects by their cache keys; keys that the cache does not have are passed over.
-    public func remove(keys: [String], as removal: Removal) async throws(LarderError) {
+    public func remove(keys: [CacheKey], as removal: Removal) async throws(LarderError) {
         try await core.requireAwake()
         do {
-            _ = try await core.cache.remove(keys: keys, as: .init(removal))
+            _ = try await core.cache.remove(keys: keys.map(\.text), as: .init(removal))
         } catch { throw LarderError.parking(error) }
     }
 
@@ -134,11 +134,11 @@ extension Partition {
     ///
     /// - Parameters:
     ///   - field: The field's name, or a whole field key such as `recipe({"id":"7"})` to remove one set of arguments.
-    ///   - key: The object's cache key; nil for the root of all queries.
-    public func remove(field: String, of key: String? = nil) async throws(LarderError) {
+    ///   - key: The object's cache key, or the root of all queries.
+    public func remove(field: String, of key: CacheKey = .queryRoot) async throws(LarderError) {
         try await core.requireAwake()
         do {
-            _ = try await core.cache.remove(field: field, of: key ?? CacheKey.queryRoot)
+            _ = try await core.cache.remove(field: field, of: key.text)
         } catch { throw LarderError.parking(error) }
     }
 

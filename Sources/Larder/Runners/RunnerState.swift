@@ -6,6 +6,7 @@ public enum RunnerState: Sendable, Hashable {
     case stopped
     /// Another runner of the partition works.
     case standingBy
+    /// It works, or waits for work.
     case running
     /// The server does not know the user, or the storage does not take the credentials; the runner's `resume` goes on.
     case waitingForSignIn
@@ -26,10 +27,19 @@ final class RunnerStates: Sendable {
     }
 
     private let runners = Locked([ObjectIdentifier: Runner]())
+    /// The kinds of which it was looked whether one runs.
+    private let noticed = Locked(Set<String>())
 
     /// - Parameter kind: `RunnerLifecycle`'s lock suffix.
     func note(_ state: RunnerState, of runner: RunnerLifecycle, _ kind: String) {
+        if state != .stopped { noticed.withLock { _ = $0.insert(kind) } }
         runners.withLock { $0[ObjectIdentifier(runner)] = state == .stopped ? nil : Runner(kind: kind, state: state) }
+    }
+
+    /// Calls `notice` once, where none of a kind runs, and none ever has.
+    func noticeMissing(_ kind: String, _ notice: () -> Void) {
+        let isNews = noticed.withLock { $0.insert(kind).inserted }
+        if isNews, state(of: kind) == .stopped { notice() }
     }
 
     /// The state of the one that works; `standingBy` where another process may have that, `stopped` where none runs.

@@ -3,7 +3,9 @@ import LarderOperations
 extension Session {
     /// Who credentials are for.
     public enum Holder: Sendable, Hashable {
+        /// A user who has signed in.
         case user
+        /// A user who has not, where the backend gives guests credentials.
         case guest
     }
 

@@ -7,8 +7,9 @@ public struct SessionStatus: Sendable, Hashable {
     public struct Kind: Sendable, Hashable {
         /// `userPool` or `cloud`.
         public var kind: String
-        /// When the user signed in, and when the credentials were last refreshed.
+        /// When the user signed in.
         public var created: Date
+        /// When the credentials were last refreshed.
         public var updated: Date
     }
 
@@ -18,6 +19,7 @@ public struct SessionStatus: Sendable, Hashable {
         public var kind: String
         /// A `QuarantineReason`'s name.
         public var reason: String
+        /// When they were put there.
         public var time: Date
     }
 

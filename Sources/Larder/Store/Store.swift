@@ -9,7 +9,7 @@ public import Logging
 ///
 /// ```swift
 /// let store = try Store.open(at: folder, schema: Schema(parsing: text))
-/// let app = try store.partition(transport: http)
+/// let app = try store.partition(server: .http(url))
 /// ```
 ///
 /// Opening uses no network, and waits for other processes no longer than its options say. A store is open once in a
@@ -137,6 +137,14 @@ public final class Store: Sendable {
         }
         if let stored = current?.partition { return try self.current(stored, transport) }
         return try partition(unlessLeft: Self.unnamedPartition, transport)
+    }
+
+    /// The current partition, as `partition(transport:)`.
+    ///
+    /// - Parameter server: The way to its server: `.http(url)` of LarderHTTP, `.appSync(url, authorization:)` of
+    ///   LarderAWS, or a transport of the program's own.
+    public func partition(server: some GraphQLTransport) throws(LarderError) -> Partition {
+        try partition(transport: server)
     }
 
     /// Opens a partition, whether or not it is the current one.

@@ -5,6 +5,7 @@ import LarderOperations
 public struct TransferStatus: Sendable, Hashable {
     /// Which way the bytes go.
     public enum Kind: String, Sendable, Hashable, Codable {
+        /// To the storage, and from it.
         case upload, download
     }
 
@@ -18,6 +19,7 @@ public struct TransferStatus: Sendable, Hashable {
     /// | failed | pending by `retry`, cancelling |
     /// | cancelling | cancelled when the storage's parts, or the partial file, are gone |
     public enum State: String, Sendable, Hashable, Codable, CaseIterable {
+        /// As the table says.
         case pending, running, paused, failed, cancelling, done, cancelled
     }
 
@@ -33,7 +35,9 @@ public struct TransferStatus: Sendable, Hashable {
 
     /// By which it is found.
     public let id: TransferID
+    /// Which way the bytes go.
     public let kind: Kind
+    /// Where it stands.
     public let state: State
     /// The object.
     public let location: ObjectLocation
@@ -53,7 +57,9 @@ public struct TransferStatus: Sendable, Hashable {
     public let etag: String?
     /// The object's version, in buckets that keep versions.
     public let version: String?
+    /// When it was queued.
     public let created: Date
+    /// When it is of no use any more; nil for never.
     public let expires: Date?
     /// When it was done, cancelled or failed.
     public let ended: Date?

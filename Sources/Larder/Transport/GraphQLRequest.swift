@@ -2,6 +2,7 @@
 public struct GraphQLRequest: Sendable, Hashable {
     /// What the operation does.
     public enum OperationKind: String, Sendable, Hashable, Codable {
+        /// As GraphQL names it.
         case query, mutation, subscription
     }
 

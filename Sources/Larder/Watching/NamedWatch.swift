@@ -1,10 +1,11 @@
+public import LarderGraphQL
 import LarderOperations
 public import LarderRecords
 
 /// Which objects of an answer are different from what a named watcher was given last.
 public enum ChangedObjects: Sendable, Equatable {
     /// These, by their cache keys; an object without identity counts as the one that holds it.
-    case objects([String])
+    case objects([CacheKey])
     /// Everything may be: nothing was given before, or the answer that was is too old to tell.
     case anything
 }
@@ -72,7 +73,7 @@ public struct NamedWatch: AsyncSequence, Sendable {
                     let answer = try cache.read(watch.operation)
                     var changes = ChangedObjects.anything
                     if let noted, case .keys(let keys) = try cache.changedKeys(since: noted, last, in: answer) {
-                        changes = .objects(keys)
+                        changes = .objects(keys.map { CacheKey($0) })
                     }
                     if let last, last.response == answer.response, changes != .anything {
                         // As good as given, by other layers or commits: what is different is so from here.

@@ -1,3 +1,5 @@
+public import LarderGraphQL
+
 /// What is known of an object at one moment.
 public struct ObjectState: Sendable, Hashable {
     /// Whether the object is there.
@@ -11,7 +13,7 @@ public struct ObjectState: Sendable, Hashable {
     }
 
     /// The object's cache key.
-    public var key: String
+    public var key: CacheKey
     /// Whether it is there.
     public var presence: Presence
     /// The fields that changed since the state before, as they are stored: `name`, or `name({"argument":value})`. Empty

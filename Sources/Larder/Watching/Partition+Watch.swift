@@ -1,3 +1,4 @@
+public import LarderGraphQL
 import LarderRecords
 
 extension Partition {
@@ -33,17 +34,17 @@ extension Partition {
     ///
     /// - Parameter key: The object's cache key, such as `Movie:12345`; the object need not be there yet.
     /// - Throws: `.syntax`, `.operation` or `.variables` for what cannot be asked.
-    public func watch(_ key: String, _ fragment: GraphQLFragment) throws(LarderError) -> Watch {
+    public func watch(_ key: CacheKey, _ fragment: GraphQLFragment) throws(LarderError) -> Watch {
         try core.requireCurrent()
-        return watch(try core.operations.bound(fragment), .object(key: key), .nothing, nil)
+        return watch(try core.operations.bound(fragment), .object(key: key.text), .nothing, nil)
     }
 
     /// Whether an object is there, and which of its fields have changed, whenever anything of it changes.
     ///
     /// A slow reader gets the newest state only, with the fields that have changed since the one it took last.
-    public func watch(_ key: String) -> AsyncStream<ObjectState> {
+    public func watch(_ key: CacheKey) -> AsyncStream<ObjectState> {
         AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
-            let watcher = ObjectWatcher(core, key, continuation)
+            let watcher = ObjectWatcher(core, key.text, continuation)
             continuation.onTermination = { _ in watcher.end() }
             watcher.start()
         }

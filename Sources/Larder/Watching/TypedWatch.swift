@@ -10,6 +10,8 @@ public struct TypedWatchState<Data: Decodable & Sendable>: Sendable {
     public var error: LarderError?
     /// Whether a fetch that this watcher began is under way.
     public var isFetching: Bool
+    /// Whether a part of the data was older, when it was read, than the schema or the server allows.
+    public var isStale: Bool
     /// Whether the data shows changes that the server has not confirmed.
     public var isOptimistic: Bool
 }
@@ -53,7 +55,7 @@ public struct TypedWatch<Data: Decodable & Sendable>: AsyncSequence, Sendable {
             }
             return TypedWatchState(
                 data: data, missing: state.response?.missing ?? [], error: error, isFetching: state.isFetching,
-                isOptimistic: state.isOptimistic)
+                isStale: state.isStale, isOptimistic: state.isOptimistic)
         }
     }
 

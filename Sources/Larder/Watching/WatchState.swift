@@ -12,8 +12,9 @@ public struct WatchState: Sendable {
     public var isFetching: Bool
     /// Whether the object that is watched is known to be no more.
     public var isDeleted: Bool
-    /// Whether the response is older than it may be. Nothing expires yet.
-    public var isStale: Bool
+    /// Whether a part of the response was older, when it was read, than the schema or the server allows. It is read
+    /// again after a fetch and whenever something changes it, and not because time passes.
+    public var isStale: Bool { response?.isExpired ?? false }
     /// Whether the response shows changes that the server has not confirmed.
     public var isOptimistic: Bool
 
@@ -24,7 +25,6 @@ public struct WatchState: Sendable {
         self.error = error
         self.isFetching = isFetching
         self.isDeleted = isDeleted
-        isStale = false
         isOptimistic = false
     }
 
@@ -45,7 +45,7 @@ public struct WatchState: Sendable {
     /// Whether a reader would see no difference: errors are compared by code and message.
     func isSame(as other: WatchState) -> Bool {
         response == other.response && isFetching == other.isFetching && isDeleted == other.isDeleted
-            && isOptimistic == other.isOptimistic && error?.code == other.error?.code
+            && isOptimistic == other.isOptimistic && isStale == other.isStale && error?.code == other.error?.code
             && error?.message == other.error?.message
     }
 }

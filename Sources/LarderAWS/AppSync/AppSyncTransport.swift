@@ -47,6 +47,13 @@ public final class AppSyncTransport: GraphQLTransport {
         http = HTTPTransport(endpoint: endpoint, client: client, options: options)
     }
 
+    /// A transport with a client of its own.
+    init(endpoint: URL, authorization: AppSyncAuthorization, options: HTTPTransport.Options) {
+        self.authorization = authorization
+        wallClock = options.wallClock
+        http = HTTPTransport(endpoint: endpoint, owning: OwnedClient(options), options: options)
+    }
+
     /// A transport to an environment's API.
     ///
     /// - Parameters:

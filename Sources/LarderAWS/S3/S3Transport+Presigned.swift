@@ -4,8 +4,11 @@ public import Larder
 extension S3Transport {
     /// What a presigned URL is for.
     public enum PresignedUse: String, Sendable, Hashable {
+        /// To read the object.
         case get = "GET"
+        /// To read the object's attributes alone.
         case head = "HEAD"
+        /// To write the object.
         case put = "PUT"
     }
 

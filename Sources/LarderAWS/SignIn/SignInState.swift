@@ -56,6 +56,7 @@ public struct SignInState: Sendable {
 public struct SignInField: Sendable, Hashable, Identifiable {
     /// What a field holds, by which a system fills it in and shows its keyboard.
     public enum Kind: Sendable, Hashable {
+        /// What the user types; all but `name` and `text` is not to be shown.
         case name, password, newPassword, code, text
         /// An attribute of the account, by Cognito's name, such as `email`.
         case attribute(String)
@@ -109,6 +110,7 @@ public enum SignInAction: Sendable, Hashable {
 public struct PasswordRules: Sendable, Hashable {
     /// A rule that a password breaks.
     public enum Violation: String, Sendable, Hashable, CaseIterable {
+        /// What the password lacks.
         case tooShort, noLowercaseLetter, noUppercaseLetter, noDigit, noSymbol
     }
 

@@ -3,9 +3,31 @@
 /// `Type:id` where one field identifies an object, otherwise `Type:{"a":"x","b":"y"}` with the key fields in the order
 /// of the policy; a type's name holds no colon, so that no two objects share a key. Values are text: `1` and `"1"` are
 /// the same.
-package enum CacheKey {
+public struct CacheKey: Sendable, Hashable {
+    /// The key as it is stored.
+    public let text: String
+
+    /// A key by its text, such as `Recipe:7`.
+    public init(_ text: String) { self.text = text }
+
+    /// The key of an object that one field identifies.
+    ///
+    /// - Parameters:
+    ///   - type: The name of its type.
+    ///   - id: The value of that field; of a number, its digits.
+    public init(type: String, id: String) { self.init(Self.text(type: type, fields: [("id", id)])) }
+
+    /// The key of an object that several fields identify.
+    ///
+    /// - Parameters:
+    ///   - type: The name of its type.
+    ///   - fields: The key fields in the order in which the schema or the program names them, with their values.
+    public init(type: String, fields: KeyValuePairs<String, String>) {
+        self.init(Self.text(type: type, fields: fields.map { (name: $0.key, value: $0.value) }))
+    }
+
     /// The root of all queries.
-    package static let queryRoot = "QUERY_ROOT"
+    public static let queryRoot = CacheKey("QUERY_ROOT")
 
     package static func text(type: String, fields: [(name: String, value: String)]) -> String {
         guard fields.count != 1 else { return "\(type):\(fields[0].value)" }
@@ -19,6 +41,16 @@ package enum CacheKey {
         bytes.append(UInt8(ascii: "}"))
         return String(decoding: bytes, as: UTF8.self)
     }
+}
+
+extension CacheKey: ExpressibleByStringInterpolation {
+    /// The key of this text.
+    public init(stringLiteral text: String) { self.init(text) }
+}
+
+extension CacheKey: CustomStringConvertible {
+    /// The key's text.
+    public var description: String { text }
 }
 
 extension Value {

@@ -37,7 +37,7 @@ struct SourceIndex {
     /// - Returns: Why the record cannot be taken; nil where it can, or may be.
     mutating func note(_ record: SourceRecord) -> Omission.Reason? {
         switch record.key {
-        case CacheKey.queryRoot:
+        case CacheKey.queryRoot.text:
             identities[ExactText(record.key)] = .queryRoot
             return nil
         case SourceCache.mutationRoot, SourceCache.subscriptionRoot:

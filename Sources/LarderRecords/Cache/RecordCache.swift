@@ -95,7 +95,7 @@ package final class RecordCache: Sendable {
 
         var key: String {
             switch self {
-            case .query: CacheKey.queryRoot
+            case .query: CacheKey.queryRoot.text
             case .object(let key): key
             }
         }

@@ -80,7 +80,7 @@ final class Eviction: @unchecked Sendable {
         layerSet = set
         try generations.withSnapshot { generation, transaction in
             numbering = generation.identity
-            root = try generation.tables.record(of: CacheKey.queryRoot, transaction)
+            root = try generation.tables.record(of: CacheKey.queryRoot.text, transaction)
             try keep(needed, keys, generation, transaction)
         }
     }

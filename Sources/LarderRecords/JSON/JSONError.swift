@@ -2,8 +2,10 @@
 public struct JSONError: Error, Sendable, Hashable {
     /// What is wrong with the text; the error's description says it in words.
     public enum Reason: String, Sendable {
-        case unexpectedEnd, unexpectedByte, invalidUTF8, invalidEscape, controlCharacter, invalidNumber
-        case nestedTooDeep, trailingBytes, duplicateKey, tooLarge
+        /// The text is no JSON there.
+        case unexpectedEnd, unexpectedByte, invalidUTF8, invalidEscape, controlCharacter, invalidNumber, trailingBytes
+        /// It is JSON that is not taken.
+        case nestedTooDeep, duplicateKey, tooLarge
     }
 
     /// What is wrong there.

@@ -103,7 +103,7 @@ struct OverlayBuilder {
             let writer = ResponseWriter(answer.parsed, of: answer.operation, in: generation, blank)
             overlay.lay(try writer.run(.init(answer.root, answer.operation), snapshot))
         }
-        for key in content.removals where key != CacheKey.queryRoot {
+        for key in content.removals where key != CacheKey.queryRoot.text {
             guard let id = try generation.tables.record(of: key, snapshot) else { continue }
             var changes = blank
             if try changes.removeEntity(id, leavingTombstone: true, generation, snapshot) { overlay.lay(changes) }

@@ -58,7 +58,7 @@ enum WriteStep: Sendable {
             for key in keys {
                 guard let id = try generation.tables.record(of: key, transaction) else { continue }
                 // The root of all queries is emptied; it cannot be no more.
-                let leavesTombstone = removal == .deleted && key != CacheKey.queryRoot
+                let leavesTombstone = removal == .deleted && key != CacheKey.queryRoot.text
                 _ = try changes.removeEntity(id, leavingTombstone: leavesTombstone, generation, transaction)
             }
         case .removeType(let type, let removal):

@@ -68,12 +68,12 @@ import LarderLMDB
         _ root: RecordID?, key: String, _ transaction: borrowing Snapshot
     ) throws -> CacheAnswer {
         if root == nil { absentKeys.append(key) }
-        if key == CacheKey.queryRoot { queryRoot = root }
+        if key == CacheKey.queryRoot.text { queryRoot = root }
         let tables = plan.generation.tables
         var cursor = try transaction.cursor(in: tables.records)
         let outcome: Outcome
         if let root {
-            if key == CacheKey.queryRoot, unsafe try stored(root, &cursor, transaction) == nil {
+            if key == CacheKey.queryRoot.text, unsafe try stored(root, &cursor, transaction) == nil {
                 try builder.appendVisit(root, caseIndex: Visit.anyField)
                 outcome = try emptyRoot(&cursor, transaction)
             } else {
@@ -81,7 +81,7 @@ import LarderLMDB
                     root, selection: layout.plan.root, into: 0, isNamed: true, &cursor, transaction)
             }
         } else {
-            outcome = try key == CacheKey.queryRoot ? emptyRoot(&cursor, transaction) : noteMissing()
+            outcome = try key == CacheKey.queryRoot.text ? emptyRoot(&cursor, transaction) : noteMissing()
         }
         switch outcome {
         case .read: break

@@ -2,12 +2,15 @@
 public struct ResponseValue: Sendable {
     /// What kinds of value there are.
     public enum Kind: Sendable, Hashable {
+        /// As JSON has them; an `int` fits `Int64`, and a `float` is another number that `Double` keeps.
         case null, boolean, int, float
         /// A number that neither `Int64` nor `Double` keeps; `number` is its text.
         case number
+        /// A text.
         case string
         /// An object or list of a custom scalar, as the server wrote it; `json` is its text.
         case json
+        /// Of what the operation selects.
         case list, object
     }
 

@@ -110,7 +110,7 @@ import LarderLMDB
         guard let rootObject = parsed.root else { return changes }
         let rootKey: FlatBuffer<UInt8> =
             if case .record(let key) = root { FlatBuffer(Array(key.utf8)) } else { FlatBuffer() }
-        if case .record(CacheKey.queryRoot) = root { isQueryRoot = true }
+        if case .record(CacheKey.queryRoot.text) = root { isQueryRoot = true }
         // A staged record has the key's place, and is finished last.
         defer { withExtendedLifetime(rootKey) {} }
         mayHaveKeys = try transaction.overlay != nil || transaction.entryCount(of: generation.tables.keys) > 0

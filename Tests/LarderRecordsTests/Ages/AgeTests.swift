@@ -232,7 +232,7 @@ struct AgeTests {
             #expect(try aged.entries() == 3)
             _ = try await aged.sample.cache.remove(keys: ["Node:1"], as: .evicted)
             #expect(try aged.entries() == 2, "the root's field is there")
-            _ = try await aged.sample.cache.remove(keys: [CacheKey.queryRoot], as: .evicted)
+            _ = try await aged.sample.cache.remove(keys: [CacheKey.queryRoot.text], as: .evicted)
             #expect(try aged.entries() == 0)
         }
     }

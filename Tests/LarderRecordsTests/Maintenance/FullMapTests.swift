@@ -21,7 +21,7 @@ struct FullMapTests {
             case .update: _ = try await cache.update(operation) { _ in changed }
             case .removeKeys: _ = try await cache.remove(keys: ["Box:0", "Box:1"], as: .evicted)
             case .removeType: _ = try await cache.remove(type: "Box", as: .deleted)
-            case .removeField: _ = try await cache.remove(field: "boxes", of: CacheKey.queryRoot)
+            case .removeField: _ = try await cache.remove(field: "boxes", of: CacheKey.queryRoot.text)
             case .compact: _ = try await cache.compact()
             case .clear: _ = try await cache.clear()
             }

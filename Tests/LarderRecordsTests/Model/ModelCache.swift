@@ -61,7 +61,7 @@ struct ModelCache {
 
     mutating func remove(_ key: String, leavingTombstone: Bool) {
         guard entities[key] != nil else { return }
-        let leavingTombstone = leavingTombstone && key != CacheKey.queryRoot
+        let leavingTombstone = leavingTombstone && key != CacheKey.queryRoot.text
         if leavingTombstone { entities[key] = .some(nil) } else { entities[key] = nil }
     }
 
@@ -99,7 +99,7 @@ struct ModelCache {
     ) -> Outcome {
         switch entities[key] {
         // The root is there before anything was stored in it.
-        case nil where key == CacheKey.queryRoot: return object(Object(type: "Query"), selections, path: path, &missing)
+        case nil where key == CacheKey.queryRoot.text: return object(Object(type: "Query"), selections, path: path, &missing)
         case nil:
             missing.append(path)
             return .missing

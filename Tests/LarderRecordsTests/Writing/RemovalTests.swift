@@ -75,7 +75,7 @@ struct RemovalTests {
 
     @Test("The root of all queries is emptied when it is deleted, and is not known to be no more")
     func queryRoot() async throws {
-        try await withRemoved(.deleted, [CacheKey.queryRoot]) { sample in
+        try await withRemoved(.deleted, [CacheKey.queryRoot.text]) { sample in
             let answer = try sample.cache.read(sample.operation(Self.query))
             #expect(!answer.isDeleted)
             // The arguments of `movie` are the key of an object that is still there.

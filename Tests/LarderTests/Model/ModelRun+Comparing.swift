@@ -171,7 +171,7 @@ extension ModelRun {
         for (key, latest) in watches {
             let response =
                 key.isEmpty
-                ? try app.read(Self.list, allowsPartial: true) : try app.read(key, Self.card, allowsPartial: true)
+                ? try app.read(Self.list, allowsPartial: true) : try app.read(CacheKey(key), Self.card, allowsPartial: true)
             if latest.response != response {
                 return "the watcher of \(key.isEmpty ? "the list" : key) was told "
                     + "\(latest.response.map { "\($0), missing \($0.missing)" } ?? "nothing") and not "
@@ -193,6 +193,6 @@ extension ModelRun {
 
     /// - Parameter key: Empty for the list.
     func watch(_ key: String) throws {
-        watches[key] = LatestState(try key.isEmpty ? app.watch(Self.list) : app.watch(key, Self.card))
+        watches[key] = LatestState(try key.isEmpty ? app.watch(Self.list) : app.watch(CacheKey(key), Self.card))
     }
 }

@@ -84,7 +84,7 @@ struct LongQueueTests {
                 of: "type Recipe {", with: "type Recipe @typePolicy(keyFields: \"stars\") {")
             try await reopened(folder, text) { (app) throws in
                 let key = "Recipe:103"
-                #expect(try app.read(key, stars)["stars"]?.int == 103)
+                #expect(try app.read(CacheKey(key), stars)["stars"]?.int == 103)
                 #expect(try read(3, in: app) == 0)
             }
             try await reopened(folder) { (app) throws in #expect(try read(3, in: app) == 103) }

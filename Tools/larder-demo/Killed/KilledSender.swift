@@ -6,7 +6,7 @@ import RecipeServer
 /// A process that queues a mutation, unless one is queued already, and sends what is queued, until it is killed.
 enum KilledSender {
     static let id = "9"
-    static let key = "Recipe:\(id)"
+    static let key: CacheKey = "Recipe:\(id)"
     static let stars: Int64 = 5
 
     /// What the child does.

@@ -6,7 +6,7 @@ import RecipeServer
 /// A process that fetches, then writes without end and says of each write that it is durable, until it is killed.
 enum KilledWriter {
     static let id = "8"
-    static let key = "Recipe:\(id)"
+    static let key: CacheKey = "Recipe:\(id)"
     /// It ends by itself where no process kills it.
     private static let mostWrites = 100_000
     /// How many acknowledged writes the parent waits for.

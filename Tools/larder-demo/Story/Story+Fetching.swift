@@ -20,7 +20,7 @@ extension Story {
         for key in keys {
             let parts = key.split(separator: ":", maxSplits: 1).map(String.init)
             guard let type = parts.first, let id = parts.last else { continue }
-            let stored = try app.read(key, Questions.identity(of: type))["id"]?.string
+            let stored = try app.read(CacheKey(key), Questions.identity(of: type))["id"]?.string
             guard stored == id else {
                 throw Mismatch(claim: "\(key) is stored under its key", expected: id, found: stored ?? "nothing")
             }

@@ -41,7 +41,7 @@ extension Story {
     func watchObject() async throws {
         printout.step(6, "Watching one object by its key, and removing it")
         let id = "43"
-        let key = "Recipe:43"
+        let key: CacheKey = "Recipe:43"
         let title = titles(try cookbook())[id] ?? "none"
         let object = Observed(app.watch(key))
         let card = Observed(try app.watch(key, Questions.card))

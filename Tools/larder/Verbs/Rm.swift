@@ -51,7 +51,7 @@ struct Rm: Verb {
             if let type {
                 _ = try await cache.remove(type: type, as: removal.ofCache)
             } else if let field {
-                _ = try await cache.remove(field: field, of: owner ?? CacheKey.queryRoot)
+                _ = try await cache.remove(field: field, of: owner ?? CacheKey.queryRoot.text)
             } else {
                 _ = try await cache.remove(keys: keys, as: removal.ofCache)
             }

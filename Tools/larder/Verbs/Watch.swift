@@ -42,11 +42,11 @@ struct Watch: Verb {
         } else if let key, let fragment {
             let text = try InputFile(role: "the fragment", path: fragment).text()
             let fragment = GraphQLFragment(text, name: document.name, variables: variables)
-            try await watch(folder, try schema.texts(), output, Self.printer(output)) { try $0.watch(key, fragment) }
+            try await watch(folder, try schema.texts(), output, Self.printer(output)) { try $0.watch(CacheKey(key), fragment) }
         } else if let key {
             // Whether an object is there has nothing to do with the schema.
             try await watch(folder, ["type Query { nothing: Int }"], output, Self.objectPrinter(output)) {
-                $0.watch(key)
+                $0.watch(CacheKey(key))
             }
         }
     }
@@ -105,7 +105,7 @@ struct Watch: Verb {
             let fields = state.changedFields.joined(separator: " ")
             try output.result(
                 .object([
-                    ("key", .string(state.key)), ("presence", .string(state.presence.rawValue)),
+                    ("key", .string(state.key.text)), ("presence", .string(state.presence.rawValue)),
                     ("changedFields", .strings(state.changedFields)),
                 ]),
                 text: Output.oneLine("\(state.key) \(state.presence.rawValue)" + (fields.isEmpty ? "" : " \(fields)")))
