@@ -14,7 +14,8 @@ struct InstallTests {
         #expect(page.status == 0, "\(page.errors)")
         let lines = page.output.split(separator: "\n")
         #expect(lines.first == ".TH \(tool.uppercased()) 1 \"\" Larder")
-        let verbs = tool == "larder" ? [".SS info", ".SS mutations replay", ".SS run"] : [".SS backup prune", ".SS up"]
+        let verbs =
+            tool == "larder" ? [".SS info", ".SS mutations replay", ".SS run"] : [".SS backup prune", ".SS up"]
         for verb in verbs { #expect(lines.contains { $0 == verb }, "\(verb)") }
         let requests = Set(lines.filter { $0.hasPrefix(".") }.map { $0.prefix(3) })
         #expect(requests.isSubset(of: [".TH", ".SH", ".SS", ".TP", ".PP", ".nf", ".fi", ".B "]), "\(requests)")

@@ -29,7 +29,8 @@ extension Partition {
     public func read(
         _ key: CacheKey, _ fragment: GraphQLFragment, allowsPartial: Bool = false
     ) throws(LarderError) -> Response {
-        try answer(try core.operations.bound(fragment), from: .object(key: key.text), allowsPartial: allowsPartial).response
+        try answer(try core.operations.bound(fragment), from: .object(key: key.text), allowsPartial: allowsPartial)
+            .response
     }
 
     /// An operation that is read again and again with the same variables: what must be looked up is looked up once.

@@ -95,10 +95,10 @@ extension ObjectState {
     fileprivate func following(untaken: ObjectState) -> ObjectState {
         // Empty says that anything may have changed, as it may for a reader who has seen nothing yet.
         guard !untaken.changedFields.isEmpty, !changedFields.isEmpty else {
-            return ObjectState(key: CacheKey(key), presence: presence, changedFields: [])
+            return ObjectState(key: key, presence: presence, changedFields: [])
         }
         let all = Set(untaken.changedFields).union(changedFields)
-        return ObjectState(key: CacheKey(key), presence: presence, changedFields: all.sorted())
+        return ObjectState(key: key, presence: presence, changedFields: all.sorted())
     }
 }
 
