@@ -2,7 +2,7 @@ import Foundation
 import Larder
 import LarderHTTP
 
-// The code of the article Getting started; a test compares and runs it.
+// The code of the articles Getting started, Working offline and Moving from Apollo; a test compares it.
 
 struct Card: Codable, Sendable {
     var __typename = "Recipe"
@@ -79,4 +79,28 @@ func useRecipes(at folder: URL, schema: String, server: URL) async throws -> Str
     let cards = try await firstScreen(app)
     let receipt = try await rate(cards[0], stars: 5, in: app)
     return try await message(for: receipt)
+}
+
+func prepareForTravel(_ app: Partition) async throws {
+    _ = try await app.fetch(LatestCards(limit: 200), policy: .networkOnly)
+    try await app.pin(named: "travel", LatestCards(limit: 200).operation)
+}
+
+func caption(of state: TypedWatchState<LatestCards.Data>) -> String? {
+    if state.isOptimistic { return "Not sent yet" }
+    if let error = state.error { return ErrorTexts.english.text(for: error) }
+    return state.isStale ? "May have changed" : nil
+}
+
+func unsentCount(_ app: Partition) throws -> Int {
+    try app.mutations().count { $0.state != .deadLetter }
+}
+
+func showAndRate(_ app: Partition) async throws {
+    let watch = try app.watch(LatestCards(limit: 20), policy: .cacheAndNetwork)  // watch(query:cachePolicy:)
+    for await state in watch {
+        guard let card = state.data?.recipes.items.first else { continue }
+        _ = try await app.send(Rate(id: card.id, stars: 5))  // perform(mutation:)
+        break
+    }
 }

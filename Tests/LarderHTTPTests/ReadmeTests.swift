@@ -16,14 +16,16 @@ struct ReadmeTests {
         #expect(compiled.split(separator: "\n").count <= 25)
     }
 
-    @Test("Each block of code in Getting started is in the file beside this one, which compiles")
-    func gettingStarted() throws {
-        let article = try text("Sources/Larder/Larder.docc/GettingStarted.md")
+    @Test(
+        "Each block of Swift in the guides is in the file beside this one, which compiles",
+        arguments: [("GettingStarted", 8), ("WorkingOffline", 3), ("MovingFromApollo", 1)])
+    func guides(name: String, least: Int) throws {
+        let article = try text("Sources/Larder/Larder.docc/\(name).md")
         let compiled = try text("Tests/LarderHTTPTests/GettingStartedExample.swift")
         let blocks = article.components(separatedBy: "```swift\n").dropFirst().map { rest in
             rest.components(separatedBy: "```")[0]
         }
-        #expect(blocks.count >= 8)
+        #expect(blocks.count >= least)
         for block in blocks { #expect(compiled.contains(block)) }
     }
 

@@ -9,6 +9,8 @@ private struct PublicAPI {
         var path: String
         var declaration: String
         var isDocumented: Bool
+        /// Whether it is a type that is in no other.
+        var isType: Bool
     }
 
     static let modules = [
@@ -83,13 +85,20 @@ private struct PublicAPI {
             var pathComponents: [String]
             var declarationFragments: [Fragment]?
             var docComment: Comment?
+            var kind: Kind
+
+            struct Kind: Decodable { var identifier: String }
 
             var symbol: PublicAPI.Symbol {
                 let declaration = (declarationFragments ?? []).map(\.spelling).joined()
                 return .init(
                     path: pathComponents.joined(separator: "."),
                     declaration: declaration.split(whereSeparator: \.isWhitespace).joined(separator: " "),
-                    isDocumented: docComment != nil)
+                    isDocumented: docComment != nil,
+                    isType: pathComponents.count == 1
+                        && ["swift.struct", "swift.class", "swift.enum", "swift.protocol", "swift.typealias"]
+                            .contains(kind.identifier)
+                )
             }
         }
         var symbols: [Symbol]
@@ -115,6 +124,26 @@ struct PublicAPITests {
         let change = lines.difference(from: listed)
         #expect(change.insertions.map(\.line) == [], "public now, and not in the list")
         #expect(change.removals.map(\.line) == [], "in the list, and not public any more")
+    }
+}
+
+extension PublicAPITests {
+    @Test(
+        "Each public type of a documented module is in a topic of its catalogue",
+        arguments: [
+            ("Larder", ["Larder", "LarderGraphQL", "LarderRecords"]), ("LarderAWS", ["LarderAWS"]),
+        ])
+    func topics(catalogue: String, modules: [String]) async throws {
+        let page = packageRoot.appending(path: "Sources/\(catalogue)/\(catalogue).docc/\(catalogue).md")
+        let text = try String(contentsOf: page, encoding: .utf8)
+        let topics = try #require(text.components(separatedBy: "## Topics").last)
+        let named = Set(topics.matches(of: /``([A-Za-z0-9]+)``/).map { String($0.1) })
+        var types: Set<String> = []
+        for module in modules {
+            for symbol in try await PublicAPI.symbols(of: module) where symbol.isType { types.insert(symbol.path) }
+        }
+        #expect(types.subtracting(named).sorted() == [])
+        #expect(named.subtracting(types).sorted() == [])
     }
 }
 

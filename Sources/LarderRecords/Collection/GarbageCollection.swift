@@ -70,7 +70,8 @@ final class GarbageCollection: @unchecked Sendable {
             let state = try GenerationState.stored(transaction, generation.tables)
             if isFirst {
                 (numbering, position, snapshot) = (generation.identity, state.position, transaction.id)
-                if let root = try generation.tables.record(of: CacheKey.queryRoot.text, transaction) { marking.add(root) }
+                let root = try generation.tables.record(of: CacheKey.queryRoot.text, transaction)
+                if let root { marking.add(root) }
                 // No list may lead to what a synchronization brought.
                 for type in Set(try generation.tables.allPositions(transaction).values.flatMap(\.types)) {
                     for (_, id) in try generation.entities(ofType: type, transaction) { marking.add(id) }

@@ -99,7 +99,8 @@ struct ModelCache {
     ) -> Outcome {
         switch entities[key] {
         // The root is there before anything was stored in it.
-        case nil where key == CacheKey.queryRoot.text: return object(Object(type: "Query"), selections, path: path, &missing)
+        case nil where key == CacheKey.queryRoot.text:
+            return object(Object(type: "Query"), selections, path: path, &missing)
         case nil:
             missing.append(path)
             return .missing

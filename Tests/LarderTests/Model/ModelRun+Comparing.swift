@@ -171,7 +171,8 @@ extension ModelRun {
         for (key, latest) in watches {
             let response =
                 key.isEmpty
-                ? try app.read(Self.list, allowsPartial: true) : try app.read(CacheKey(key), Self.card, allowsPartial: true)
+                ? try app.read(Self.list, allowsPartial: true)
+                : try app.read(CacheKey(key), Self.card, allowsPartial: true)
             if latest.response != response {
                 return "the watcher of \(key.isEmpty ? "the list" : key) was told "
                     + "\(latest.response.map { "\($0), missing \($0.missing)" } ?? "nothing") and not "

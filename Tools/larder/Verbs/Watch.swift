@@ -42,7 +42,9 @@ struct Watch: Verb {
         } else if let key, let fragment {
             let text = try InputFile(role: "the fragment", path: fragment).text()
             let fragment = GraphQLFragment(text, name: document.name, variables: variables)
-            try await watch(folder, try schema.texts(), output, Self.printer(output)) { try $0.watch(CacheKey(key), fragment) }
+            try await watch(folder, try schema.texts(), output, Self.printer(output)) {
+                try $0.watch(CacheKey(key), fragment)
+            }
         } else if let key {
             // Whether an object is there has nothing to do with the schema.
             try await watch(folder, ["type Query { nothing: Int }"], output, Self.objectPrinter(output)) {
