@@ -15,7 +15,7 @@ extension Bench {
             GraphQLOperation("{ items(page: 0) { \(ItemShop.fields) } }"), json: Array(#"{"items":[\#(items)]}"#.utf8))
         let fragment = GraphQLFragment(ItemShop.fragmentText)
         let unprepared = try await readers("unprepared") { number in
-            keep(try app.read(ItemShop.key(number), fragment))
+            keep(try app.read(CacheKey(ItemShop.key(number)), fragment))
         }
         try store.close()
         let prepared = try await withItems(ItemShop.pageSize) { shop, cache in

@@ -39,7 +39,7 @@ private final class WatchedStore {
         try await partition.write(
             GraphQLOperation("{ items(page: 0) { \(ItemShop.fields) } }"), json: Array(#"{"items":[\#(items)]}"#.utf8))
         for index in 0..<watchers {
-            let stream = try partition.watch(ItemShop.key(index < 10 ? 0 : index), fragment)
+            let stream = try partition.watch(CacheKey(ItemShop.key(index < 10 ? 0 : index)), fragment)
             if index < 10 { concerned.append(stream.makeAsyncIterator()) } else { others.append(stream) }
         }
         for index in concerned.indices { _ = await concerned[index].next() }
@@ -49,7 +49,7 @@ private final class WatchedStore {
         round += 1
         let title = "Title \(round)"
         try await partition.write(
-            ItemShop.key(0), fragment, json: Array(#"{"__typename":"Item","id":"0","title":"\#(title)"}"#.utf8))
+            CacheKey(ItemShop.key(0)), fragment, json: Array(#"{"__typename":"Item","id":"0","title":"\#(title)"}"#.utf8))
         for index in concerned.indices {
             // A state of before may still wait in the stream.
             while let state = await concerned[index].next(), state.response?["title"]?.string != title {}
@@ -98,7 +98,7 @@ private final class HotStore {
         partition = try store.partition()
         newest = (0..<watchers).map { _ in Newest() }
         for newest in newest {
-            let stream = try partition.watch(ItemShop.key(0), fragment)
+            let stream = try partition.watch(CacheKey(ItemShop.key(0)), fragment)
             Task {
                 for await state in stream {
                     if let title = state.response?["title"]?.string { newest.title.withLock { $0 = title } }
@@ -111,7 +111,7 @@ private final class HotStore {
         for _ in 0..<count {
             round += 1
             try await partition.write(
-                ItemShop.key(0), fragment,
+                CacheKey(ItemShop.key(0)), fragment,
                 json: Array(#"{"__typename":"Item","id":"0","title":"Title \#(round)"}"#.utf8))
         }
     }
