@@ -49,7 +49,8 @@ private final class WatchedStore {
         round += 1
         let title = "Title \(round)"
         try await partition.write(
-            CacheKey(ItemShop.key(0)), fragment, json: Array(#"{"__typename":"Item","id":"0","title":"\#(title)"}"#.utf8))
+            CacheKey(ItemShop.key(0)), fragment,
+            json: Array(#"{"__typename":"Item","id":"0","title":"\#(title)"}"#.utf8))
         for index in concerned.indices {
             // A state of before may still wait in the stream.
             while let state = await concerned[index].next(), state.response?["title"]?.string != title {}
