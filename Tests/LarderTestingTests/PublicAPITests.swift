@@ -13,9 +13,7 @@ private struct PublicAPI {
         var isType: Bool
     }
 
-    static let modules = [
-        "LarderGraphQL", "LarderRecords", "Larder", "LarderHTTP", "LarderAWS", "LarderImport", "LarderTesting",
-    ]
+    static let modules = ["LarderGraphQL", "LarderRecords", "Larder", "LarderHTTP", "LarderAWS", "LarderTesting"]
     #if os(Linux)
     static let isAvailable = succeeds("sh", "-c", "command -v swift-symbolgraph-extract") && !moduleMaps.isEmpty
     #else

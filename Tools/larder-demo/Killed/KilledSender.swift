@@ -11,7 +11,7 @@ enum KilledSender {
 
     /// What the child does.
     static func send(store folder: URL, server: URL) async throws {
-        let store = try Store.open(at: folder, schemaText: [RecipeServer.schema])
+        let store = try Store.open(at: folder, schemaText: [RecipeServer.schema], options: .quiet)
         try await HTTPTransport.withTransport(to: server, options: .ofDemonstration) { http in
             let app = try store.partition(transport: http)
             let runner = MutationRunner(app)

@@ -1,4 +1,5 @@
 import Foundation
+import Larder
 
 /// Where the demonstration keeps its store.
 enum StoreFolder {
@@ -40,5 +41,14 @@ enum StoreFolder {
             sum += (try? file.resourceValues(forKeys: [.fileSizeKey]))?.fileSize ?? 0
         }
         return sum
+    }
+}
+
+extension Store.Options {
+    /// The demonstration says itself what happens.
+    static var quiet: Self {
+        var options = Self()
+        options.silence()
+        return options
     }
 }

@@ -54,7 +54,7 @@ extension Story {
     func startElsewhere() async throws {
         printout.step(16, "The same program, built for another backend")
         let starting = try await timed {
-            store = try Store.open(at: folder, schemaText: [RecipeServer.schema])
+            store = try Store.open(at: folder, schemaText: [RecipeServer.schema], options: .quiet)
             let refused = await claims.code { _ = try self.store.partition(of: self.development) }
             try claims.expect("unasked, nothing is left", refused?.rawValue, is: "operations.otherPartition")
             app = try store.partition(of: development, leaving: .park)

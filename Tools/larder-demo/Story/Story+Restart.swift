@@ -59,7 +59,7 @@ extension Story {
     }
 
     func open() throws {
-        store = try Store.open(at: folder, schemaText: [RecipeServer.schema])
+        store = try Store.open(at: folder, schemaText: [RecipeServer.schema], options: .quiet)
         app = try store.partition(transport: http)
     }
 }

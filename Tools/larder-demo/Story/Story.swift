@@ -36,7 +36,7 @@ final class Story {
         self.http = http
         self.printout = printout
         self.claims = claims
-        store = try Store.open(at: folder, schemaText: [RecipeServer.schema])
+        store = try Store.open(at: folder, schemaText: [RecipeServer.schema], options: .quiet)
         app = try store.partition(transport: http)
     }
 
