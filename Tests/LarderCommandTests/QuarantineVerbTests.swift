@@ -14,8 +14,9 @@ struct QuarantineVerbTests {
                     kind: "userPool", identity: "i", sealed: Array("secret".utf8), created: time, updated: time)
                 let key = StoredPartitionKey(partition: "main", sealedWith: "k", sealed: [1], created: time)
                 _ = try await database.credentials.replace(
-                    in: "main", with: [held], key: key, making: .init(now: time),
-                    session: { _ in StoredSession(state: "signedIn", changed: time) })
+                    by: .init(
+                        partition: "main", credentials: [held], key: key, making: .init(now: time),
+                        session: { _ in StoredSession(state: "signedIn", changed: time) }))
                 _ = try await database.credentials.quarantine(
                     [.init(held, reason: "damaged")], in: "main", of: "i", now: time, session: { _ in nil })
             }

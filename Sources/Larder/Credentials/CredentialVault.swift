@@ -24,12 +24,15 @@ final class CredentialVault: Sendable {
     let ring: KeyRing
     private let owner: SealedBytes.Owner
     private let now: @Sendable () -> Date
+    /// Whether credentials whose key is certainly gone are given up.
+    private let startsAnew: Bool
 
     init(
         database: OperationsDatabase, partition: String, identity: String, ring: KeyRing, locks: URL, label: String,
-        now: @escaping @Sendable () -> Date, _ files: FileSystem
+        now: @escaping @Sendable () -> Date, startsAnew: Bool = false, _ files: FileSystem
     ) {
         self.files = files
+        self.startsAnew = startsAnew
         self.database = database
         self.partition = partition
         self.identity = identity
@@ -66,6 +69,9 @@ final class CredentialVault: Sendable {
                     damagedKey = (stored, cause.reason.rawValue)
                     for row in found.rows { found.suspect(row, .keyDamaged) }
                     found.rows = []
+                } else if startsAnew, [.missing, .unknownKey].contains(error.code) {
+                    for row in found.rows { found.suspect(row, .keyGone) }
+                    found.rows = []
                 } else {
                     found.reading = .unavailable(error)
                 }
@@ -89,6 +95,9 @@ final class CredentialVault: Sendable {
         return SealedBytes.fault(of: row.sealed, owner: owner) ?? (snapshot.key == nil ? .keyDestroyed : nil)
     }
 
+    /// Stores sealed credentials in one transaction, in the place of whatever there is.
+    typealias Commit = (CredentialReplacement) async throws(OperationsError) -> CredentialTable.Outcome
+
     /// Seals and stores credentials in the place of the present ones, together with the change of the session, in one
     /// transaction: if anything fails, the old credentials stay.
     ///
@@ -104,7 +113,9 @@ final class CredentialVault: Sendable {
                 if let expected {
                     try await put(credentials, expecting: expected, until: deadline, session: change)
                 } else {
-                    try await put(credentials, until: deadline, session: change)
+                    try await put(credentials, until: deadline, session: change) {
+                        (new) async throws(OperationsError) in try await table.replace(by: new)
+                    }
                 }
             switch outcome {
             case .stored: return true
@@ -115,10 +126,14 @@ final class CredentialVault: Sendable {
             case .otherKey:
                 // It was destroyed or replaced meanwhile.
                 if expected != nil { return false }
-                guard .now < deadline else {
-                    throw LarderError(.timedOut, "The key of partition \(partition) was replaced until the deadline")
-                }
+                try requireTime(until: deadline)
             }
+        }
+    }
+
+    func requireTime(until deadline: ContinuousClock.Instant) throws(LarderError) {
+        guard .now < deadline else {
+            throw LarderError(.timedOut, "The key of partition \(partition) was replaced until the deadline")
         }
     }
 
@@ -132,15 +147,21 @@ final class CredentialVault: Sendable {
         guard let stored = snapshot.key else { return .otherKey }
         let key: PartitionKey
         do throws(KeyError) { key = try await ring.open(stored, until: deadline) } catch { throw LarderError(error) }
-        return try await write(credentials, with: key, expecting: expected, session: change)
+        let new = try seal(credentials, with: key, session: change)
+        return try await commit(new) { (new) async throws(OperationsError) in
+            try await table.replace(by: new, expecting: expected)
+        }
     }
 
     /// In the place of whatever there is: with a new key where none can be opened, and that is certain.
-    private func put(
-        _ credentials: Credentials, until deadline: ContinuousClock.Instant, session change: @escaping SessionChange
+    ///
+    /// - Parameter store: Is called while no process can rotate the program's keys, where the key is a new one.
+    func put(
+        _ credentials: Credentials, until deadline: ContinuousClock.Instant, session change: @escaping SessionChange,
+        by store: Commit
     ) async throws(LarderError) -> CredentialTable.Outcome {
         if case .opened(let key) = try await key(until: deadline) {
-            return try await write(credentials, with: key, session: change)
+            return try await commit(try seal(credentials, with: key, session: change), by: store)
         }
         try requireOutside()
         // The program's keys must not be rotated between looking at them and storing what is sealed with one.
@@ -150,7 +171,8 @@ final class CredentialVault: Sendable {
         let making: CredentialTable.KeyMaking
         // Another may have made one meanwhile.
         switch try await key(until: deadline) {
-        case .opened(let key): return try await write(credentials, with: key, session: change)
+        case .opened(let key):
+            return try await commit(try seal(credentials, with: key, session: change), by: store)
         case .none: making = .init(now: now())
         case .lost(let old, let reason): making = .init(replacing: old, reason: reason.rawValue, now: now())
         }
@@ -158,28 +180,32 @@ final class CredentialVault: Sendable {
         do throws(KeyError) { new = try await ring.make(now: now(), until: deadline) } catch {
             throw LarderError(error)
         }
-        let outcome = try await write(credentials, with: new, making: making, session: change)
+        let outcome = try await commit(
+            try seal(credentials, with: new, making: making, session: change), by: store)
         if outcome == .stored { ring.remember(new) }
         return outcome
     }
 
-    private func write(
+    private func seal(
         _ credentials: Credentials, with key: PartitionKey, making: CredentialTable.KeyMaking? = nil,
-        expecting expected: [SealedCredential]? = nil, session change: @escaping SessionChange
-    ) async throws(LarderError) -> CredentialTable.Outcome {
-        let rows: [SealedCredential]
+        session change: @escaping SessionChange
+    ) throws(LarderError) -> CredentialReplacement {
         do {
-            rows = try credentials.parts.map { kind, bytes in
+            let rows = try credentials.parts.map { kind, bytes in
                 SealedCredential(
                     kind: kind.rawValue, identity: identity,
                     sealed: try SealedBytes.seal(bytes, of: owner, name: kind.rawValue, with: key.key),
                     created: now(), updated: now())
             }
+            return CredentialReplacement(
+                partition: partition, credentials: rows, key: key.stored, making: making, session: change)
         } catch { throw LarderError(KeyError(.invalid, "Credentials cannot be sealed", cause: error)) }
-        do throws(OperationsError) {
-            return try await table.replace(
-                in: partition, with: rows, key: key.stored, making: making, expecting: expected, session: change)
-        } catch { throw LarderError(error) }
+    }
+
+    private func commit(
+        _ new: CredentialReplacement, by store: Commit
+    ) async throws(LarderError) -> CredentialTable.Outcome {
+        do throws(OperationsError) { return try await store(new) } catch { throw LarderError(error) }
     }
 
     private func snapshot() throws(LarderError) -> CredentialSnapshot {

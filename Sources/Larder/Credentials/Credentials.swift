@@ -24,6 +24,10 @@ public struct Credentials: Sendable, Hashable, Codable {
         /// server said. Nil: never.
         public var expires: Date?
 
+        /// The user's id (`sub` of the id token), which the pool never gives to another user; nil where the token is no
+        /// JSON Web Token that has one.
+        public var subject: String? { JSONWebToken(idToken)?.claims.sub }
+
         /// Tokens of a user pool.
         public init(
             idToken: String, accessToken: String, refreshToken: String? = nil, deviceKey: String? = nil,

@@ -95,7 +95,7 @@ extension Store {
     }
 
     /// What a switch came to, once the database has made it.
-    private func entered(
+    func entered(
         _ report: SwitchReport, _ transport: (any GraphQLTransport)?
     ) throws(LarderError) -> EnvironmentSwitch {
         guard let entered = report.to else { throw LarderError(.noEnvironment, "No environment was entered") }

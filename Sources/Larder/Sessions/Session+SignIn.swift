@@ -44,6 +44,11 @@ extension Session {
             throw LarderError(.sessionState, "The session is \(standing); sign out before a guest takes over")
         }
         _ = try await vault.store(credentials, until: deadline, session: change(by: event))
+        noticeSignIn()
+    }
+
+    /// Wakes the callers that wait for a sign-in.
+    func noticeSignIn() {
         noticeChanges()
         changeSignal.notify()
     }

@@ -16,6 +16,15 @@ import Synchronization
 /// Being offline signs no user out, and neither does a key store that is locked: only a refusal by the server does.
 /// Nothing waits past its deadline.
 public final class Session: Sendable {
+    /// What becomes of a session whose credentials are there, and the program's key for them is certainly not: the
+    /// store came from a backup or another device, or the key was removed.
+    public enum MissingKey: Sendable, Hashable {
+        /// The user stays signed in: the credentials are unavailable until the key is back, or the user signs in again.
+        case staySignedIn
+        /// The credentials are put into quarantine as `keyGone`, and the user is signed out.
+        case startAnew
+    }
+
     /// How a session behaves.
     public struct Options: Sendable {
         /// Credentials that end within this time are refreshed before they are used, so that they are still good when
@@ -25,6 +34,8 @@ public final class Session: Sendable {
         public var refreshTimeout = Duration.seconds(30)
         /// How long a key provider may take for an answer that a caller can still use.
         public var keyTimeout = Duration.seconds(30)
+        /// What becomes of a session whose key is gone.
+        public var missingKey = MissingKey.staySignedIn
         /// The program's name, for the errors of other processes that wait for this one.
         package var label = "larder"
         /// Where failures are logged that no caller can receive, such as that a credential was put into quarantine.
@@ -100,7 +111,7 @@ public final class Session: Sendable {
         let ring = KeyRing(keys, partition: partition, executor: executor, keyTimeout: options.keyTimeout)
         vault = CredentialVault(
             database: database, partition: partition, identity: identity, ring: ring, locks: locksFolder,
-            label: options.label, now: options.now, options.files)
+            label: options.label, now: options.now, startsAnew: options.missingKey == .startAnew, options.files)
     }
 
     /// Whether a user is signed in, as it is stored now, by whatever process; unknown where that cannot be read.

@@ -41,7 +41,10 @@ public final class SignInFlow {
     public private(set) var state = SignInState()
 
     private let pool: CognitoUserPool
-    private let session: Session
+    /// Where the program works since the user was signed in, of a flow that was made with a store.
+    public private(set) var change: EnvironmentSwitch?
+
+    private let place: Place
     private let options: Options
     private var name = ""
     /// To sign in with after an account was confirmed.
@@ -53,12 +56,34 @@ public final class SignInFlow {
     /// How many have ever read the states: a number is never used again.
     private var readerCount = 0
 
-    /// Begins with name and password.
+    /// What the credentials go to.
+    private enum Place {
+        case session(Session)
+        case store(Store, PendingWork, (any GraphQLTransport)?)
+    }
+
+    /// Begins with name and password. The user signs in to the partition that is in use.
     ///
     /// - Parameter session: Gets the credentials: `Partition.session`.
-    public init(_ pool: CognitoUserPool, session: Session, options: Options = Options()) {
+    public convenience init(_ pool: CognitoUserPool, session: Session, options: Options = Options()) {
+        self.init(pool, .session(session), options)
+    }
+
+    /// Begins with name and password. The user gets a partition of his or her own, by `Store.signIn`: `change` has it.
+    ///
+    /// - Parameters:
+    ///   - work: What becomes of the guest's queue.
+    ///   - transport: How the environment's server is reached.
+    public convenience init(
+        _ pool: CognitoUserPool, store: Store, pending work: PendingWork, transport: (any GraphQLTransport)? = nil,
+        options: Options = Options()
+    ) {
+        self.init(pool, .store(store, work, transport), options)
+    }
+
+    private init(_ pool: CognitoUserPool, _ place: Place, _ options: Options) {
         self.pool = pool
-        self.session = session
+        self.place = place
         self.options = options
         show(.signIn)
     }
@@ -222,7 +247,12 @@ public final class SignInFlow {
             // From here on the user is being signed in, and cannot cancel any more.
             state.actions = []
             publish()
-            try await session.signIn(Credentials(userPool: tokens), deadline: deadline)
+            let credentials = Credentials(userPool: tokens)
+            switch place {
+            case .session(let session): try await session.signIn(credentials, deadline: deadline)
+            case .store(let store, let work, let transport):
+                change = try await store.signIn(credentials, pending: work, deadline: deadline, transport: transport)
+            }
             forget()
             show(.done)
         case .challenge(let challenge):

@@ -54,6 +54,37 @@ extension CredentialTable {
         }
     }
 
+    /// Puts credentials into quarantine that were never in use, and changes the session.
+    ///
+    /// - Returns: `.refused` where the change has no session for them; as `replace` otherwise.
+    package func quarantine(
+        _ new: CredentialReplacement, as reason: String, now: Date
+    ) async throws(OperationsError) -> Outcome {
+        try await database.write { db in
+            let owner = try db.credentialOwner(new.partition)
+            guard try Self.hasKey(of: new, db) else { return .otherKey }
+            guard let session = new.change(try Self.session(of: owner, db)) else { return .refused }
+            if let making = new.making { try Self.make(new.key, making, of: owner, db) }
+            for row in new.credentials {
+                _ = try Self.put(
+                    row.kind, row.identity, row.sealed, reason, of: owner, named: new.partition, now, db)
+            }
+            try Self.apply({ _ in session }, to: owner, db)
+            return .stored
+        }
+    }
+
+    /// Destroys what is in quarantine of a partition.
+    ///
+    /// - Returns: How many there were.
+    package func emptyQuarantine(of partition: String) async throws(OperationsError) -> Int {
+        try await database.write { db in
+            guard let owner = try db.partition(partition) else { return 0 }
+            try db.run("DELETE FROM quarantined_credential WHERE partition = ?", [owner])
+            return db.changesCount
+        }
+    }
+
     /// What is in quarantine, of a partition or of all, oldest first.
     package func quarantined(in partition: String? = nil) throws(OperationsError) -> [QuarantinedCredential] {
         try database.read { try Self.quarantined(in: partition, $0) }

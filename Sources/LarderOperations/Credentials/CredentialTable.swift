@@ -51,47 +51,53 @@ package struct CredentialTable: Sendable {
 
     /// Stores a partition's credentials in the place of its present ones, and what becomes of its session.
     ///
-    /// - Parameters:
-    ///   - key: What they are sealed with, which must still be the partition's.
-    ///   - making: Where the key is a new one, which is stored along with them.
-    ///   - expected: What must be there; nil for whatever is.
-    ///   - change: What becomes of the session; must not be nil where nothing is expected.
+    /// - Parameter expected: What must be there; nil for whatever is.
     /// - Throws: `.unknownPartition` where it was forgotten; `.parked` where they were issued under another identity
     ///   than that of the partition's environment.
     package func replace(
-        in partition: String, with credentials: [SealedCredential], key: StoredPartitionKey,
-        making: KeyMaking? = nil, expecting expected: [SealedCredential]? = nil,
-        session change: @escaping SessionChange
+        by new: CredentialReplacement, expecting expected: [SealedCredential]? = nil
     ) async throws(OperationsError) -> Outcome {
-        try await database.write { db in
-            let owner = try db.credentialOwner(partition)
-            let known = try Self.key(of: owner, named: partition, db)
-            // Its bytes change when the program's key does; it is the same as long as it was made at the same time.
-            guard making.map({ known == $0.old }) ?? (known?.created == key.created) else { return .otherKey }
-            if let expected, try Self.credentials(of: owner, db).map(\.sealed) != expected.map(\.sealed) {
-                return .changed
-            }
-            let session = change(try Self.session(of: owner, db))
-            if expected == nil, session == nil { return .refused }
-            for new in credentials { try db.requireIdentity(new.identity, of: owner, named: partition) }
-            if let making { try Self.make(key, making, of: owner, db) }
-            let kinds = Set(credentials.map(\.kind))
-            for old in try Self.credentials(of: owner, db) where !kinds.contains(old.kind) {
-                try db.run("DELETE FROM credential WHERE partition = ? AND kind = ?", [owner, old.kind])
-            }
-            for new in credentials {
-                try db.run(
-                    """
-                    INSERT INTO credential (partition, kind, identity, sealed, created, updated)
-                    VALUES (?, ?, ?, ?, ?, ?)
-                    ON CONFLICT (partition, kind) DO UPDATE
-                    SET identity = excluded.identity, sealed = excluded.sealed, updated = excluded.updated
-                    """,
-                    [owner, new.kind, new.identity, new.sealed, new.created.milliseconds, new.updated.milliseconds])
-            }
-            if let session { try Self.put(session, to: owner, db) }
-            return .stored
+        try await database.write { db in try Self.replace(by: new, expecting: expected, db) }
+    }
+
+    static func replace(
+        by new: CredentialReplacement, expecting expected: [SealedCredential]?, _ db: Database
+    ) throws -> Outcome {
+        let partition = new.partition
+        let owner = try db.credentialOwner(partition)
+        guard try hasKey(of: new, db) else { return .otherKey }
+        if let expected, try credentials(of: owner, db).map(\.sealed) != expected.map(\.sealed) { return .changed }
+        let session = new.change(try session(of: owner, db))
+        if expected == nil, session == nil { return .refused }
+        for credential in new.credentials {
+            try db.requireIdentity(credential.identity, of: owner, named: partition)
         }
+        if let making = new.making { try make(new.key, making, of: owner, db) }
+        let kinds = Set(new.credentials.map(\.kind))
+        for old in try credentials(of: owner, db) where !kinds.contains(old.kind) {
+            try db.run("DELETE FROM credential WHERE partition = ? AND kind = ?", [owner, old.kind])
+        }
+        for new in new.credentials {
+            try db.run(
+                """
+                INSERT INTO credential (partition, kind, identity, sealed, created, updated)
+                VALUES (?, ?, ?, ?, ?, ?)
+                ON CONFLICT (partition, kind) DO UPDATE
+                SET identity = excluded.identity, sealed = excluded.sealed, updated = excluded.updated
+                """,
+                [owner, new.kind, new.identity, new.sealed, new.created.milliseconds, new.updated.milliseconds])
+        }
+        if let session { try put(session, to: owner, db) }
+        return .stored
+    }
+
+    /// Whether the partition's key is the one that credentials were sealed with, or that they replace. A partition that
+    /// is yet to be made has none.
+    static func hasKey(of new: CredentialReplacement, _ db: Database) throws -> Bool {
+        let owner = try db.partition(new.partition)
+        let known = try owner.flatMap { try key(of: $0, named: new.partition, db) }
+        // Its bytes change when the program's key does; it is the same as long as it was made at the same time.
+        return new.making.map { known == $0.old } ?? (known?.created == new.key.created)
     }
 
     /// Changes a partition's session.

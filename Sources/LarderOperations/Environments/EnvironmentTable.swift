@@ -88,6 +88,29 @@ package struct EnvironmentTable: Sendable {
         }
     }
 
+    /// As `enter`, and stores the credentials of the user who is entered: both, or neither.
+    ///
+    /// - Returns: `.otherKey` without a report, and nothing changed, where the credentials are sealed for another
+    ///   partition than the destination's, or with another key than it has.
+    package func enter(
+        _ destination: Destination, leaving work: PendingWork, signingIn credentials: CredentialReplacement, now: Date,
+        beforeCommit: @escaping @Sendable () -> Void = {}
+    ) async throws(OperationsError) -> (outcome: CredentialTable.Outcome, report: SwitchReport?) {
+        try await write { transaction in
+            guard case .stored(let environment) = destination.environment,
+                try transaction.partition(of: environment, destination.user)?.name ?? destination.newName
+                    == credentials.partition,
+                try CredentialTable.hasKey(of: credentials, transaction.db)
+            else { return (.otherKey, nil) }
+            let report = try transaction.enter(destination, leaving: work, now: now)
+            let outcome = try CredentialTable.replace(by: credentials, expecting: nil, transaction.db)
+            // A switch without its credentials must not be committed.
+            guard outcome == .stored else { throw OperationsError.forgotten(credentials.partition) }
+            beforeCommit()
+            return (outcome, report)
+        }
+    }
+
     /// As `enter`, on the caller's thread: waits for the writes of this process that were asked for before, and for
     /// other processes as long as the options say.
     @discardableResult

@@ -30,26 +30,33 @@ struct CredentialTableTests {
             let table = database.credentials
             let same: SessionChange = { _ in nil }
             let (a, b, new) = (credential("a"), credential("b", "cloud"), credential("c"))
-            var outcome = try await table.replace(in: app, with: [a], key: key(), session: signedIn)
+            var outcome = try await table.replace(
+                by: .init(partition: app, credentials: [a], key: key(), session: signedIn))
             #expect(outcome == .otherKey)
             let nothing = try table.snapshot(of: app)
             #expect(nothing.key == nil && nothing.credentials == [] && nothing.session == nil)
             outcome = try await table.replace(
-                in: app, with: [a], key: key(), making: .init(now: noon), session: signedIn)
+                by: .init(partition: app, credentials: [a], key: key(), making: .init(now: noon), session: signedIn))
             #expect(outcome == .stored)
             outcome = try await table.replace(
-                in: app, with: [b], key: key(at: after(1)), making: .init(now: noon), session: signedIn)
+                by: .init(
+                    partition: app, credentials: [b], key: key(at: after(1)), making: .init(now: noon),
+                    session: signedIn))
             #expect(outcome == .otherKey)
-            outcome = try await table.replace(in: app, with: [a, b], key: key(), session: signedIn)
+            outcome = try await table.replace(
+                by: .init(partition: app, credentials: [a, b], key: key(), session: signedIn))
             #expect(outcome == .stored)
             let first = try table.snapshot(of: app)
             #expect(first.credentials == [b, a])
             #expect(first.session?.state == "signedIn")
-            outcome = try await table.replace(in: app, with: [new], key: key(), expecting: [a], session: same)
+            outcome = try await table.replace(
+                by: .init(partition: app, credentials: [new], key: key(), session: same), expecting: [a])
             #expect(outcome == .changed)
-            outcome = try await table.replace(in: app, with: [new], key: key(at: after(1)), session: same)
+            outcome = try await table.replace(
+                by: .init(partition: app, credentials: [new], key: key(at: after(1)), session: same))
             #expect(outcome == .otherKey)
-            outcome = try await table.replace(in: app, with: [new], key: key(), expecting: [b, a], session: same)
+            outcome = try await table.replace(
+                by: .init(partition: app, credentials: [new], key: key(), session: same), expecting: [b, a])
             #expect(outcome == .stored)
             let second = try table.snapshot(of: app)
             #expect(second.credentials == [new])
@@ -61,15 +68,18 @@ struct CredentialTableTests {
         try await withPartition { (database) throws in
             let table = database.credentials
             let (a, new) = (credential("a"), credential("new"))
-            _ = try await table.replace(in: app, with: [a], key: key(), making: .init(now: noon), session: signedIn)
+            _ = try await table.replace(
+                by: .init(partition: app, credentials: [a], key: key(), making: .init(now: noon), session: signedIn))
             let making = CredentialTable.KeyMaking(replacing: key(at: after(9)), reason: "gone", now: noon)
             var outcome = try await table.replace(
-                in: app, with: [new], key: key(at: after(1)), making: making, session: signedIn)
+                by: .init(partition: app, credentials: [new], key: key(at: after(1)), making: making, session: signedIn)
+            )
             #expect(outcome == .otherKey)
             #expect(try table.snapshot(of: app).credentials == [a])
             outcome = try await table.replace(
-                in: app, with: [new], key: key(at: after(1)),
-                making: .init(replacing: key(), reason: "gone", now: noon), session: signedIn)
+                by: .init(
+                    partition: app, credentials: [new], key: key(at: after(1)),
+                    making: .init(replacing: key(), reason: "gone", now: noon), session: signedIn))
             #expect(outcome == .stored)
             let snapshot = try table.snapshot(of: app)
             #expect(snapshot.credentials == [new] && snapshot.key == key(at: after(1)))
@@ -82,10 +92,13 @@ struct CredentialTableTests {
         try await withPartition { (database) throws in
             let table = database.credentials
             _ = try await table.replace(
-                in: app, with: [credential("a")], key: key(), making: .init(now: noon), session: signedIn)
+                by: .init(
+                    partition: app, credentials: [credential("a")], key: key(), making: .init(now: noon),
+                    session: signedIn))
             _ = try await table.replace(
-                in: app, with: [credential("new")], key: key(at: after(1)),
-                making: .init(replacing: key(), reason: "gone", now: noon), session: signedIn)
+                by: .init(
+                    partition: app, credentials: [credential("new")], key: key(at: after(1)),
+                    making: .init(replacing: key(), reason: "gone", now: noon), session: signedIn))
             #expect(try table.quarantined().map(\.kind).contains(QuarantinedCredential.partitionKeyKind))
             try await table.destroyKey(of: app, until: .now + .seconds(60))
             #expect(try table.quarantined().map(\.kind) == ["userPool"])
@@ -99,7 +112,9 @@ struct CredentialTableTests {
             let table = database.credentials
             await expectFailure(.unknownPartition) {
                 _ = try await table.replace(
-                    in: app, with: [credential("a")], key: key(), making: .init(now: noon), session: signedIn)
+                    by: .init(
+                        partition: app, credentials: [credential("a")], key: key(), making: .init(now: noon),
+                        session: signedIn))
             }
             await expectFailure(.unknownPartition) { _ = try await table.changeSession(of: app, signedIn) }
             await expectFailure(.unknownPartition) { try await table.forget(in: app, session: signedIn) }
@@ -115,7 +130,7 @@ struct CredentialTableTests {
             let table = database.credentials
             let (a, b) = (credential("a"), credential("b", "cloud"))
             _ = try await table.replace(
-                in: app, with: [a, b], key: key(), making: .init(now: noon), session: signedIn)
+                by: .init(partition: app, credentials: [a, b], key: key(), making: .init(now: noon), session: signedIn))
             let old = credential("old")
             let lost: SessionChange = { _ in StoredSession(state: "signedOut", changed: noon) }
             let moved = try await table.quarantine(
@@ -136,7 +151,9 @@ struct CredentialTableTests {
         try await withPartition { (database) throws in
             let table = database.credentials
             _ = try await table.replace(
-                in: app, with: [credential("a")], key: key(), making: .init(now: noon), session: signedIn)
+                by: .init(
+                    partition: app, credentials: [credential("a")], key: key(), making: .init(now: noon),
+                    session: signedIn))
             let old = StoredPartitionKey(partition: app, sealedWith: "k0", sealed: [99], created: noon)
             let moved = try await table.quarantine(
                 [], key: (old, "gone"), in: app, of: "i", now: noon, session: { _ in nil })
@@ -150,7 +167,9 @@ struct CredentialTableTests {
         try await withPartition { (database) throws in
             let table = database.credentials
             _ = try await table.replace(
-                in: app, with: [credential("a")], key: key(), making: .init(now: noon), session: signedIn)
+                by: .init(
+                    partition: app, credentials: [credential("a")], key: key(), making: .init(now: noon),
+                    session: signedIn))
             let out: SessionChange = { _ in StoredSession(state: "signedOut", reason: "so", changed: after(1)) }
             #expect(try await table.changeSession(of: app, expecting: [credential("b")], out)?.state == "signedIn")
             #expect(try await table.changeSession(of: app, expecting: [credential("a")], out)?.state == "signedOut")
@@ -163,10 +182,10 @@ struct CredentialTableTests {
             let table = database.credentials
             let secret = Array(repeating: UInt8(0xA7), count: 3000)
             _ = try await table.replace(
-                in: app, with: [],
-                key: StoredPartitionKey(
-                    partition: app, sealedWith: "k1", sealed: secret, created: noon),
-                making: .init(now: noon), session: signedIn)
+                by: .init(
+                    partition: app, credentials: [],
+                    key: StoredPartitionKey(partition: app, sealedWith: "k1", sealed: secret, created: noon),
+                    making: .init(now: noon), session: signedIn))
             func isThere() throws -> Bool {
                 let files = [database.file.path, database.file.path + "-wal"]
                 return try files.contains {

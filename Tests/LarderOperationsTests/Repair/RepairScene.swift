@@ -104,7 +104,7 @@ struct RepairScene {
         }
         let signedIn: SessionChange = { _ in StoredSession(state: "signedIn", changed: noon) }
         let outcome = try await database.credentials.replace(
-            in: app, with: rows, key: key, making: .init(now: noon), session: signedIn)
+            by: .init(partition: app, credentials: rows, key: key, making: .init(now: noon), session: signedIn))
         #expect(outcome == .stored)
         _ = try await database.credentials.quarantine(
             [.init(rows[1], reason: "damaged")], in: app, of: "i", now: noon, session: { _ in nil })

@@ -1,0 +1,63 @@
+import LarderOperations
+
+extension Session {
+    /// Takes the tokens over that an earlier version of the program, with another library, had left: once, before
+    /// anything else has happened in the session.
+    ///
+    /// ```swift
+    /// if try app.session.state == .unknown, let old = LegacyTokens.inKeychain(of: environment) {
+    ///     _ = try await app.session.adopt(old, of: environment, deadline: .now + .seconds(5))
+    /// }
+    /// ```
+    ///
+    /// Tokens of another pool or client are put into quarantine, with the reason `otherEnvironment`: the library does
+    /// not use them or wait for them, and the session is signed out.
+    ///
+    /// - Parameter environment: The partition's.
+    /// - Throws: As `signIn`; `.noUserPool` where the environment has none.
+    public func adopt(
+        _ legacy: LegacyTokens, of environment: BackendEnvironment, deadline: ContinuousClock.Instant
+    ) async throws(LarderError) -> LegacyAdoption {
+        guard let pool = environment.userPool else {
+            throw LarderError(.noUserPool, "The environment has no user pool, whose tokens are to be taken over")
+        }
+        guard try standing().state == .unknown else { return .late }
+        let fits = legacy.belong(to: pool)
+        let event = fits ? SessionEvent.signedIn : .signedOut
+        let change = change(by: event, reason: fits ? nil : "the earlier tokens are another pool's")
+        let once: SessionChange = { stored in
+            // Another process may have been quicker.
+            SessionStanding(stored).state == .unknown ? change(stored) : nil
+        }
+        let now = options.now()
+        while true {
+            let outcome = try await vault.put(
+                Credentials(userPool: legacy.tokens), until: deadline, session: once
+            ) { (new) async throws(OperationsError) in
+                if fits { return try await database.credentials.replace(by: new) }
+                return try await database.credentials.quarantine(
+                    new, as: QuarantineReason.otherEnvironment.rawValue, now: now)
+            }
+            switch outcome {
+            case .stored:
+                noticeSignIn()
+                return fits ? .adopted : .quarantined
+            case .refused, .changed: return .late
+            case .otherKey: try vault.requireTime(until: deadline)
+            }
+        }
+    }
+
+    /// Destroys what is in quarantine: credentials that could not be opened or were another environment's. `status`
+    /// lists them.
+    ///
+    /// - Returns: How many there were.
+    /// - Throws: `.parked`, `operations.…`.
+    @discardableResult
+    public func emptyQuarantine() async throws(LarderError) -> Int {
+        _ = try standing()
+        do throws(OperationsError) {
+            return try await database.credentials.emptyQuarantine(of: partition)
+        } catch { throw LarderError(error) }
+    }
+}

@@ -1,0 +1,186 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Testing
+
+private func tokens(_ number: Int, id: String = "id") -> Credentials {
+    Credentials(userPool: .init(idToken: id, accessToken: "access", refreshToken: "\(number)", expires: nil))
+}
+
+/// Runs `body` with a new store in which a guest works.
+private func withGuest(
+    _ options: Store.Options = Store.Options(), _ body: (Store, Partition) async throws -> Void
+) async throws {
+    try await withTemporaryFolder { folder in
+        let store = try Store.open(
+            at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema), options: options)
+        try await body(store, try store.partition(of: backend("a")))
+        try store.close()
+    }
+}
+
+@Suite("Signing in and switching in one step", .timeLimit(.minutes(10)))
+struct SigningInTests {
+    @Test("A user who signs in works in a partition of his or her own, which has the credentials")
+    func signingIn() async throws {
+        try await withGuest { store, guest in
+            let change = try await store.signIn(tokens(1), as: "ada", pending: .park, deadline: soon)
+            #expect(try store.current()?.user == .user("ada"))
+            let session = try change.partition.session
+            #expect(session.state == .signedIn)
+            #expect(try await session.storedCredentials(deadline: soon) == .present(tokens(1)))
+            #expect(throws: LarderError.self) { try guest.session }
+        }
+    }
+
+    @Test("The caller says what becomes of the guest's queue", arguments: PendingWork.allCases)
+    func pendingWork(_ work: PendingWork) async throws {
+        try await withGuest { store, guest in
+            try await guest.enqueue(giveStars("1", 4))
+            let change = try await store.signIn(tokens(1), as: "ada", pending: work, deadline: soon)
+            #expect(change.left?.after.pending == (work == .park ? 1 : 0))
+            #expect(change.carried == (work == .carry ? 1 : 0))
+            #expect(change.discarded == (work == .discard ? 1 : 0))
+            #expect(try change.partition.mutations().count == (work == .carry ? 1 : 0))
+        }
+    }
+
+    @Test("A user who is not named is the subject of the id token")
+    func subject() async throws {
+        try await withGuest { store, _ in
+            let claims = Data(#"{"sub":"7a-3f"}"#.utf8).base64EncodedString().replacing("=", with: "")
+            _ = try await store.signIn(tokens(1, id: "e30.\(claims).x"), pending: .park, deadline: soon)
+            #expect(try store.current()?.user == .user("7a-3f"))
+            await expectCode(.sessionState) {
+                _ = try await store.signIn(tokens(2), pending: .park, deadline: soon)
+            }
+        }
+    }
+
+    @Test("A sign-in for which no key can be had switches nothing")
+    func lockedKeys() async throws {
+        let keys = InMemoryKeyProvider()
+        var options = Store.Options()
+        options.keys = keys
+        try await withGuest(options) { store, guest in
+            keys.behaviour = .locked
+            await expectCode(.init(rawValue: "keys.locked")) {
+                _ = try await store.signIn(tokens(1), as: "ada", pending: .discard, deadline: soon)
+            }
+            let (user, partitions) = (try store.current()?.user, try store.partitionIdentities())
+            let state = try guest.session.state
+            #expect(user == .guest && partitions.count == 1 && state == .unknown)
+        }
+    }
+
+    @Test("The user who is at work signs in again in the same partition, and waiting callers go on")
+    func again() async throws {
+        try await withGuest { store, _ in
+            let app = try await store.signIn(tokens(1), as: "ada", pending: .park, deadline: soon).partition
+            let (session, name) = (try app.session, try store.current()?.name)
+            try await session.signOut(deadline: soon)
+            async let waiting: Void = session.signedIn(deadline: .now + .seconds(300))
+            let change = try await store.signIn(tokens(2), as: "ada", pending: .discard, deadline: soon)
+            try await waiting
+            #expect(change.left == nil && change.entered.partition.name == name)
+            #expect(try await session.storedCredentials(deadline: soon) == .present(tokens(2)))
+        }
+    }
+
+    @Test("Signing out leaves the program in the user's partition, signed out, and leads to no guest by itself")
+    func signingOut() async throws {
+        try await withGuest { store, _ in
+            let app = try await store.signIn(tokens(1), as: "ada", pending: .park, deadline: soon).partition
+            try await app.session.signOut(deadline: soon)
+            #expect(try app.session.state == .signedOut && store.current()?.user == .user("ada"))
+            let guest = try await store.switch(toUser: .guest, pending: .park).partition
+            #expect(try guest.session.state == .unknown)
+        }
+    }
+
+    @Test("A program that names no environment has one partition, and is told to choose one first")
+    func withoutEnvironment() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(
+                at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema))
+            await expectCode(.noEnvironment) {
+                _ = try await store.signIn(tokens(1), as: "ada", pending: .park, deadline: soon)
+            }
+            try store.close()
+        }
+    }
+}
+
+@Suite("The process is killed while it signs in", .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"))
+struct KilledSignInTests {
+    private static let schema = """
+        type Recipe { id: ID! stars: Int! note: String }
+        type Query { recipe(id: ID!): Recipe }
+        type Mutation { rate(recipe: ID!, stars: Int!): Recipe! }
+        """
+
+    /// What is stored: whose partition is the current one, and which credentials the users have.
+    private struct Standing: Equatable {
+        var user: String?
+        var numbers: [String: Int] = [:]
+    }
+
+    @Test(
+        "After kill -9 at any step of a sign-in everything is as before, or the user is signed in",
+        arguments: EnvironmentSwitch.KillPoint.allCases)
+    func killed(step: EnvironmentSwitch.KillPoint) async throws {
+        try await withTemporaryFolder { folder in
+            let place = folder.appending(path: "store")
+            var known = Standing()
+            var queued: Set<String> = []
+            for times in 1...6 {
+                let seed = (TestSeed.of("\(step) sign-in", times) >> 10) * 1_000 + UInt64(times)
+                let output = folder.appending(path: "said")
+                let child = try ChildProgram.start(
+                    place, "sign-in", "\(seed)", step.rawValue, "\(times)", output: output)
+                await child.ended()
+                #expect(child.terminationReason == .uncaughtSignal, "it ended by itself, seed \(seed)")
+                var next: Standing?
+                for line in try ChildProgram.lines(of: output) {
+                    let words = line.split(separator: " ").map(String.init)
+                    switch words.first {
+                    case "queued": queued.insert(words[1])
+                    case "signing":
+                        var standing = known
+                        (standing.user, standing.numbers[words[1]]) = (words[1], Int(words[2]))
+                        next = standing
+                    case "signed": (known, next) = (next ?? known, nil)
+                    default: Issue.record("it said \(line)")
+                    }
+                }
+                let found = try await look(place, queued)
+                #expect(found == known || found == next, "seed \(seed)")
+                known = found
+            }
+            #expect(!known.numbers.isEmpty && !queued.isEmpty)
+        }
+    }
+
+    private func look(_ place: URL, _ queued: Set<String>) async throws -> Standing {
+        let store = try Store.open(at: place, schema: try Schema(parsing: Self.schema))
+        let current = try store.current()
+        #expect(try store.operationsDatabase().check().problems == [])
+        let there = try store.operationsDatabase().mutations.list().map { "\(MutationID($0.id))" }
+        #expect(Set(there).count == there.count && queued.isSubset(of: there))
+        var found = Standing(user: current?.user.id)
+        for identity in try store.partitionIdentities() {
+            guard let user = identity.user.id else { continue }
+            let session = try await store.switch(toUser: identity.user, pending: .park).partition.session
+            // A user's partition without credentials would be half a sign-in.
+            guard case .present(let credentials) = try await session.storedCredentials(deadline: soon) else {
+                Issue.record("\(user) has a partition and no credentials")
+                continue
+            }
+            #expect(session.state == .signedIn)
+            found.numbers[user] = credentials.userPool?.refreshToken.flatMap(Int.init)
+        }
+        if let current { _ = try await store.switch(toUser: current.user, pending: .park) }
+        try store.close()
+        return found
+    }
+}

@@ -1,0 +1,156 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+@testable import Larder
+
+@Suite("Coming from another library, and reinstalling", .timeLimit(.minutes(10)))
+struct AdoptionTests {
+    private static func token(_ claims: String) -> String {
+        "e30.\(Data(claims.utf8).base64ForURLs).signature"
+    }
+
+    private static func id(pool: String = "eu-west-1_AbCdEf", client: String = "client", user: String = "7a") -> String
+    {
+        token(
+            """
+            {"iss":"https://cognito-idp.eu-west-1.amazonaws.com/\(pool)","aud":"\(client)","sub":"\(user)",
+             "token_use":"id","iat":1,"exp":2000000000}
+            """)
+    }
+
+    private static func access(user: String = "7a") -> String {
+        token(
+            """
+            {"iss":"https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_AbCdEf","client_id":"client","sub":"\(user)",
+             "token_use":"access","iat":1,"exp":1900000000}
+            """)
+    }
+
+    private static func legacy(_ id: String = id()) -> LegacyTokens {
+        LegacyTokens(idToken: id, accessToken: access(), refreshToken: "refresh")
+    }
+
+    @Test("Tokens are read as AWSMobileClient has left them in the Keychain")
+    func mobileClient() throws {
+        let items = [
+            "client.currentUser": "ann", "client.ann.idToken": Self.id(), "client.ann.accessToken": Self.access(),
+            "client.ann.refreshToken": "refresh", "client.ann.device.id": "device",
+            "client.ann.tokenExpiration": "2030-01-01T00:00:00Z", "other.currentUser": "bob",
+        ].mapValues { Data($0.utf8) }
+        let found = try #require(LegacyTokens(mobileClient: items, clientID: "client"))
+        #expect(found.tokens.idToken == Self.id() && found.tokens.refreshToken == "refresh")
+        #expect(found.tokens.deviceKey == "device")
+        #expect(found.tokens.expires == Date(timeIntervalSince1970: 1_900_000_000))
+        #expect(LegacyTokens(mobileClient: items, clientID: "other") == nil)
+    }
+
+    @Test(
+        "Tokens are read as Amplify has left them in the Keychain",
+        arguments: ["userPoolOnly", "userPoolAndIdentityPool"])
+    func amplify(kind: String) throws {
+        let session = """
+            {"\(kind)":{"signedInData":{"signedInDate":1,"signInMethod":{"apiBased":{"_0":"userSRP"}},
+              "deviceMetadata":{"noData":{}},"cognitoUserPoolTokens":{"idToken":"\(Self.id())",
+              "accessToken":"\(Self.access())","refreshToken":"refresh","expiration":721692000}},
+              "identityID":"eu-west-1:1","credentials":{"accessKeyId":"A"}}}
+            """
+        let found = try #require(LegacyTokens(amplify: Data(session.utf8)))
+        #expect(found == Self.legacy())
+    }
+
+    @Test(
+        "What is no session of Amplify's is none",
+        arguments: ["", "{}", #"{"noCredentials":{}}"#, #"{"identityPoolOnly":{"identityID":"x"}}"#, "[1]", "\u{0}"])
+    func amplifyNoise(text: String) { #expect(LegacyTokens(amplify: Data(text.utf8)) == nil) }
+
+    @Test("Nothing that prints tokens of another library prints a secret")
+    func printing() {
+        var dumped = ""
+        dump(Self.legacy(), to: &dumped)
+        dumped += "\(Self.legacy()) \(String(reflecting: Self.legacy()))"
+        #expect(!dumped.contains("e30") && !dumped.contains("refresh"))
+    }
+
+    @Test("Tokens of the same pool and client sign the user in, once")
+    func adopted() async throws {
+        try await withSessions { bench in
+            let (session, environment) = (bench.session(), try WrittenConfiguration.environment("staging"))
+            #expect(try await session.adopt(Self.legacy(), of: environment, deadline: soon) == .adopted)
+            #expect(session.state == .signedIn)
+            let reading = try await session.storedCredentials(deadline: soon)
+            #expect(reading == .present(Credentials(userPool: Self.legacy().tokens)))
+            try await session.signOut(deadline: soon)
+            #expect(try await session.adopt(Self.legacy(), of: environment, deadline: soon) == .late)
+            #expect(session.state == .signedOut)
+        }
+    }
+
+    @Test(
+        "Foreign tokens go to the quarantine, which the program lists and empties",
+        arguments: [id(pool: "eu-west-1_Other"), id(client: "another"), id(user: "another"), "no token"])
+    func foreign(idToken: String) async throws {
+        try await withSessions { bench in
+            let (session, environment) = (bench.session(), try WrittenConfiguration.environment("staging"))
+            let outcome = try await session.adopt(Self.legacy(idToken), of: environment, deadline: soon)
+            #expect(outcome == .quarantined && session.state == .signedOut)
+            #expect(try await session.storedCredentials(deadline: soon) == .absent)
+            #expect(try session.status().quarantined.map(\.reason) == ["otherEnvironment"])
+            #expect(try await session.adopt(Self.legacy(), of: environment, deadline: soon) == .late)
+            #expect(try await session.emptyQuarantine() == 1)
+            #expect(try session.status().quarantined.isEmpty)
+        }
+    }
+
+    @Test("A store that has lost its key keeps the user signed in, and credentials unavailable until it is back")
+    func staySignedIn() async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(bench.provider.signIn("ada"), deadline: soon)
+            let session = bench.session(keys: InMemoryKeyProvider())
+            guard case .unavailable(let error) = try await session.storedCredentials(deadline: soon) else {
+                Issue.record("they are not unavailable")
+                return
+            }
+            #expect(error.code == .missing && session.state == .signedIn)
+        }
+    }
+
+    @Test("A store that has lost its key starts anew where the program says so")
+    func startAnew() async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(bench.provider.signIn("ada"), deadline: soon)
+            let session = bench.session(keys: InMemoryKeyProvider()) { $0.missingKey = .startAnew }
+            #expect(try await session.storedCredentials(deadline: soon) == .absent)
+            #expect(session.state == .signedOut)
+            #expect(Set(try session.status().quarantined.map(\.reason)) == ["keyGone"])
+        }
+    }
+
+    @Test("A key that is only locked gives nothing up, whatever the program says of one that is gone")
+    func locked() async throws {
+        try await withSessions { bench in
+            let mine = bench.provider.signIn("ada")
+            try await bench.session().signIn(mine, deadline: soon)
+            let session = bench.session { $0.missingKey = .startAnew }
+            bench.keys.behaviour = .locked
+            _ = try await session.storedCredentials(deadline: soon)
+            bench.keys.behaviour = .ready
+            #expect(try await session.storedCredentials(deadline: soon) == .present(mine))
+        }
+    }
+
+    @Test("A key that has outlived its store opens nothing of a new one, and seals what a user is given there")
+    func keyWithoutStore() async throws {
+        let keys = InMemoryKeyProvider()
+        try await withSessions { bench in
+            try await bench.session(keys: keys).signIn(bench.provider.signIn("ada"), deadline: soon)
+        }
+        try await withSessions { bench in
+            let session = bench.session(keys: keys)
+            #expect(try await session.storedCredentials(deadline: soon) == .absent && session.state == .unknown)
+            let mine = bench.provider.signIn("bob")
+            try await session.signIn(mine, deadline: soon)
+            #expect(try await session.storedCredentials(deadline: soon) == .present(mine))
+        }
+    }
+}
