@@ -140,6 +140,12 @@ case "suspend":
 case "switch":
     let step: (EnvironmentSwitch.KillPoint, Int)? = words.step(1)
     try await Switching.run(in: folder, seed: words.number(0), until: step?.0, times: step?.1 ?? 0)
+#if os(Linux)
+case "network": try await Network.run(in: folder)
+#endif
+case "sign-in":
+    let step: (EnvironmentSwitch.KillPoint, Int)? = words.step(1)
+    try await SigningIn.run(in: folder, seed: words.number(0), until: step?.0, times: step?.1 ?? 0)
 case "power":
     try await PowerLossLoad(folder: folder, marks: marks(), seed: words.number(1), lives: words.number(2)).run()
 case "faults":

@@ -15,10 +15,12 @@ enum ChildProgram {
         try start(store, arguments, input: input, output: output)
     }
 
-    /// - Parameter addressSpace: KiB of address space that the program may take.
+    /// - Parameters:
+    ///   - addressSpace: KiB of address space that the program may take.
+    ///   - hasOwnNetwork: Whether it runs in a network namespace of its own.
     static func start(
         _ store: URL, _ arguments: [String], input: Pipe? = nil, output: URL? = nil,
-        environment: [String: String] = [:], addressSpace: Int? = nil
+        environment: [String: String] = [:], addressSpace: Int? = nil, hasOwnNetwork: Bool = false
     ) throws -> Process {
         let child = Process()
         child.executableURL = file
@@ -27,6 +29,10 @@ enum ChildProgram {
             child.executableURL = URL(filePath: "/bin/sh")
             child.arguments =
                 ["-c", "ulimit -v \(addressSpace) && exec \"$0\" \"$@\"", file.path, store.path] + arguments
+        }
+        if hasOwnNetwork {
+            child.executableURL = URL(filePath: "/usr/bin/env")
+            child.arguments = ["unshare", "-rn", file.path, store.path] + arguments
         }
         child.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         if let input { child.standardInput = input }
@@ -46,11 +52,12 @@ enum ChildProgram {
 
     /// What the program says until it ends, which it must do by itself.
     static func run(
-        _ store: URL, _ arguments: String..., sourceLocation: SourceLocation = #_sourceLocation
+        _ store: URL, _ arguments: String..., hasOwnNetwork: Bool = false,
+        sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> [String] {
         try await withTemporaryFolder { folder in
             let said = folder.appending(path: "said")
-            let child = try start(store, arguments, input: nil, output: said)
+            let child = try start(store, arguments, input: nil, output: said, hasOwnNetwork: hasOwnNetwork)
             await child.ended()
             #expect(child.terminationReason == .exit, "it ended by a signal", sourceLocation: sourceLocation)
             #expect(child.terminationStatus == 0, sourceLocation: sourceLocation)

@@ -17,6 +17,15 @@ int larder_keep_log(struct sqlite3 *connection, int keeps);
 // SQLITE_DBCONFIG_DEFENSIVE.
 int larder_lower_defence(struct sqlite3 *connection);
 
+#if defined(__linux__)
+// A socket that is readable when the kernel has changed a link, an address or a route; -1 where there is none. It waits
+// for nothing, and no program that this process starts inherits it.
+int larder_open_route_socket(void);
+
+// Whether a link other than the loopback is up and has an address that is not good for that link alone.
+int larder_has_network(void);
+#endif
+
 // The C library's functions on memory, inlined where they are called, for layers that do not import the system's module.
 static inline int larder_compare(const void *one, const void *other, size_t count) {
     return __builtin_memcmp(one, other, count);

@@ -27,10 +27,12 @@ public struct AssumedConnectivity: Connectivity {
     }
 }
 
-/// What the system tells of the network: `PathConnectivity` on Apple's systems, nothing elsewhere.
+/// What the system tells of the network: `PathConnectivity` on Apple's systems, `RouteConnectivity` on Linux.
 func systemConnectivity() -> any Connectivity {
     #if canImport(Network)
     PathConnectivity()
+    #elseif os(Linux)
+    RouteConnectivity()
     #else
     AssumedConnectivity()
     #endif

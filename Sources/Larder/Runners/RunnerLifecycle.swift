@@ -39,7 +39,13 @@ final class RunnerLifecycle: Sendable {
 
     func set(_ state: RunnerState) {
         progress.withLock { $0.state = state }
-        core.runners.note(state, of: self, lockSuffix)
+        note(state)
+    }
+
+    /// Tells who waits for a transfer why it waits now.
+    private func note(_ state: RunnerState) {
+        guard core.runners.note(state, of: self, lockSuffix), lockSuffix == TransferRunner.lockSuffix else { return }
+        core.transfers.notifyAll()
     }
 
     // MARK: Beginning and ending
@@ -76,7 +82,7 @@ final class RunnerLifecycle: Sendable {
         }
         defer {
             progress.withLock { $0 = Progress() }
-            core.runners.note(.stopped, of: self, lockSuffix)
+            note(.stopped)
         }
         try await work()
         if let failure = progress.withLock({ $0.failure }) { throw failure }

@@ -31,9 +31,15 @@ final class RunnerStates: Sendable {
     private let noticed = Locked(Set<String>())
 
     /// - Parameter kind: `RunnerLifecycle`'s lock suffix.
-    func note(_ state: RunnerState, of runner: RunnerLifecycle, _ kind: String) {
+    /// - Returns: Whether it is another state than before.
+    @discardableResult
+    func note(_ state: RunnerState, of runner: RunnerLifecycle, _ kind: String) -> Bool {
         if state != .stopped { noticed.withLock { _ = $0.insert(kind) } }
-        runners.withLock { $0[ObjectIdentifier(runner)] = state == .stopped ? nil : Runner(kind: kind, state: state) }
+        return runners.withLock { runners in
+            let old = runners[ObjectIdentifier(runner)]?.state ?? .stopped
+            runners[ObjectIdentifier(runner)] = state == .stopped ? nil : Runner(kind: kind, state: state)
+            return old != state
+        }
     }
 
     /// Calls `notice` once, where none of a kind runs, and none ever has.

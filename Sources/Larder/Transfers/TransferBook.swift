@@ -26,6 +26,7 @@ final class TransferBook: Sendable {
     let changeSignal = ChangeSignal()
     private let meters = Mutex<[UUID: TransferMeter]>([:])
     private let followers = Mutex(Followers())
+    private let hold = Mutex<(@Sendable (ObjectLocation) -> Duration?)?>(nil)
 
     // MARK: Progress
 
@@ -45,6 +46,12 @@ final class TransferBook: Sendable {
         progress.speed = reading.speed
         return progress
     }
+
+    /// How long a host is left alone that has asked for it; nil where that is not so, or no runner of this process knows.
+    func timeLeft(forHostOf location: ObjectLocation) -> Duration? { hold.withLock { $0 }?(location) }
+
+    /// - Parameter timeLeft: What a runner knows of hosts; nil when it ends.
+    func setHold(_ timeLeft: (@Sendable (ObjectLocation) -> Duration?)?) { hold.withLock { $0 = timeLeft } }
 
     // MARK: Changes
 

@@ -1,5 +1,21 @@
+public import Foundation
+
 /// How far a transfer has come.
 public struct TransferProgress: Sendable, Hashable {
+    /// Why a transfer is not under way.
+    public enum WaitingReason: Sendable, Hashable {
+        /// There is no network.
+        case noNetwork
+        /// The storage does not take the credentials: a user has to sign in.
+        case notSignedIn
+        /// The storage asked to be left alone until then.
+        case throttled(until: Date)
+        /// An attempt has failed, and the next begins then.
+        case retry(at: Date)
+        /// No process carries the partition's transfers out.
+        case noRunner
+    }
+
     /// Where it stands.
     public var state: TransferStatus.State
     /// Bytes that have been moved, also of parts that are not whole. It may go back: the bytes of a part that failed
@@ -7,6 +23,8 @@ public struct TransferProgress: Sendable, Hashable {
     public var completed: Int64
     /// In bytes; nil of a download of which nothing is known yet.
     public var total: Int64?
+    /// Why a pending one is not under way; nil where it is, or has its turn next, as far as this process knows.
+    public var waiting: WaitingReason?
     /// Bytes per second over the last few seconds; nil while nothing moves in this process.
     public var speed: Double?
 

@@ -30,7 +30,7 @@ public struct TransferProgressSequence: AsyncSequence, Sendable {
                     guard error.code == .suspended, !Task.isCancelled else { return nil }
                     continue
                 }
-                let progress = core.transfers.progress(of: status)
+                let progress = core.progress(of: status)
                 isOver = status.isEnded
                 if progress != last {
                     last = progress

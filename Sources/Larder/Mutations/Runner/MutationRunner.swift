@@ -30,7 +30,7 @@ public final class MutationRunner: Sendable {
         public var probe = GraphQLOperation("{ __typename }")
         /// Headers of each request.
         public var headers: [GraphQLRequest.Header] = []
-        /// Whether the network is there: as the system says on Apple's systems, elsewhere assumed.
+        /// Whether the network is there: as the system says.
         public var connectivity: any Connectivity = systemConnectivity()
         /// Functions that decide on conflicts, by the name that a mutation says.
         public var resolvers: [String: @Sendable (MutationInQuestion) async throws -> ConflictResolution] = [:]

@@ -26,6 +26,7 @@ final class Connections: Sendable {
     private struct State {
         var hosts: [String: Host] = [:]
         var next = 0
+        var holds = 0
     }
 
     private let limit: Int
@@ -66,6 +67,7 @@ final class Connections: Sendable {
     ///   - begun: When the exchange was begun. An exchange that was begun before the last pause was over says nothing
     ///     new.
     func hold(_ host: String, for time: Duration?, since begun: ContinuousClock.Instant) {
+        state.withLock { $0.holds += 1 }
         change(host) { host in
             if let until = host.heldUntil, begun < until { return }
             host.consecutiveThrottles += 1
@@ -73,6 +75,9 @@ final class Connections: Sendable {
             host.heldUntil = .now + pause(host.consecutiveThrottles, time)
         }
     }
+
+    /// How often hosts have asked for patience.
+    var holds: Int { state.withLock { $0.holds } }
 
     /// How long a host is left alone still; nil where it is not.
     func left(of host: String) -> Duration? {

@@ -42,6 +42,8 @@ extension TransferRunner: Service {
                 try await table.prune(keeping: Self.kept, in: core.name)
             }
             let context = context(table)
+            core.transfers.setHold { [storage] in context.connections.left(of: storage.host(of: $0)) }
+            defer { core.transfers.setHold(nil) }
             await withDiscardingTaskGroup { group in
                 group.addTask { await context.sweep() }
                 while let ids = await lifecycle.next({ try await look(context, untilEmpty) }) {
@@ -116,6 +118,14 @@ extension TransferRunner: Service {
     private func look(_ context: TransferContext, _ untilEmpty: Bool) async throws -> RunnerLifecycle.Look<[UUID]> {
         let (now, table) = (core.now(), context.table)
         try endStopped(table)
+        let holds = context.connections.holds
+        if progress.withLock({ progress in
+            defer { progress.holds = holds }
+            return progress.holds != holds
+        }) {
+            // The transfers that wait for a host have another reason now.
+            core.transfers.notifyAll()
+        }
         if let left = refusal {
             guard try lifecycle.hasNewSession() else {
                 lifecycle.set(.waitingForSignIn)

@@ -41,7 +41,7 @@ public final class TransferRunner: Sendable {
         /// After so many failures of the server or the connection in a row, with nothing that arrived between them, a
         /// transfer is failed. That the server cannot be reached, or asks for patience, is none.
         public var maximumFaults = 10
-        /// Whether the network is there: as the system says on Apple's systems, elsewhere assumed.
+        /// Whether the network is there: as the system says.
         public var connectivity: any Connectivity = systemConnectivity()
         /// A number from 0 to 1, by which pauses are spread; tests hold it.
         public var random: @Sendable () -> Double = { .random(in: 0...1) }
@@ -87,6 +87,8 @@ public final class TransferRunner: Sendable {
         fileprivate var troubles: [UUID: Troubles] = [:]
         /// How many have ended, well or not.
         var ended = 0
+        /// How often hosts had asked to be left alone at the last look.
+        var holds = 0
         /// Since when there is nothing to carry out.
         var restSince: ContinuousClock.Instant?
         /// How often in a row the credentials were not taken, and until when nothing is begun because of that.

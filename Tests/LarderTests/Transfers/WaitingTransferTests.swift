@@ -1,0 +1,98 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Testing
+
+@Suite("Why a transfer waits", .timeLimit(.minutes(10)))
+struct WaitingTransferTests {
+    private func upload(_ fixture: TransferFixture, _ key: String = "a") async throws -> Transfer {
+        let (file, _) = try fixture.file(key, bytes: 100)
+        return try await fixture.app.transfers.upload(file, to: .init(bucket: "media", key: key))
+    }
+
+    /// The first progress whose reason fits; nil where the transfer ends without.
+    private func first(
+        _ transfer: Transfer, where fits: @Sendable (TransferProgress.WaitingReason?) -> Bool
+    ) async -> TransferProgress? {
+        for await progress in transfer.progress where fits(progress.waiting) { return progress }
+        return nil
+    }
+
+    @Test("A transfer that no runner carries out says so, and so no more when one does")
+    func noRunner() async throws {
+        try await withTransferFixture { fixture in
+            let upload = try await upload(fixture)
+            #expect(await first(upload) { $0 == .noRunner } != nil)
+            try await fixture.drain()
+            #expect(await first(upload) { $0 == nil }?.state == .done)
+        }
+    }
+
+    @Test("Without a network a transfer says so, and goes on when the network is back")
+    func noNetwork() async throws {
+        try await withTransferFixture { fixture in
+            let network = SwitchedConnectivity()
+            network.set(false)
+            let upload = try await upload(fixture)
+            let runner = fixture.runner { $0.connectivity = network }
+            let task = Task { try await runner.run() }
+            #expect(await first(upload) { $0 == .noNetwork } != nil)
+            network.set(true)
+            try await upload.finished()
+            task.cancel()
+            try await task.value
+        }
+    }
+
+    @Test("Where the storage does not take the credentials, a transfer waits for a sign-in")
+    func notSignedIn() async throws {
+        try await withTransferFixture { fixture in
+            fixture.storage.onCall { _ throws(ObjectError) in throw ObjectError(.expiredCredentials, "expired") }
+            let upload = try await upload(fixture)
+            let runner = fixture.runner { $0.backoff = Backoff(first: .seconds(600), cap: .seconds(600)) }
+            let task = Task { try await runner.run() }
+            #expect(await first(upload) { $0 == .notSignedIn } != nil)
+            task.cancel()
+            try await task.value
+        }
+    }
+
+    @Test("A storage that asks for patience keeps all transfers to it waiting until then")
+    func throttled() async throws {
+        try await withTransferFixture { fixture in
+            fixture.storage.onCall { _ throws(ObjectError) in
+                throw ObjectError(.throttled, "slow down", retryAfter: .seconds(600))
+            }
+            let uploads = [try await upload(fixture, "a"), try await upload(fixture, "b")]
+            let runner = fixture.runner { $0.maximumTransfers = 1 }
+            let task = Task { try await runner.run() }
+            for upload in uploads {
+                let waiting = await first(upload) { if case .throttled = $0 { true } else { false } }?.waiting
+                guard case .throttled(let time) = waiting else {
+                    Issue.record("it waits for \(String(describing: waiting))")
+                    continue
+                }
+                #expect(time.timeIntervalSinceNow > 300)
+            }
+            task.cancel()
+            try await task.value
+        }
+    }
+
+    @Test("After a failure that may pass a transfer says when it is tried again")
+    func failed() async throws {
+        try await withTransferFixture { fixture in
+            fixture.storage.onCall { _ throws(ObjectError) in throw ObjectError(.serverFault, "broken") }
+            let upload = try await upload(fixture)
+            let runner = fixture.runner {
+                $0.backoff = Backoff(first: .seconds(600), cap: .seconds(600))
+                $0.random = { 1 }
+            }
+            let task = Task { try await runner.run() }
+            let waiting = await first(upload) { if case .retry = $0 { true } else { false } }?.waiting
+            #expect(waiting != nil)
+            task.cancel()
+            try await task.value
+        }
+    }
+}
