@@ -48,11 +48,39 @@ public struct BackendEnvironment: Sendable, Hashable {
         public var id: String
         /// The cloud's region.
         public var region: String
+        /// The roles that the pool gives guests and users, by their ARNs, where a file names them. They are no part of
+        /// what the environment is, and are not stored: the pool itself decides.
+        public var guestRole: String?
+        public var userRole: String?
 
         /// A pool.
-        public init(id: String, region: String) {
+        public init(id: String, region: String, guestRole: String? = nil, userRole: String? = nil) {
             self.id = id
             self.region = region
+            self.guestRole = guestRole
+            self.userRole = userRole
+        }
+    }
+
+    /// The pages on which a user pool signs users in by itself, in a browser.
+    public struct HostedSignIn: Sendable, Hashable, Codable {
+        /// The host of the pages, such as `movies.auth.eu-west-1.amazoncognito.com`.
+        public var domain: String
+        /// What is asked for, such as `openid`.
+        public var scopes: [String]
+        /// Where the pages may lead when a user has signed in; the first is used unless the program says another.
+        public var signInRedirects: [String]
+        /// Where the pages may lead when a user has signed out.
+        public var signOutRedirects: [String]
+
+        /// Pages of a domain.
+        public init(
+            domain: String, scopes: [String] = ["openid"], signInRedirects: [String], signOutRedirects: [String] = []
+        ) {
+            self.domain = domain
+            self.scopes = scopes
+            self.signInRedirects = signInRedirects
+            self.signOutRedirects = signOutRedirects
         }
     }
 
@@ -98,6 +126,8 @@ public struct BackendEnvironment: Sendable, Hashable {
     public var api: API
     /// The pool that signs users in, if any.
     public var userPool: UserPool?
+    /// The pool's own pages, if it has any. They are no part of what the environment is, and are not stored.
+    public var hostedSignIn: HostedSignIn?
     /// The pool that gives credentials for the cloud, if any.
     public var identityPool: IdentityPool?
     /// Where files are kept, if anywhere.
@@ -120,6 +150,7 @@ public struct BackendEnvironment: Sendable, Hashable {
     public init(
         name: String, api: API, userPool: UserPool? = nil, identityPool: IdentityPool? = nil, bucket: Bucket? = nil,
         apiKey: String? = nil, authorization: Authorization? = nil, clientSecret: String? = nil,
+        hostedSignIn: HostedSignIn? = nil,
         predecessor: Predecessor? = nil, isProtected: Bool = false
     ) {
         self.name = name
@@ -130,6 +161,7 @@ public struct BackendEnvironment: Sendable, Hashable {
         self.apiKey = apiKey
         self.authorization = authorization
         self.clientSecret = clientSecret
+        self.hostedSignIn = hostedSignIn
         self.predecessor = predecessor
         self.isProtected = isProtected
     }

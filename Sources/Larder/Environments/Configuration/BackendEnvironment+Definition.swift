@@ -26,7 +26,7 @@ extension BackendEnvironment {
     /// one does not know are passed over.
     ///
     /// - Throws: `.environment`.
-    init(definition: [UInt8], name: String) throws(LarderError) {
+    package init(definition: [UInt8], name: String) throws(LarderError) {
         let origin = "the definition of environment \(EnvironmentFault.shown(name))"
         let value: Value
         do throws(JSONError) { value = try Value(json: definition) } catch {

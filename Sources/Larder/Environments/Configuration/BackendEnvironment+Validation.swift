@@ -14,6 +14,7 @@ extension BackendEnvironment {
             try userPool?.validate()
             try identityPool?.validate()
             try bucket?.validate()
+            try hostedSignIn?.validate()
             if let apiKey { try EnvironmentFault.check(apiKey, "the API key") }
             if let clientSecret { try EnvironmentFault.check(clientSecret, "the client's secret") }
         } catch { throw fault(error.text) }
@@ -77,7 +78,7 @@ struct EnvironmentFault: Error {
         }
     }
 
-    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+    static func isLetterOrDigit(_ byte: UInt8) -> Bool {
         (byte | 0x20) &- UInt8(ascii: "a") < 26 || byte &- UInt8(ascii: "0") < 10
     }
 
@@ -138,6 +139,27 @@ extension BackendEnvironment.IdentityPool {
         try EnvironmentFault.check(id, "the identity pool's id")
         try EnvironmentFault.check(region, "the identity pool's region")
         try EnvironmentFault.check(id, until: ":", isIn: region, "the identity pool")
+    }
+}
+
+extension BackendEnvironment.HostedSignIn {
+    func validate() throws(EnvironmentFault) {
+        try EnvironmentFault.check(domain, "the domain of the sign-in pages")
+        let isHost = domain.utf8.allSatisfy { EnvironmentFault.isLetterOrDigit($0) || "-.:".utf8.contains($0) }
+        guard isHost else {
+            throw EnvironmentFault(
+                "the domain of the sign-in pages \(EnvironmentFault.shown(domain)) is no host; write it without https://"
+            )
+        }
+        for scope in scopes { try EnvironmentFault.check(scope, "a scope of the sign-in pages") }
+        for redirect in signInRedirects + signOutRedirects {
+            try EnvironmentFault.check(redirect, "where the sign-in pages lead")
+            guard let url = URL(string: redirect, encodingInvalidCharacters: false), url.scheme != nil else {
+                throw EnvironmentFault(
+                    "where the sign-in pages lead is no URL: \(EnvironmentFault.shown(redirect)); write it with its scheme"
+                )
+            }
+        }
     }
 }
 

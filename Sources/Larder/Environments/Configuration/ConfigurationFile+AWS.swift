@@ -17,7 +17,7 @@ extension ConfigurationFile {
             name: name, api: .init(url: try section.url("ApiUrl"), region: try section.required("Region")),
             userPool: try Self.userPool(root), identityPool: try Self.identityPool(root), bucket: bucket,
             apiKey: try section.string("ApiKey"), authorization: try section.authorization("AuthMode"),
-            clientSecret: clientSecret)
+            clientSecret: clientSecret, hostedSignIn: try Self.hostedSignIn(root))
     }
 
     func amplifyConfiguration(_ name: String, _ choice: String?) throws(LarderError) -> BackendEnvironment {
@@ -42,7 +42,7 @@ extension ConfigurationFile {
             userPool: try cognito.map(Self.userPool) ?? nil, identityPool: try cognito.map(Self.identityPool) ?? nil,
             bucket: s3, apiKey: try section.string("apiKey"),
             authorization: try section.authorization("authorizationType"),
-            clientSecret: clientSecret)
+            clientSecret: clientSecret, hostedSignIn: try cognito.map(Self.hostedSignIn) ?? nil)
     }
 
     /// The GraphQL APIs of an `amplifyconfiguration.json`.
@@ -90,7 +90,24 @@ extension ConfigurationFile {
                 }
             } ?? nil,
             bucket: bucket, apiKey: try data.string("api_key"),
-            authorization: try data.authorization("default_authorization_type"))
+            authorization: try data.authorization("default_authorization_type"),
+            hostedSignIn: try auth?.section("oauth").map { (pages) throws(LarderError) in
+                BackendEnvironment.HostedSignIn(
+                    domain: try pages.required("domain"), scopes: try pages.strings("scopes"),
+                    signInRedirects: try pages.strings("redirect_sign_in_uri"),
+                    signOutRedirects: try pages.strings("redirect_sign_out_uri"))
+            })
+    }
+
+    private static func hostedSignIn(
+        _ cognito: ConfigurationSection
+    ) throws(LarderError) -> BackendEnvironment.HostedSignIn? {
+        try cognito.section("Auth")?.defaultSection()?.section("OAuth").map { (pages) throws(LarderError) in
+            BackendEnvironment.HostedSignIn(
+                domain: try pages.required("WebDomain"), scopes: try pages.strings("Scopes"),
+                signInRedirects: try pages.strings("SignInRedirectURI"),
+                signOutRedirects: try pages.strings("SignOutRedirectURI"))
+        }
     }
 
     private static func userPool(_ cognito: ConfigurationSection) throws(LarderError) -> BackendEnvironment.UserPool? {
@@ -106,7 +123,9 @@ extension ConfigurationFile {
     ) throws(LarderError) -> BackendEnvironment.IdentityPool? {
         try cognito.section("CredentialsProvider", "CognitoIdentity")?.defaultSection().map {
             (pool) throws(LarderError) in
-            BackendEnvironment.IdentityPool(id: try pool.required("PoolId"), region: try pool.required("Region"))
+            BackendEnvironment.IdentityPool(
+                id: try pool.required("PoolId"), region: try pool.required("Region"),
+                guestRole: try pool.string("UnauthRoleArn"), userRole: try pool.string("AuthRoleArn"))
         }
     }
 

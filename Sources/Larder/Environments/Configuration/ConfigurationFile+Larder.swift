@@ -24,16 +24,26 @@ extension ConfigurationFile {
         }
         try BackendEnvironment.validate(name: name)
         try section.refuseOthers(
-            "api", "apiKey", "authorization", "clientSecret", "userPool", "identityPool", "bucket", "succeeds",
-            "succeedsUnnamed", "protected")
+            "api", "apiKey", "authorization", "clientSecret", "userPool", "hostedSignIn", "identityPool", "bucket",
+            "succeeds", "succeedsUnnamed", "protected")
         try section.section("api")?.refuseOthers("url", "region")
         try section.section("userPool")?.refuseOthers("id", "clientID", "region")
-        try section.section("identityPool")?.refuseOthers("id", "region")
+        try section.section("identityPool")?.refuseOthers("id", "region", "guestRole", "userRole")
+        try section.section("hostedSignIn")?.refuseOthers("domain", "scopes", "signInRedirects", "signOutRedirects")
         try section.section("bucket")?.refuseOthers("name", "region")
         var environment = try BackendEnvironment(section, name: name)
         environment.apiKey = try section.string("apiKey")
         environment.authorization = try section.authorization("authorization")
         environment.clientSecret = try section.string("clientSecret")
+        environment.hostedSignIn = try section.section("hostedSignIn").map { (pages) throws(LarderError) in
+            BackendEnvironment.HostedSignIn(
+                domain: try pages.required("domain"), scopes: try pages.strings("scopes"),
+                signInRedirects: try pages.strings("signInRedirects"),
+                signOutRedirects: try pages.strings("signOutRedirects"))
+        }
+        let pool = try section.section("identityPool")
+        environment.identityPool?.guestRole = try pool?.string("guestRole")
+        environment.identityPool?.userRole = try pool?.string("userRole")
         return environment
     }
 }

@@ -91,6 +91,21 @@ struct ConfigurationSection {
         return authorization
     }
 
+    /// A member that is a list of strings, or one string with commas between them; empty where there is none.
+    func strings(_ name: String) throws(LarderError) -> [String] {
+        guard case .list(let elements)? = value(name) else {
+            return try string(name)?.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) } ?? []
+        }
+        var texts: [String] = []
+        for element in elements {
+            guard case .string(let text) = element else {
+                throw fault("this has \(element.kindInWords) in it, and strings are expected", at: name)
+            }
+            texts.append(text)
+        }
+        return texts
+    }
+
     func boolean(_ name: String) throws(LarderError) -> Bool? {
         guard let value = value(name) else { return nil }
         guard case .boolean(let flag) = value else {

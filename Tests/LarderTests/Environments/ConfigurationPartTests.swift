@@ -1,0 +1,86 @@
+import Foundation
+import LarderOperations
+import Testing
+
+@testable import Larder
+
+@Suite("Parts of a configuration that do not say what an environment is")
+struct ConfigurationPartTests {
+    private static let pages = BackendEnvironment.HostedSignIn(
+        domain: "movies.auth.eu-west-1.amazoncognito.com", scopes: ["openid", "email"],
+        signInRedirects: ["movies://in", "https://movies.example/in"], signOutRedirects: ["movies://out"])
+
+    private static let oauth = """
+        "OAuth": {
+          "WebDomain": "movies.auth.eu-west-1.amazoncognito.com", "AppClientId": "client",
+          "SignInRedirectURI": "movies://in,https://movies.example/in", "SignOutRedirectURI": "movies://out",
+          "Scopes": ["openid", "email"] }
+        """
+
+    @Test("The pool's pages are read from each kind of file: domain, scopes and where they lead")
+    func pages() throws {
+        let aws = WrittenConfiguration.aws.replacing(
+            #""AppSync": {"#, with: #""Auth": { "Default": { \#(Self.oauth) } }, "AppSync": {"#, maxReplacements: 1)
+        let amplify = WrittenConfiguration.amplify.replacing(
+            #""authenticationFlowType": "USER_SRP_AUTH""#,
+            with: #""authenticationFlowType": "USER_SRP_AUTH", \#(Self.oauth)"#)
+        let outputs = WrittenConfiguration.outputs.replacing(
+            #""mfa_configuration": "NONE""#,
+            with: """
+                "oauth": {
+                  "domain": "movies.auth.eu-west-1.amazoncognito.com", "scopes": ["openid", "email"],
+                  "redirect_sign_in_uri": ["movies://in", "https://movies.example/in"],
+                  "redirect_sign_out_uri": ["movies://out"], "response_type": "code" }
+                """)
+        let own = WrittenConfiguration.own.replacing(
+            #""succeeds": "prototype""#,
+            with: """
+                "succeeds": "prototype", "hostedSignIn": {
+                  "domain": "movies.auth.eu-west-1.amazoncognito.com", "scopes": ["openid", "email"],
+                  "signInRedirects": ["movies://in", "https://movies.example/in"],
+                  "signOutRedirects": ["movies://out"] }
+                """)
+        for text in [aws, amplify, outputs, own] {
+            #expect(try configuration(text).environment(named: "staging").hostedSignIn == Self.pages, "\(text)")
+        }
+    }
+
+    @Test("The roles of an identity pool are read where a file names them")
+    func roles() throws {
+        let role = "arn:aws:iam::1:role/guest"
+        let text = WrittenConfiguration.aws.replacing(
+            #"444444444444", "Region""#, with: #"444444444444", "UnauthRoleArn": "\#(role)", "Region""#)
+        #expect(try configuration(text).environment(named: "a").identityPool?.guestRole == role)
+    }
+
+    @Test("A domain that is a URL is refused, with what would help")
+    func domain() throws {
+        var environment = try WrittenConfiguration.environment("staging")
+        environment.hostedSignIn = .init(domain: "https://movies.example", signInRedirects: ["movies://in"])
+        let error = #expect(throws: LarderError.self) { try environment.validate() }
+        #expect(error?.message.contains("without https://") == true)
+    }
+
+    @Test("Fingerprints of environments are those of the first release, whatever parts were added since")
+    func fingerprints() throws {
+        var environment = try WrittenConfiguration.environment("staging")
+        let full = Fingerprints(
+            identity: "d4ce17509a6db6bd54df217e58ff7b3ecacc5b2316b5bf537a4a05b7ed8ef7cb",
+            data: "5f57fcf6dba2d046eae7ed76ffe48f376275886637b54e40ece8ff628866bc18",
+            storage: "d33d6b91a2352a402924c11e5f813f4e4375da4bc3ea102e5683e6e3828c2ba6")
+        #expect(environment.fingerprints == full)
+        let definition = environment.definition
+        environment.hostedSignIn = Self.pages
+        environment.authorization = .iam
+        environment.clientSecret = "very-secret"
+        environment.identityPool?.guestRole = "arn:aws:iam::1:role/guest"
+        #expect(environment.fingerprints == full && environment.definition == definition)
+        let bare = BackendEnvironment(name: "bare", api: .init(url: environment.api.url))
+        #expect(
+            bare.fingerprints
+                == Fingerprints(
+                    identity: "d37913c34a7f2b20190094e56d1ce49e9dcaa95d058484e896ba8f7cf63a9dce",
+                    data: "5f57fcf6dba2d046eae7ed76ffe48f376275886637b54e40ece8ff628866bc18",
+                    storage: "0038b3eda4ae8153f70f189f350d7a6b866c754ffb9fbffc651c10fe480c0688"))
+    }
+}
