@@ -9,9 +9,11 @@ final class Terminal {
     private let (master, slave): (Int32, Int32)
     private(set) var shown = ""
 
-    /// - Parameter program: Another one than `larder`.
+    /// - Parameters:
+    ///   - program: Another one than `larder`.
+    ///   - typing: Whether the command reads what is typed there.
     init(
-        _ arguments: [String], program: String = "larder", showsErrors: Bool = false,
+        _ arguments: [String], program: String = "larder", showsErrors: Bool = false, typing: Bool = false,
         environment: [String: String] = [:]
     ) throws {
         let (master, slave) = try Self.pair()
@@ -20,7 +22,8 @@ final class Terminal {
         process.arguments = arguments
         process.environment = ProcessInfo.processInfo.environment.merging(["TERM": "xterm"]) { $1 }
             .merging(environment) { $1 }
-        process.standardInput = FileHandle.nullDevice
+        process.standardInput =
+            typing ? FileHandle(fileDescriptor: slave, closeOnDealloc: false) : FileHandle.nullDevice
         process.standardOutput = FileHandle(fileDescriptor: slave, closeOnDealloc: false)
         process.standardError = showsErrors ? process.standardOutput : FileHandle.nullDevice
         try process.run()
@@ -49,6 +52,12 @@ final class Terminal {
         if process.isRunning { process.terminate() }
         close(master)
         close(slave)
+    }
+
+    /// Types a text, as a person would.
+    func type(_ text: String) {
+        let bytes = Array(text.utf8)
+        #expect(write(master, bytes, bytes.count) == bytes.count)
     }
 
     private func take() {

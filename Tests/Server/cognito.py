@@ -18,6 +18,7 @@ import secrets
 import sys
 import threading
 import time
+import urllib.parse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 N = int(
@@ -63,6 +64,7 @@ class Pool:
         self.state = state
         self.lock = threading.RLock()
         self.users, self.exchanges, self.refreshes, self.identities, self.asked = {}, {}, {}, {}, []
+        self.devices, self.codes = {}, {}
         for name, about in state.get("users", {}).items():
             self.add(name, about["password"], about.get("steps", []), confirmed=about.get("confirmed", True))
             self.users[name].update(enabled=about.get("enabled", True), reset=about.get("reset", False))
@@ -171,7 +173,12 @@ class Pool:
 
     def next_step(self, user, steps):
         if not steps:
-            return {"AuthenticationResult": self.tokens(user), "ChallengeParameters": {}}
+            result = self.tokens(user)
+            if self.state.get("devices"):
+                key = f"{self.state['pool'].split('_')[0]}_{secrets.token_hex(8)}"
+                self.devices[key] = {"user": user["name"], "group": "-" + secrets.token_hex(4), "verifier": None}
+                result["NewDeviceMetadata"] = {"DeviceKey": key, "DeviceGroupKey": self.devices[key]["group"]}
+            return {"AuthenticationResult": result, "ChallengeParameters": {}}
         session = secrets.token_hex(20)
         self.exchanges[session] = {"user": user["name"], "steps": list(steps)}
         parameters = {"USERNAME": user["name"], "USER_ID_FOR_SRP": user["id"]}
@@ -192,24 +199,34 @@ class Pool:
             answer["AvailableChallenges"] = ["PASSWORD", "PASSWORD_SRP", "EMAIL_OTP"]
         return answer
 
-    def start_srp(self, user, parameters):
+    def start_srp(self, user, parameters, device=None):
         a = int(parameters["SRP_A"], 16)
         if a % N == 0:
             raise Refused("InvalidParameterException", "SRP_A is not usable")
+        holder = device or user
         b = number(secrets.token_bytes(32))
-        public = (K * user["verifier"] + pow(G, b, N)) % N
+        public = (K * holder["verifier"] + pow(G, b, N)) % N
         block = base64.b64encode(secrets.token_bytes(800)).decode()
         session = secrets.token_hex(20)
         self.exchanges[session] = {"user": user["name"], "A": a, "B": public, "b": b, "block": block, "steps": ["SRP"]}
-        return {
-            "ChallengeName": "PASSWORD_VERIFIER", "Session": session,
-            "ChallengeParameters": {
-                "SALT": f"{user['salt']:x}", "SRP_B": f"{public:x}", "SECRET_BLOCK": block, "USERNAME": user["name"],
-                "USER_ID_FOR_SRP": user["id"],
-            },
+        self.exchanges[session]["device"] = parameters.get("DEVICE_KEY")
+        asked = {
+            "SALT": f"{holder['salt']:x}", "SRP_B": f"{public:x}", "SECRET_BLOCK": block, "USERNAME": user["name"],
         }
+        if device:
+            asked["DEVICE_KEY"] = parameters["DEVICE_KEY"]
+        else:
+            asked["USER_ID_FOR_SRP"] = user["id"]
+        name = "DEVICE_PASSWORD_VERIFIER" if device else "PASSWORD_VERIFIER"
+        return {"ChallengeName": name, "Session": session, "ChallengeParameters": asked}
 
-    def check_srp(self, user, exchange, answers):
+    def device(self, key, user):
+        device = self.devices.get(key)
+        if device is None or device["user"] != user["name"] or device["verifier"] is None:
+            raise Refused("ResourceNotFoundException", "Device does not exist.")
+        return device
+
+    def check_srp(self, user, exchange, answers, device=None):
         try:
             time.strptime(answers["TIMESTAMP"], "%a %b %d %H:%M:%S UTC %Y")
         except (KeyError, ValueError):
@@ -217,11 +234,12 @@ class Pool:
         if answers["PASSWORD_CLAIM_SECRET_BLOCK"] != exchange["block"]:
             raise Refused("NotAuthorizedException", "Incorrect username or password.")
         u = number(digest(pad(exchange["A"]), pad(exchange["B"])))
-        shared = pow(exchange["A"] * pow(user["verifier"], u, N), exchange["b"], N)
+        shared = pow(exchange["A"] * pow((device or user)["verifier"], u, N), exchange["b"], N)
         extracted = hmac.new(pad(u), pad(shared), hashlib.sha256).digest()
         key = hmac.new(extracted, b"Caldera Derived Key\x01", hashlib.sha256).digest()[:16]
         pool = self.state["pool"].split("_", 1)[1]
-        text = pool.encode() + user["id"].encode() + base64.b64decode(exchange["block"])
+        names = (device["group"], answers["DEVICE_KEY"]) if device else (pool, user["id"])
+        text = "".join(names).encode() + base64.b64decode(exchange["block"])
         right = hmac.new(key, text + answers["TIMESTAMP"].encode(), hashlib.sha256).digest()
         if not hmac.compare_digest(base64.b64encode(right).decode(), answers["PASSWORD_CLAIM_SIGNATURE"]):
             raise Refused("NotAuthorizedException", "Incorrect username or password.")
@@ -242,6 +260,8 @@ class Pool:
         self.check_client(body, name, parameters)
         user = self.user(name)
         if flow == "USER_SRP_AUTH":
+            if "DEVICE_KEY" in parameters:
+                self.device(parameters["DEVICE_KEY"], user)
             return self.start_srp(self.usable(user), parameters)
         if flow == "USER_PASSWORD_AUTH":
             if parameters["PASSWORD"] != user["password"]:
@@ -259,7 +279,7 @@ class Pool:
         answers, kind = body["ChallengeResponses"], body["ChallengeName"]
         self.check_client(body, answers["USERNAME"], answers)
         session = body.get("Session")
-        if kind == "PASSWORD_VERIFIER":
+        if kind in ("PASSWORD_VERIFIER", "DEVICE_PASSWORD_VERIFIER"):
             # The secret block tells which exchange it is; a session need not be sent.
             block = answers.get("PASSWORD_CLAIM_SECRET_BLOCK")
             session = next((key for key, one in self.exchanges.items() if one.get("block") == block), None)
@@ -270,10 +290,22 @@ class Pool:
         if kind == "PASSWORD_VERIFIER":
             del self.exchanges[session]
             self.check_srp(user, exchange, answers)
+            if exchange["device"] is not None:
+                self.device(answers["DEVICE_KEY"], user)
+                session = secrets.token_hex(20)
+                self.exchanges[session] = {"user": user["name"], "steps": ["DEVICE_SRP_AUTH"]}
+                return {"ChallengeName": "DEVICE_SRP_AUTH", "Session": session, "ChallengeParameters": {}}
             return self.next_step(user, user["steps"])
+        if kind == "DEVICE_PASSWORD_VERIFIER":
+            del self.exchanges[session]
+            self.check_srp(user, exchange, answers, self.device(answers["DEVICE_KEY"], user))
+            return {"AuthenticationResult": self.tokens(user), "ChallengeParameters": {}}
         if kind != exchange["steps"][0]:
             raise Refused("NotAuthorizedException", "Invalid session for the user.")
         rest = exchange["steps"][1:]
+        if kind == "DEVICE_SRP_AUTH":
+            del self.exchanges[session]
+            return self.start_srp(user, answers, self.device(answers["DEVICE_KEY"], user))
         if kind in ("SMS_MFA", "SOFTWARE_TOKEN_MFA", "EMAIL_OTP", "SMS_OTP"):
             self.check_code(answers[kind + "_CODE"])
         elif kind == "NEW_PASSWORD_REQUIRED":
@@ -341,6 +373,62 @@ class Pool:
         user["since"] = time.time() + 1
         self.refreshes = {token: entry for token, entry in self.refreshes.items() if entry["user"] != user["name"]}
         return {}
+
+    # Devices
+
+    def ConfirmDevice(self, body):
+        user, device = self.access(body), self.devices[body["DeviceKey"]]
+        config = body["DeviceSecretVerifierConfig"]
+        device.update(
+            user=user["name"], salt=number(base64.b64decode(config["Salt"])),
+            verifier=number(base64.b64decode(config["PasswordVerifier"])), name=body.get("DeviceName"))
+        return {"UserConfirmationNecessary": True}
+
+    def UpdateDeviceStatus(self, body):
+        self.device(body["DeviceKey"], self.access(body))["status"] = body["DeviceRememberedStatus"]
+        return {}
+
+    def ForgetDevice(self, body):
+        self.device(body["DeviceKey"], self.access(body))
+        del self.devices[body["DeviceKey"]]
+        return {}
+
+    # The pool's own pages
+
+    def authorize(self, query):
+        """A user who is signed in on the page at once."""
+        if query["client_id"] != self.state["client"] or query["response_type"] != "code":
+            return {"error": "unauthorized_client"}
+        if self.state.get("gaveUp"):
+            return {"error": "access_denied", "state": query["state"]}
+        code = secrets.token_hex(12)
+        self.codes[code] = (query["redirect_uri"], query["code_challenge"])
+        return {"code": code, "state": query["state"]}
+
+    def page(self, path, form, authorization):
+        secret = self.state.get("secret")
+        basic = base64.b64encode(f"{self.state['client']}:{secret}".encode()).decode()
+        if secret is not None and authorization != "Basic " + basic:
+            return 401, {"error": "invalid_client"}
+        if path == "/oauth2/revoke":
+            self.refreshes.pop(form["token"], None)
+            return 200, {}
+        if form["grant_type"] == "refresh_token":
+            try:
+                _, user = self.live(form["refresh_token"])
+            except Refused:
+                return 400, {"error": "invalid_grant"}
+            given = self.tokens(user, refresh=False)
+        else:
+            redirect, challenge = self.codes.pop(form["code"], (None, None))
+            proof = base64.urlsafe_b64encode(digest(form["code_verifier"].encode())).rstrip(b"=").decode()
+            if redirect != form["redirect_uri"] or challenge != proof:
+                return 400, {"error": "invalid_grant"}
+            given = self.tokens(next(iter(self.users.values())))
+        answer = {"id_token": given["IdToken"], "access_token": given["AccessToken"], "expires_in": given["ExpiresIn"]}
+        if "RefreshToken" in given:
+            answer["refresh_token"] = given["RefreshToken"]
+        return 200, answer
 
     # Accounts
 
@@ -483,8 +571,23 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
+    def do_GET(self):
+        with pool.lock:
+            asked = urllib.parse.urlsplit(self.path)
+            query = dict(urllib.parse.parse_qsl(asked.query))
+            if asked.path != "/oauth2/authorize":
+                return self.reply(404, {})
+            answer = urllib.parse.urlencode(pool.authorize(query))
+            self.reply(302, {}, [("Location", query["redirect_uri"] + "?" + answer)])
+
     def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
+        data = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        if self.path.startswith("/oauth2/"):
+            form = dict(urllib.parse.parse_qsl(data.decode()))
+            with pool.lock:
+                pool.asked.append(self.path)
+                return self.reply(*pool.page(self.path, form, self.headers.get("Authorization")))
+        body = json.loads(data)
         with pool.lock:
             if self.path == "/control":
                 pool.state.update(body)

@@ -37,7 +37,8 @@ struct LarderTool: ParsableCommand {
         subcommands: [
             Info.self, Ls.self, Get.self, Query.self, Watch.self, Check.self, Mutations.self, Transfers.self,
             Watchers.self,
-            Changes.self, Env.self, CredentialsVerb.self, SessionVerb.self,
+            Changes.self, Env.self, CredentialsVerb.self, SessionVerb.self, SignInVerb.self, SignUpVerb.self,
+            SignOutVerb.self,
             Ingest.self, Fetch.self, Send.self, Enqueue.self, Run.self, Subscribe.self, Sync.self, PagesVerb.self,
             PinVerb.self,
             UnpinVerb.self, Rm.self,

@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 import LarderFiles
 
 #if canImport(Security)
@@ -17,7 +17,9 @@ extension Store.Options {
     static var systemDeviceTokens: (any DeviceTokens)? { KeychainDeviceTokens() }
 
     /// The folder's name is the same wherever the app's container is.
-    func keys(besides folder: URL) -> any KeyProvider { keys ?? KeychainKeyProvider(store: folder.lastPathComponent) }
+    package func keys(besides folder: URL) -> any KeyProvider {
+        keys ?? KeychainKeyProvider(store: folder.lastPathComponent)
+    }
 }
 
 extension Store {
@@ -53,7 +55,7 @@ extension Store.Options {
     static var systemHome: URL? { nil }
     static var systemDeviceTokens: (any DeviceTokens)? { nil }
 
-    func keys(besides folder: URL) -> any KeyProvider { keys ?? FileKeyProvider(besides: folder, files) }
+    package func keys(besides folder: URL) -> any KeyProvider { keys ?? FileKeyProvider(besides: folder, files) }
 }
 #endif
 

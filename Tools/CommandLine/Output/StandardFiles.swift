@@ -50,6 +50,9 @@ package enum StandardFiles {
         _ = write(Array(TableText.coloured(text, hasColours ? tone : nil).utf8), to: STDERR_FILENO)
     }
 
+    /// Writes to standard error what a person is to read who is asked something.
+    package static func sayToPerson(_ text: String) { writeError(Array(text.utf8)) }
+
     package static var errorIsTerminal: Bool { isatty(STDERR_FILENO) == 1 }
     static var outputIsTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
 

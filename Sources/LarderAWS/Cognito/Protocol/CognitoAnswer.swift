@@ -9,6 +9,7 @@ struct CognitoAnswer: Decodable, Sendable {
     struct Tokens: Decodable, Sendable {
         struct Device: Decodable, Sendable {
             var DeviceKey: String?
+            var DeviceGroupKey: String?
         }
 
         var IdToken: String?
@@ -44,6 +45,7 @@ struct CognitoAnswer: Decodable, Sendable {
     var Session: String?
     var CodeDeliveryDetails: Delivery?
     var UserConfirmed: Bool?
+    var UserConfirmationNecessary: Bool?
     var UserSub: String?
     var SecretCode: String?
     var Status: String?
@@ -56,7 +58,8 @@ struct CognitoAnswer: Decodable, Sendable {
 
     private enum CodingKeys: CodingKey {
         case AuthenticationResult, ChallengeName, ChallengeParameters, AvailableChallenges, Session
-        case CodeDeliveryDetails, UserConfirmed, UserSub, SecretCode, Status, Username, UserAttributes, IdentityId
+        case CodeDeliveryDetails, UserConfirmed, UserConfirmationNecessary, UserSub, SecretCode, Status, Username,
+            UserAttributes, IdentityId
         case Credentials
     }
 }

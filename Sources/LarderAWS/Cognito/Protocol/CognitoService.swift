@@ -67,12 +67,7 @@ struct CognitoService: Sendable {
             // The encoder's error may quote what was given.
             throw CognitoError(.invalidInput, "What was given cannot be sent as JSON.")
         }
-        let answer: Received
-        do throws(TransportError) {
-            answer = try await HTTPTransport.prepared(by: deadline) { try await exchange(request) }
-        } catch {
-            throw CognitoError(error)
-        }
+        let answer = try await send(request, deadline: deadline)
         let data = Data(answer.body)
         guard (200..<300).contains(answer.status) else {
             let fault = try? JSONDecoder().decode(CognitoFault.self, from: data)
@@ -95,6 +90,12 @@ struct CognitoService: Sendable {
         }
     }
 
+    func send(_ request: HTTPClientRequest, deadline: ContinuousClock.Instant) async throws(CognitoError) -> Received {
+        do throws(TransportError) {
+            return try await HTTPTransport.prepared(by: deadline) { try await exchange(request) }
+        } catch { throw CognitoError(error) }
+    }
+
     private func request(_ operation: String, _ body: [String: CognitoValue]) throws -> HTTPClientRequest {
         var request = HTTPClientRequest(url: url)
         request.method = .POST
@@ -107,7 +108,7 @@ struct CognitoService: Sendable {
     }
 
     /// An answer, not yet understood.
-    private struct Received: Sendable {
+    struct Received: Sendable {
         var status: Int
         /// The name of the error, as the head has it.
         var kind: String?

@@ -78,6 +78,15 @@ struct SecureRemotePassword: Sendable {
         return Data(HMAC<SHA256>.authenticationCode(for: text, using: key)).base64EncodedString()
     }
 
+    /// What a server keeps of a device's password, with its salt.
+    static func verifier(
+        group: String, device: String, password: String, salt: [UInt8]
+    ) -> (salt: Data, verifier: Data) {
+        let number = BigUInt(Data(salt))
+        let hash = passwordHash(pool: group, user: device, password: password, salt: number)
+        return (padded(number), padded(generator.power(hash, modulus: prime)))
+    }
+
     static func passwordHash(pool: String, user: String, password: String, salt: BigUInt) -> BigUInt {
         let inner = SHA256.hash(data: Data("\(pool)\(user):\(password)".utf8))
         return number(SHA256.hash(data: padded(salt) + Data(inner)))

@@ -19,6 +19,13 @@ extension CognitoUserPool {
         guard let refreshToken = tokens.refreshToken else {
             throw CognitoError(.signInAgain, "There is no refresh token; sign in again.")
         }
+        if let pages = options.refreshesOn {
+            let given = try await service.tokens(
+                at: try pages.url("oauth2/token"),
+                [("grant_type", "refresh_token"), ("client_id", pool.clientID), ("refresh_token", refreshToken)],
+                authorization: pageAuthorization, deadline: deadline)
+            return try requireSameUser(try self.tokens(given, after: tokens), as: tokens)
+        }
         let answer: CognitoAnswer
         if options.refreshesByFlow {
             var parameters = ["REFRESH_TOKEN": refreshToken]
@@ -38,9 +45,14 @@ extension CognitoUserPool {
             if let device = tokens.deviceKey { members["DeviceKey"] = .text(device) }
             answer = try await service.call("GetTokensFromRefreshToken", members, deadline: deadline)
         }
-        let new = try self.tokens(answer.AuthenticationResult, after: tokens)
-        // Tokens of another user would let this one's queue be sent in the other's name.
-        if let old = JSONWebToken(tokens.idToken)?.claims.sub, old != JSONWebToken(new.idToken)?.claims.sub {
+        return try requireSameUser(try self.tokens(answer.AuthenticationResult, after: tokens), as: tokens)
+    }
+
+    /// Tokens of another user would let this one's queue be sent in the other's name.
+    private func requireSameUser(
+        _ new: Credentials.UserPoolTokens, as tokens: Credentials.UserPoolTokens
+    ) throws(CognitoError) -> Credentials.UserPoolTokens {
+        if let old = tokens.subject, old != new.subject {
             throw CognitoError(.foreignToken, "Cognito gave tokens of another user; they were not kept.")
         }
         return new
@@ -51,6 +63,11 @@ extension CognitoUserPool {
         _ tokens: Credentials.UserPoolTokens, deadline: ContinuousClock.Instant
     ) async throws(CognitoError) {
         guard let refreshToken = tokens.refreshToken else { return }
+        if let pages = options.refreshesOn {
+            return try await service.revoke(
+                at: try pages.url("oauth2/revoke"), [("token", refreshToken), ("client_id", pool.clientID)],
+                authorization: pageAuthorization, deadline: deadline)
+        }
         var members = secretMembers
         members["Token"] = .text(refreshToken)
         _ = try await service.call("RevokeToken", members, deadline: deadline)

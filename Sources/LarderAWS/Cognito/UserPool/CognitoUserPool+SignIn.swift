@@ -32,13 +32,31 @@ extension CognitoUserPool {
     ///
     /// - Parameters:
     ///   - password: May be nil where the flow needs none.
+    ///   - device: This device, where the pool remembers it. The pool's refusal to know it is no failure: the sign-in
+    ///     goes on as on a new one.
     ///   - deadline: For all exchanges that this takes.
     /// - Returns: The user's tokens, or what has to be answered first.
     /// - Throws: `.wrongCredentials`, `.userNotConfirmed`, `.passwordResetRequired`, `.flowNotEnabled` and others.
     public func signIn(
-        _ user: String, password: String?, flow: Flow = .passwordProof, deadline: ContinuousClock.Instant
+        _ user: String, password: String?, flow: Flow = .passwordProof, device: RememberedDevice? = nil,
+        deadline: ContinuousClock.Instant
+    ) async throws(CognitoError) -> SignInStep {
+        do throws(CognitoError) {
+            return try await begin(user, password, flow, device, deadline)
+        } catch {
+            guard device != nil, error.serverCode == "ResourceNotFoundException",
+                error.message.lowercased().contains("device")
+            else { throw error }
+            return try await begin(user, password, flow, nil, deadline)
+        }
+    }
+
+    private func begin(
+        _ user: String, _ password: String?, _ flow: Flow, _ device: RememberedDevice?,
+        _ deadline: ContinuousClock.Instant
     ) async throws(CognitoError) -> SignInStep {
         var parameters = ["USERNAME": user]
+        parameters["DEVICE_KEY"] = device?.key
         parameters["SECRET_HASH"] = secretHash(of: user)
         var proof: PasswordProof?
         func required() throws(CognitoError) -> String {
@@ -65,7 +83,7 @@ extension CognitoUserPool {
             [
                 "AuthFlow": .text(flow.name), "ClientId": .text(pool.clientID), "AuthParameters": .texts(parameters),
             ], deadline: deadline)
-        return try await step(answer, user: user, proof: proof, deadline: deadline)
+        return try await step(answer, user: user, proof: proof, device: device, deadline: deadline)
     }
 
     /// Answers a challenge.
@@ -107,7 +125,8 @@ extension CognitoUserPool {
             throw CognitoError(.invalidInput, "The answer is to another kind of challenge than \(challenge.name).")
         }
         return try await respond(
-            to: challenge.name, session, responses, user: challenge.user, proof: proof, deadline: deadline)
+            to: challenge.name, session, responses, user: challenge.user, proof: proof, device: challenge.device,
+            deadline: deadline)
     }
 
     /// The key for an authenticator app.
@@ -141,7 +160,8 @@ extension CognitoUserPool {
         return AuthenticatorKey(
             secret: secret,
             challenge: SignInChallenge(
-                kind: .confirmAuthenticator, user: challenge.user, name: challenge.name, session: next))
+                kind: .confirmAuthenticator, user: challenge.user, name: challenge.name, session: next,
+                device: challenge.device))
     }
 
     private func confirmAuthenticator(
@@ -157,37 +177,54 @@ extension CognitoUserPool {
 
     private func respond(
         to name: String, _ session: String?, _ responses: [String: String], user: String, proof: PasswordProof?,
-        deadline: ContinuousClock.Instant
+        device: RememberedDevice?, deadline: ContinuousClock.Instant
     ) async throws(CognitoError) -> SignInStep {
         var responses = responses
         responses["USERNAME"] = user
+        responses["DEVICE_KEY"] = device?.key
         responses["SECRET_HASH"] = secretHash(of: user)
         var members: [String: CognitoValue] = [
             "ChallengeName": .text(name), "ClientId": .text(pool.clientID), "ChallengeResponses": .texts(responses),
         ]
         if let session { members["Session"] = .text(session) }
         let answer = try await service.call("RespondToAuthChallenge", members, deadline: deadline)
-        return try await step(answer, user: user, proof: proof, deadline: deadline)
+        return try await step(answer, user: user, proof: proof, device: device, deadline: deadline)
     }
 
-    /// What an answer leads to. A proof is given once.
+    /// What an answer leads to. A proof is given once, of the password and of the device.
     private func step(
-        _ answer: CognitoAnswer, user: String, proof: PasswordProof?, deadline: ContinuousClock.Instant
+        _ answer: CognitoAnswer, user: String, proof: PasswordProof?, device: RememberedDevice?,
+        deadline: ContinuousClock.Instant
     ) async throws(CognitoError) -> SignInStep {
         guard let name = answer.ChallengeName else {
-            return .signedIn(try tokens(answer.AuthenticationResult))
+            var tokens = try tokens(answer.AuthenticationResult)
+            if tokens.deviceKey == nil { tokens.deviceKey = device?.key }
+            return .signedIn(tokens)
         }
         let parameters = answer.ChallengeParameters ?? [:]
         let user = parameters["USERNAME"] ?? user
         if name == "PASSWORD_VERIFIER", let proof {
             let responses = try proof.responses(to: parameters, pool: poolName, at: options.wallClock())
             return try await respond(
-                to: name, answer.Session, responses, user: user, proof: nil, deadline: deadline)
+                to: name, answer.Session, responses, user: user, proof: nil, device: device, deadline: deadline)
+        }
+        if name == "DEVICE_SRP_AUTH", let device {
+            let proof = PasswordProof(password: device.password, secret: options.random(32))
+            return try await respond(
+                to: name, answer.Session, ["SRP_A": proof.exchange.publicText], user: user, proof: proof,
+                device: device, deadline: deadline)
+        }
+        if name == "DEVICE_PASSWORD_VERIFIER", let device, let proof {
+            let responses = try proof.responses(
+                to: parameters.merging(["USER_ID_FOR_SRP": device.key]) { $1 }, pool: device.group,
+                at: options.wallClock())
+            return try await respond(
+                to: name, answer.Session, responses, user: user, proof: nil, device: device, deadline: deadline)
         }
         return .challenge(
             SignInChallenge(
                 kind: .init(name: name, parameters, answer.AvailableChallenges), user: user, name: name,
-                session: answer.Session))
+                session: answer.Session, device: device))
     }
 }
 

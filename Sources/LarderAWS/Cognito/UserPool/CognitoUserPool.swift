@@ -1,6 +1,7 @@
 public import AsyncHTTPClient
 public import Larder
 import LarderHTTP
+import Synchronization
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -24,6 +25,9 @@ public final class CognitoUserPool: Sendable {
         /// Whether tokens are refreshed by `REFRESH_TOKEN_AUTH`, which pools that rotate refresh tokens refuse, instead
         /// of `GetTokensFromRefreshToken`, which some local stacks do not have.
         public var refreshesByFlow = false
+        /// The pool's own pages, where tokens are to be refreshed and revoked there: for a client that is allowed the
+        /// pages alone. Nil: by the pool's operations, which take tokens of the pages as well.
+        public var refreshesOn: BackendEnvironment.HostedSignIn?
 
         /// Reads the time of day, which proofs of a password hold.
         package var wallClock: @Sendable () -> Date = { Date() }
@@ -44,6 +48,8 @@ public final class CognitoUserPool: Sendable {
 
     let clientSecret: String?
     let service: CognitoService
+    /// The groups of devices that the pool has named and the program may have it remember, by the devices' keys.
+    let newDevices = Mutex<[String: String]>([:])
 
     /// A pool, over a client of the caller's.
     ///
@@ -94,6 +100,9 @@ public final class CognitoUserPool: Sendable {
         let lifetime = [answer.ExpiresIn, id.lifetime, access.lifetime].compactMap(\.self).filter { $0 > 0 }.min()
         guard let lifetime, lifetime < 1e9 else {
             throw CognitoError(.unusableAnswer, "Cognito does not say how long its tokens are good.")
+        }
+        if let device = answer.NewDeviceMetadata, let key = device.DeviceKey, let group = device.DeviceGroupKey {
+            newDevices.withLock { $0[key] = group }
         }
         return Credentials.UserPoolTokens(
             idToken: idText, accessToken: accessText, refreshToken: answer.RefreshToken ?? old?.refreshToken,

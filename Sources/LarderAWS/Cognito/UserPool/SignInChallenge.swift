@@ -87,6 +87,8 @@ public struct SignInChallenge: Sendable {
     let name: String
     /// What the answer must be sent with.
     let session: String?
+    /// The device that the user signs in on, where the pool remembers it.
+    var device: RememberedDevice?
 }
 
 extension SignInChallenge: CustomStringConvertible, CustomReflectable {

@@ -1,0 +1,175 @@
+import AsyncHTTPClient
+import Foundation
+import Larder
+import LarderAWS
+import LarderTestSupport
+import Testing
+
+@Suite(
+    "Signing in on the pool's own pages", .timeLimit(.minutes(10)),
+    .enabled(if: ForeignServer.isAvailable, "\(ForeignServer.requirement)"))
+struct HostedSignInTests {
+    private static func pages(_ fixture: CognitoFixture) throws -> BackendEnvironment.HostedSignIn {
+        .init(
+            domain: "127.0.0.1:\(try #require(fixture.url.port))", scopes: ["openid", "email"],
+            signInRedirects: ["movies://in"], signOutRedirects: ["movies://out"])
+    }
+
+    /// Where the page leads that a browser would show.
+    private static func follow(_ url: URL) async throws -> URL {
+        var configuration = HTTPClient.Configuration()
+        configuration.redirectConfiguration = .disallow
+        return try await HTTPClient.withHTTPClient(configuration: configuration) { browser in
+            let answer = try await browser.execute(HTTPClientRequest(url: url.absoluteString), timeout: .seconds(60))
+            return try #require(answer.headers.first(name: "Location").flatMap { URL(string: $0) })
+        }
+    }
+
+    @Test("The page's URL has the client, the scopes and a challenge, and nothing secret")
+    func url() async throws {
+        try await CognitoFixture.run(secret: "sss") { fixture in
+            let attempt = try fixture.pool().beginHostedSignIn(
+                on: try Self.pages(fixture), provider: "Google", language: "ja")
+            let items = try #require(URLComponents(url: attempt.url, resolvingAgainstBaseURL: false)?.queryItems)
+            let query = Dictionary(items.map { ($0.name, $0.value) }) { $1 }
+            #expect(query["client_id"] == "client" && query["scope"] == "openid email")
+            #expect(query["code_challenge_method"] == "S256" && query["identity_provider"] == "Google")
+            #expect(query["lang"] == "ja" && query["redirect_uri"] == "movies://in")
+            #expect(!attempt.url.absoluteString.contains("sss") && !"\(attempt)".contains("code"))
+        }
+    }
+
+    @Test("A user who signs in on the page has tokens, which are refreshed and revoked there", arguments: [nil, "sss"])
+    func whole(secret: String?) async throws {
+        try await CognitoFixture.run(secret: secret) { fixture in
+            let pages = try Self.pages(fixture)
+            let pool = try fixture.pool { $0.refreshesOn = pages }
+            let attempt = try pool.beginHostedSignIn(on: pages)
+            // A program that was ended meanwhile goes on with what it had kept.
+            let kept = try JSONDecoder().decode(HostedSignIn.self, from: JSONEncoder().encode(attempt))
+            let tokens = try await pool.finishHostedSignIn(
+                kept, on: pages, callback: try await Self.follow(attempt.url), deadline: ample)
+            let new = try await pool.refresh(tokens, deadline: ample)
+            #expect(new.subject == tokens.subject && new.refreshToken == tokens.refreshToken)
+            #expect(new.accessToken != tokens.accessToken)
+            try await pool.revoke(new, deadline: ample)
+            #expect(try await cognitoCode { try await pool.refresh(new, deadline: ample) } == .signInAgain)
+            #expect(try await fixture.control().allSatisfy { $0.hasPrefix("/oauth2/") })
+        }
+    }
+
+    @Test("A code is exchanged once, and only by the program that asked for it")
+    func code() async throws {
+        try await CognitoFixture.run { fixture in
+            let (pool, pages) = (try fixture.pool(), try Self.pages(fixture))
+            let (mine, others) = (try pool.beginHostedSignIn(on: pages), try pool.beginHostedSignIn(on: pages))
+            let callback = try await Self.follow(mine.url)
+            let code = try await cognitoCode {
+                try await pool.finishHostedSignIn(others, on: pages, callback: callback, deadline: ample)
+            }
+            #expect(code == .invalidInput)
+            _ = try await pool.finishHostedSignIn(mine, on: pages, callback: callback, deadline: ample)
+            let again = try await cognitoCode {
+                try await pool.finishHostedSignIn(mine, on: pages, callback: callback, deadline: ample)
+            }
+            #expect(again == .signInAgain)
+        }
+    }
+
+    @Test("A user who gives up on the page has cancelled, and another URL is no answer")
+    func givenUp() async throws {
+        try await CognitoFixture.run { fixture in
+            let (pool, pages) = (try fixture.pool(), try Self.pages(fixture))
+            try await fixture.control(#"{"gaveUp": true}"#)
+            let attempt = try pool.beginHostedSignIn(on: pages)
+            let callback = try await Self.follow(attempt.url)
+            let code = try await cognitoCode {
+                try await pool.finishHostedSignIn(attempt, on: pages, callback: callback, deadline: ample)
+            }
+            #expect(code == .cancelled)
+            let foreign = try #require(URL(string: "other://in?" + (callback.query() ?? "")))
+            let other = try await cognitoCode {
+                try await pool.finishHostedSignIn(attempt, on: pages, callback: foreign, deadline: ample)
+            }
+            #expect(other == .invalidInput)
+        }
+    }
+
+    @Test("The sign-out page ends the browser's session and leads back to the program")
+    func signingOut() async throws {
+        try await CognitoFixture.run { fixture in
+            let url = try fixture.pool().hostedSignOutURL(on: try Self.pages(fixture))
+            #expect(url.path() == "/logout" && url.query() == "client_id=client&logout_uri=movies%3A%2F%2Fout")
+        }
+    }
+
+    @Test("Pages of another host than this machine are asked over TLS")
+    func secure() async throws {
+        try await CognitoFixture.run { fixture in
+            let pages = BackendEnvironment.HostedSignIn(
+                domain: "movies.auth.us-east-1.amazoncognito.com", signInRedirects: ["movies://in"])
+            let attempt = try fixture.pool().beginHostedSignIn(on: pages)
+            #expect(attempt.url.absoluteString.hasPrefix("https://movies.auth.us-east-1.amazoncognito.com/oauth2/"))
+        }
+    }
+}
+
+@Suite(
+    "Devices that a pool remembers", .timeLimit(.minutes(10)),
+    .enabled(if: ForeignServer.isAvailable, "\(ForeignServer.requirement)"))
+struct RememberedDeviceTests {
+    private typealias User = CognitoFixture.User
+
+    @Test("A sign-in on a remembered device proves it, and asks for no second factor")
+    func proven() async throws {
+        try await CognitoFixture.run(users: ["ann": User(steps: ["SMS_MFA"])]) { fixture in
+            try await fixture.control(#"{"devices": true}"#)
+            let pool = try fixture.pool()
+            let first = try await pool.signIn("ann", password: "right password", flow: .password, deadline: ample)
+            guard case .challenge(let challenge) = first else {
+                Issue.record("no code was asked for")
+                return
+            }
+            let tokens = try await pool.answer(challenge, .code("123456"), deadline: ample).tokens
+            let device = try #require(try await pool.rememberDevice(of: tokens, named: "a phone", deadline: ample))
+            #expect(device.key == tokens.deviceKey)
+            let again = try await pool.signIn(
+                "ann", password: "right password", device: device, deadline: ample
+            ).tokens
+            #expect(again.deviceKey == device.key)
+            let asked = try await fixture.control()
+            #expect(asked.contains("ConfirmDevice") && asked.contains("UpdateDeviceStatus"))
+        }
+    }
+
+    @Test("A device that the pool has forgotten is a new one: the sign-in goes on as on any")
+    func forgotten() async throws {
+        try await CognitoFixture.run { fixture in
+            try await fixture.control(#"{"devices": true}"#)
+            let pool = try fixture.pool()
+            let tokens = try await fixture.tokens(flow: .passwordProof)
+            #expect(try await pool.rememberDevice(of: tokens, deadline: ample) == nil, "another sign-in's device")
+            let mine = try await pool.signIn("ann", password: "right password", deadline: ample).tokens
+            let device = try #require(try await pool.rememberDevice(of: mine, deadline: ample))
+            try await pool.forgetDevice(device, of: mine, deadline: ample)
+            let again = try await pool.signIn(
+                "ann", password: "right password", device: device, deadline: ample
+            ).tokens
+            #expect(again.deviceKey != device.key)
+        }
+    }
+
+    @Test("No description has a device's secret")
+    func printing() async throws {
+        try await CognitoFixture.run { fixture in
+            try await fixture.control(#"{"devices": true}"#)
+            let pool = try fixture.pool { $0.random = { Array(repeating: 7, count: $0) } }
+            let tokens = try await pool.signIn("ann", password: "right password", deadline: ample).tokens
+            let device = try #require(try await pool.rememberDevice(of: tokens, deadline: ample))
+            var dumped = ""
+            dump(device, to: &dumped)
+            dumped += "\(device) \(String(reflecting: device))"
+            #expect(!dumped.contains("Bwc"))
+        }
+    }
+}

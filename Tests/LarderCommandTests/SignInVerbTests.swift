@@ -1,0 +1,123 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Testing
+
+@Suite(
+    "Signing in from the command line", .timeLimit(.minutes(10)),
+    .enabled(if: ForeignServer.isAvailable, "\(ForeignServer.requirement)"))
+struct SignInVerbTests {
+    /// A store whose environment has a user pool, and the pool.
+    private struct Scene {
+        let fixture: CommandFixture
+        let pool: String
+
+        func larder(_ verb: String, _ more: [String] = [], input: String = "") async throws -> Outcome {
+            try await LarderProcess.run(
+                [verb, "--store", fixture.store, "--endpoint", pool] + more, input: input)
+        }
+
+        func session() async throws -> String {
+            try await LarderProcess.run(["session", "--store", fixture.store, "--json"]).output
+        }
+    }
+
+    private static func run(
+        steps: String = "", _ body: (Scene) async throws -> Void
+    ) async throws {
+        let setup = """
+            {"pool": "us-east-1_AbC123xyz", "client": "client", "identityPool": "us-east-1:0",
+             "users": {"ann": {"password": "right password", "steps": [\(steps)]}}}
+            """
+        let server = try await ServerProcess.start("cognito.py", [setup])
+        try await withStarted(server, stop: { await $0.stop() }) { server in
+            try await CommandFixture.withFiles { fixture in
+                let store = try Store.open(
+                    at: URL(filePath: fixture.store), schema: try Schema(parsing: CommandFixture.schema))
+                let url = try #require(URL(string: "https://api.example/graphql"))
+                _ = try store.partition(
+                    of: BackendEnvironment(
+                        name: "movies", api: .init(url: url),
+                        userPool: .init(id: "us-east-1_AbC123xyz", clientID: "client", region: "us-east-1")))
+                try store.close()
+                try await body(Scene(fixture: fixture, pool: "http://127.0.0.1:\(server.words[0])/"))
+            }
+        }
+    }
+
+    @Test("The lines of standard input sign a user in, and signing out forgets the credentials")
+    func whole() async throws {
+        try await Self.run { scene in
+            let signed = try await scene.larder("sign-in", ["--json"], input: "ann\nright password\n")
+            #expect(signed.status == 0, "\(signed.errors)")
+            #expect(signed.output.contains(#""state":"signedIn""#))
+            #expect(try await scene.session().contains(#""state":"signedIn""#))
+            let left = try await scene.larder("sign-out", ["--json"])
+            #expect(left.status == 0 && left.output.contains(#""serverTold":true"#), "\(left.output)\(left.errors)")
+            #expect(try await scene.session().contains(#""state":"signedOut""#))
+        }
+    }
+
+    @Test("A code is a line as well, where the pool asks for one")
+    func code() async throws {
+        try await Self.run(steps: #""SMS_MFA""#) { scene in
+            let signed = try await scene.larder(
+                "sign-in", ["--flow", "password"], input: "ann\nright password\n123456\n")
+            #expect(signed.status == 0, "\(signed.errors)")
+        }
+    }
+
+    @Test("A wrong password ends the command of a pipe, and no output has what was given")
+    func wrongPassword() async throws {
+        try await Self.run { scene in
+            let refused = try await scene.larder("sign-in", ["--flow", "password"], input: "ann\nwrong secret\n")
+            #expect(refused.status == 1)
+            #expect(!(refused.output + refused.errors).contains("wrong secret"))
+            #expect(try await scene.session().contains(#""state":"unknown""#))
+        }
+    }
+
+    @Test("Input that ends too early signs nobody in", arguments: ["", "ann\n"])
+    func short(input: String) async throws {
+        try await Self.run { scene in
+            let outcome = try await scene.larder("sign-in", input: input)
+            #expect(outcome.status == 1 && outcome.errors.contains("given up"), "\(outcome.errors)")
+        }
+    }
+
+    @Test("An account is made, confirmed and signed in")
+    func signingUp() async throws {
+        try await Self.run { scene in
+            let made = try await scene.larder(
+                "sign-up", ["--json"], input: "bob\na new password\nbob@example.com\n123456\n")
+            #expect(made.status == 0, "\(made.errors)")
+            #expect(made.output.contains(#""state":"signedIn""#))
+        }
+    }
+
+    @Test("In a terminal the questions are in the user's language, and a password is not shown")
+    func terminal() async throws {
+        try await Self.run { scene in
+            let terminal = try Terminal(
+                ["sign-in", "--store", scene.fixture.store, "--endpoint", scene.pool, "--locale", "ja"],
+                showsErrors: true, typing: true)
+            try await terminal.wait(for: "サインイン")
+            try await terminal.wait(for: "1-")
+            terminal.type("\n")
+            try await terminal.wait(for: "ユーザー名: ")
+            terminal.type("ann\n")
+            try await terminal.wait(for: "パスワード: ")
+            terminal.type("right password\n")
+            #expect(await terminal.finish() == 0, "\(terminal.shown)")
+            #expect(!terminal.shown.contains("right password"))
+        }
+    }
+
+    @Test("A store without an environment, and one without a user pool, are errors that say so")
+    func withoutPool() async throws {
+        try await CommandFixture.withStore { fixture in
+            let outcome = try await fixture.larder(["sign-in"])
+            #expect(outcome.status != 0 && outcome.errors.contains("environment"), "\(outcome.errors)")
+        }
+    }
+}

@@ -1,0 +1,113 @@
+import ArgumentParser
+import Foundation
+import Larder
+import LarderAWS
+import LarderCommandLine
+
+struct SignInVerb: Verb {
+    static let configuration = CommandConfiguration(
+        commandName: "sign-in",
+        abstract: "Signs a user in to the environment's user pool, and stores the credentials.",
+        discussion: """
+            Asks for what the user pool wants, one thing after the other; what is secret is not shown as it is typed. \
+            Where standard input is no terminal, its lines answer the questions in their order, and the first failure \
+            ends the command. The secret of the client, where it has one, comes from LARDER_CLIENT_SECRET.
+            """)
+
+    @OptionGroup var store: StoreOptions
+    @OptionGroup var partition: PartitionOptions
+    @OptionGroup var options: SignInOptions
+    @Option(help: ArgumentHelp("How the sign-in begins.", valueName: "flow"))
+    var flow: FlowName = .proof
+
+    enum FlowName: String, ExpressibleByArgument, CaseIterable {
+        case proof, password, choice, custom
+
+        var flow: CognitoUserPool.Flow {
+            switch self {
+            case .proof: .passwordProof
+            case .password: .password
+            case .choice: .choice()
+            case .custom: .custom
+            }
+        }
+    }
+
+    func perform(_ output: Output) async throws {
+        try await store.folder(partition).run(.signIn(flow.flow), options, output)
+    }
+}
+
+struct SignUpVerb: Verb {
+    static let configuration = CommandConfiguration(
+        commandName: "sign-up",
+        abstract: "Makes an account in the environment's user pool, confirms it and signs the user in.",
+        discussion: "Asks as sign-in does.")
+
+    @OptionGroup var store: StoreOptions
+    @OptionGroup var partition: PartitionOptions
+    @OptionGroup var options: SignInOptions
+    @Option(
+        name: .customLong("attribute"),
+        help: ArgumentHelp(
+            "What the account is asked for beside name and password. May be given several times. Default: email.",
+            valueName: "name"))
+    var attributes: [String] = []
+
+    func perform(_ output: Output) async throws {
+        try await store.folder(partition).run(.signUp(attributes.isEmpty ? ["email"] : attributes), options, output)
+    }
+}
+
+struct SignOutVerb: Verb {
+    static let configuration = CommandConfiguration(
+        commandName: "sign-out",
+        abstract: "Forgets the credentials of a partition, and tells the user pool if it can be reached.",
+        discussion: "What is queued stays, and is sent when the user has signed in again.")
+
+    @OptionGroup var store: StoreOptions
+    @OptionGroup var partition: PartitionOptions
+    @OptionGroup var options: SignInOptions
+
+    func perform(_ output: Output) async throws {
+        let left = try await store.folder(partition).withSession(options, output) { access in
+            try await access.session.signOut(deadline: .now + .seconds(options.timeout))
+        }
+        try output.result(
+            .object([
+                ("state", .string(SessionState.signedOut.rawValue)), ("unsentMutations", .int(left.unsentMutations)),
+                ("deadLetters", .int(left.deadLetters)), ("unsentUploads", .int(left.unsentUploads)),
+                ("serverTold", left.isServerTold.map(JSONText.boolean) ?? .null),
+            ]),
+            text: "signed out\(left.isServerTold == false ? ", and the user pool could not be told" : "")"
+                + (left.unsentMutations + left.unsentUploads == 0
+                    ? "" : "; \(left.unsentMutations) mutations and \(left.unsentUploads) uploads wait"))
+    }
+}
+
+/// What a sign-in begins with.
+private enum Beginning {
+    case signIn(CognitoUserPool.Flow)
+    case signUp([String])
+}
+
+extension StoreFolder {
+    fileprivate func run(_ beginning: Beginning, _ options: SignInOptions, _ output: Output) async throws {
+        let standing = try await withSession(options, output) { access in
+            var flow = SignInFlow.Options()
+            flow.programName = "larder"
+            flow.timeout = .seconds(options.timeout)
+            switch beginning {
+            case .signIn(let way): (flow.flow, flow.signUpAttributes) = (way, nil)
+            case .signUp(let attributes): flow.signUpAttributes = attributes
+            }
+            let screen = await SignInScreen(
+                SignInFlow(access.userPool, session: access.session, options: flow), options.languages, output)
+            if case .signUp = beginning { await screen.flow.perform(.signUp) }
+            try await screen.run()
+            return try access.session.standing()
+        }
+        try output.result(
+            .object([("state", .string(standing.state.rawValue))]), text: Output.oneLine("\(standing)"))
+    }
+}

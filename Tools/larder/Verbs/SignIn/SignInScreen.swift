@@ -1,0 +1,87 @@
+import Larder
+import LarderAWS
+import LarderCommandLine
+
+/// A sign-in drawn in a terminal, or answered by the lines of a pipe.
+@MainActor
+final class SignInScreen {
+    let flow: SignInFlow
+    private let texts: SignInTexts
+    private let errors: ErrorTexts
+    private let output: Output
+    private let questions = Questions()
+
+    init(_ flow: SignInFlow, _ languages: [String], _ output: Output) {
+        self.flow = flow
+        texts = SignInTexts(languages: languages)
+        errors = ErrorTexts(languages: languages)
+        self.output = output
+    }
+
+    /// Goes on until the user is signed in.
+    ///
+    /// - Throws: The failure of a pipe's answers; `larder.cancelled` where the user gave up, or the input has ended.
+    func run() async throws {
+        while !flow.state.hasEnded {
+            let state = flow.state
+            show(state)
+            guard let action = try await action(of: state) else { return try await giveUp() }
+            var values: [String: String] = [:]
+            if Self.takesFields(action) {
+                for field in state.fields {
+                    guard let value = try await questions.ask(texts.label(of: field), isSecret: field.isSecret) else {
+                        return try await giveUp()
+                    }
+                    if !value.isEmpty { values[field.id] = value }
+                }
+            }
+            await flow.perform(action, values)
+            // Nobody is there to put it right.
+            if let failure = flow.state.failure, !questions.isTerminal { throw failure }
+        }
+        if flow.state.step == .cancelled { try await giveUp() }
+    }
+
+    private func giveUp() async throws {
+        await flow.perform(.cancel)
+        throw LarderError(.cancelled, "The sign-in was given up")
+    }
+
+    private func show(_ state: SignInState) {
+        guard questions.isTerminal else { return }
+        questions.say(texts.title(of: state.step))
+        if let explanation = texts.explanation(of: state.step) { questions.say(explanation) }
+        if case .setUpAuthenticator(let secret, let uri) = state.step { questions.say("\(secret)\n\(uri)") }
+        for field in state.fields {
+            guard let rules = field.rules else { continue }
+            for rule in rules.violations(of: "") { questions.say("- \(texts.text(for: rule, of: rules))") }
+        }
+        if let failure = state.failure { questions.say(errors.text(for: failure)) }
+    }
+
+    /// What the user chooses; nil where the input has ended. A pipe is asked only where there is no usual action.
+    private func action(of state: SignInState) async throws -> SignInAction? {
+        let actions = state.actions.filter { questions.isTerminal || $0 != .cancel && $0 != .back }
+        guard let usual = actions.first else { return nil }
+        let mustChoose = usual != .submit
+        guard actions.count > 1, mustChoose || questions.isTerminal else { return usual }
+        for (number, action) in actions.enumerated() {
+            questions.say("\(number + 1) \(texts.label(of: action, at: state.step))")
+        }
+        while true {
+            guard let text = try await questions.ask("1-\(actions.count)", isSecret: false) else { return nil }
+            if text.isEmpty { return usual }
+            if let number = Int(text), actions.indices.contains(number - 1) { return actions[number - 1] }
+            guard questions.isTerminal else {
+                throw Failure(usage: "A number from 1 to \(actions.count) was expected in standard input")
+            }
+        }
+    }
+
+    private static func takesFields(_ action: SignInAction) -> Bool {
+        switch action {
+        case .submit, .choose: true
+        case .resendCode, .forgotPassword, .signUp, .back, .cancel: false
+        }
+    }
+}
