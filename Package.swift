@@ -59,6 +59,7 @@ let package = Package(
         .library(name: "Larder", targets: ["Larder"]),
         .library(name: "LarderHTTP", targets: ["LarderHTTP"]),
         .library(name: "LarderAWS", targets: ["LarderAWS"]),
+        .library(name: "LarderSwiftUI", targets: ["LarderSwiftUI"]),
         .library(name: "LarderImport", targets: ["LarderImport"]),
         .library(name: "LarderTesting", targets: ["LarderTesting"]),
         .executable(name: "larder", targets: ["LarderCommand"]),
@@ -151,6 +152,8 @@ let package = Package(
             ] + nio,
             swiftSettings: strict
         ),
+        // A sign-in screen; empty where there is no SwiftUI.
+        .target(name: "LarderSwiftUI", dependencies: ["Larder", "LarderAWS"], swiftSettings: strict),
         // What a program that uses Larder is tested with: servers, a network and stores.
         .target(name: "LarderTesting", dependencies: ["Larder", "LarderGraphQL"], swiftSettings: strict),
 

@@ -48,9 +48,10 @@ public struct BackendEnvironment: Sendable, Hashable {
         public var id: String
         /// The cloud's region.
         public var region: String
-        /// The roles that the pool gives guests and users, by their ARNs, where a file names them. They are no part of
-        /// what the environment is, and are not stored: the pool itself decides.
+        /// The role that the pool gives guests, by its ARN, where a file names it. It is no part of what the environment
+        /// is, and is not stored: the pool itself decides.
         public var guestRole: String?
+        /// The role that the pool gives users; as `guestRole`.
         public var userRole: String?
 
         /// A pool.

@@ -5,7 +5,7 @@ import LarderHTTP
 import RecipeServer
 
 extension Story {
-    private static let user = "ada"
+    static let user = "ada"
     /// Nothing here may wait longer.
     private static let deadline = Duration.milliseconds(500)
 
@@ -32,8 +32,9 @@ extension Story {
         app = try store.partition(of: prototype, transport: http)
         try claims.expect("what was there is the environment's guests' now", try cookbook().isComplete, is: true)
         let signing = try await timed {
-            app = try await store.switch(toUser: .user(Self.user), pending: .park, transport: http).partition
-            try await app.session.signIn(proof, deadline: .now + .seconds(5))
+            app = try await store.signIn(
+                proof, as: Self.user, pending: .park, deadline: .now + .seconds(5), transport: http
+            ).partition
         }
         try claims.expect("somebody is signed in", try app.session.state, is: .signedIn)
         let miss = await claims.code { _ = try self.cookbook() }
@@ -112,7 +113,7 @@ extension Story {
         printout.say("the rating that was queued is sent now, to the backend for which it was meant")
     }
 
-    private var proof: Credentials {
+    var proof: Credentials {
         Credentials(
             userPool: .init(
                 idToken: "the id of \(Self.user)", accessToken: "what \(Self.user) may do",

@@ -35,7 +35,7 @@ extension Story {
     }
 
     private func upload(_ source: URL, _ storage: ObjectServer) async throws {
-        printout.step(18, "A file of 200 MB goes up, and its sender is killed twice")
+        printout.step(19, "A file of 200 MB goes up, and its sender is killed twice")
         let queueing = try await timed { try await app.transfers.upload(source, to: Self.location) }
         let id = queueing.result.id
         try store.close()
@@ -85,7 +85,7 @@ extension Story {
     }
 
     private func download(to file: URL, like source: URL, _ storage: ObjectServer) async throws {
-        printout.step(19, "And comes down again, the same way")
+        printout.step(20, "And comes down again, the same way")
         let transfer = try await app.transfers.download(Self.location, to: file)
         try store.close()
         let before = storage.shelf.counts.ranges

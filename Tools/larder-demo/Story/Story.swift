@@ -60,6 +60,7 @@ final class Story {
         try await signIn()
         try await startElsewhere()
         try await comeBack()
+        try await signInAgain()
         try await transfer()
         try close()
     }
@@ -94,7 +95,7 @@ final class Story {
 
     private func close() throws {
         try store.close()
-        printout.step(20, "In short")
+        printout.step(21, "In short")
         printout.fact("the fetch", fetchDuration)
         printout.fact("the same from disk", readDuration)
         printout.fact("requests the server saw in all", server.requestCount)
