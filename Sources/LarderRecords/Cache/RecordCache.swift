@@ -28,6 +28,8 @@ package final class RecordCache: Sendable {
         layers = LayerStack(options)
         layerTelling = LayerTelling(on: thread, layers, over: generations, observers)
         writer = WriteQueue(on: thread, generations, telling: observers, layerTelling, stampingAfter: options.idleDelay)
+        // What others commit from now on is news, also where nothing looks for it until the cache was suspended.
+        _ = try observers.others.look(self)
     }
 
     /// Closes cleanly, so that the next opening is quick. Reads and writes that are under way end first.
@@ -52,13 +54,17 @@ package final class RecordCache: Sendable {
         }
     }
 
-    /// Opens again what is current by now. Watchers that could not read meanwhile are woken.
+    /// Opens again what is current by now. Watchers are told of what other processes have committed meanwhile, and those
+    /// that could not read are woken.
     package func resume() throws(RecordError) {
         try translated { try generations.resume() }
-        observers.tellSoon(
-            Commit(
-                generation: generations.current.identity, changes: ChangeSet(),
-                position: ChangePosition(epoch: 0, number: 0)))
+        observers.tellSoon {
+            let wake = Commit(
+                generation: self.generations.current.identity, changes: ChangeSet(),
+                position: ChangePosition(epoch: 0, number: 0))
+            // What cannot be read now is told at a later look.
+            return [wake] + ((try? self.observers.others.look(self)) ?? [])
+        }
     }
 
     /// Makes everything durable, and stamps the file as closing would: if the process is killed before it writes again,

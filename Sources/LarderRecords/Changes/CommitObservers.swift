@@ -60,9 +60,9 @@ final class CommitObservers: Sendable {
         for observer in observers.withLock({ $0 }) { observer.tell(commit) }
     }
 
-    /// The same from any thread, after what is being committed.
-    func tellSoon(_ commit: Commit) {
-        thread.async { self.tell(commit) }
+    /// The same from any thread, after what is being committed. `commits` runs on the writer's thread.
+    func tellSoon(_ commits: @escaping @Sendable () -> [Commit]) {
+        thread.async { for commit in commits() { self.tell(commit) } }
     }
 
     /// Tells that numbers mean something else now, where another process has cleared the cache: what the observers know

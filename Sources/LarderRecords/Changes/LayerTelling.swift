@@ -60,6 +60,6 @@ final class LayerTelling: Sendable {
     /// after this returns.
     func layersWereSet() {
         guard observers.areHeard else { return layers.nobodyListens() }
-        if let commit = layers.untold(of: generations) { observers.tellSoon(commit) }
+        if let commit = layers.untold(of: generations) { observers.tellSoon { [commit] } }
     }
 }

@@ -10,7 +10,7 @@ final class OtherProcesses: Sendable {
         var own: Set<UInt64> = []
     }
 
-    /// Nil until a caller asks for the first time; until then nothing is kept.
+    /// Nil until the cache is open.
     private let known = Mutex<Known?>(nil)
 
     /// Takes note of a commit of this process.
@@ -23,9 +23,9 @@ final class OtherProcesses: Sendable {
         }
     }
 
-    /// The commits of others since the last look, the oldest first; none at the first look.
+    /// The commits of others since the last look, the oldest first; none at the first look, which opening makes.
     ///
-    /// One look at a time: the writer's thread makes them.
+    /// One look at a time: the writer's thread makes the later ones.
     func look(_ cache: RecordCache) throws(RecordError) -> [Commit] {
         let position = try cache.position
         let generation = cache.generations.current.identity
@@ -74,10 +74,10 @@ extension RecordCache {
 }
 
 extension RecordCache {
-    /// Tells the observers of everything that other processes have committed since this was called last.
+    /// Tells the observers of everything that other processes have committed since this was called last, or since the
+    /// cache was opened.
     ///
-    /// The first call only notes where the cache is, so it comes before the first read of what is watched. Observers
-    /// are called on the writer's thread, in order with this process's own commits. Where the log does not reach back
+    /// Observers are called on the writer's thread, in order with this process's own commits. Where the log does not reach back
     /// far enough, or the cache was cleared or rebuilt, they are told once that everything may be different.
     ///
     /// - Complexity: one lookup where nothing happened, otherwise O(n) in the changes.

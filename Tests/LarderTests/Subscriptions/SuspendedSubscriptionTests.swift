@@ -1,0 +1,53 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Testing
+
+@Suite("Subscriptions of a store that is suspended", .timeLimit(.minutes(5)))
+struct SuspendedSubscriptionTests {
+    private static let schema = """
+        type Query { items: [Item!]! }
+        type Subscription { changed: Item }
+        type Item { id: ID! text: String }
+        """
+
+    @Test("A suspension ends the connection, and after resume the subscription begins anew and catches up")
+    func suspended() async throws {
+        let transport = ScriptedLine { _ in #"{"data":{"items":[{"id":"1","text":"fetched"}]}}"# }
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema))
+            let app = try store.partition(transport: transport)
+            let subscription = try await app.subscribe(
+                GraphQLOperation("subscription { changed { id text } }"),
+                options: SubscriptionOptions(catchUp: GraphQLOperation("query { items { id text } }")))
+            var events = subscription.makeAsyncIterator()
+            let first = try #require(await transport.next())
+            try await begin(first)
+            while subscription.state.phase != .live { _ = await events.next() }
+            let line = Task {
+                // As transports do.
+                for await _ in first.line.commands {}
+                first.end(nil)
+            }
+            try await store.suspend(within: .seconds(300))
+            await line.value
+            while subscription.state.phase != .connecting { _ = await events.next() }
+            #expect(subscription.state.staleSince != nil)
+            #expect(transport.attemptCount == 1)
+            try store.resume()
+            try await begin(try #require(await transport.next()))
+            while subscription.state.phase != .live { _ = await events.next() }
+            #expect(subscription.state.staleSince == nil)
+            #expect(transport.attemptCount == 2)
+            let fragment = GraphQLFragment("fragment F on Item { text }")
+            #expect(try app.read("Item:1", fragment)["text"]?.string == "fetched")
+            try store.close()
+        }
+    }
+
+    private func begin(_ connection: ScriptedLine.Opened) async throws {
+        await connection.line.take(.opened)
+        let id = try #require(await connection.line.nextStart())
+        await connection.line.take(.started(id: id))
+    }
+}
