@@ -62,6 +62,8 @@ extension MutationRunner {
         var failure = failure
         await core.storeConflicts(failure.details, of: mutation)
         switch await ProgramQuestions(options).resolution(of: mutation, failure) {
+        // A suspension has broken off the question: that says nothing of the resolver.
+        case .silence where Task.isCancelled: return .retry(failure, at: nil, leaving: .asBefore)
         case .silence(let why):
             failure.message += why
             // It had no effect, and the server's next refusal asks the resolver again.
@@ -91,6 +93,8 @@ extension MutationRunner {
         case .silence(let why):
             failure.message += why
             let left = doubt == .final ? RemainingDoubt.unrepeatable : .attempt
+            // As of a resolver.
+            if Task.isCancelled { return .retry(failure, at: nil, leaving: left) }
             return isTooOften(mutation) ? .setAside(failure) : .retry(failure, at: later, leaving: left)
         case .unusable(let why):
             failure.message += why

@@ -19,8 +19,10 @@ extension MutationRunner {
         let search = await search(transport)
         let now = core.now()
         let wasMissing = progress.withLock { progress in
-            defer { progress.isServerMissing = !search.isFound }
             progress.searches -= 1
+            // A suspension has broken off the search: the server is looked for again.
+            guard search.isFound || !Task.isCancelled else { return true }
+            defer { progress.isServerMissing = !search.isFound }
             progress.isServerInDoubt = !search.isFound
             guard !search.isFound else { return progress.isServerMissing }
             progress.failedSearches += 1
@@ -29,7 +31,7 @@ extension MutationRunner {
             }
             return progress.isServerMissing
         }
-        if let failure = search.failure {
+        if let failure = search.failure, !Task.isCancelled {
             lifecycle.set(.unusableServer)
             if !wasMissing {
                 core.logger.warning(
