@@ -56,6 +56,10 @@ import LarderTestSupport
 //     larder-crash FOLDER drain N       queues and carries out N mutations beside others that do the same
 //     larder-crash STORE carry ENDPOINT KEY SECRET LEDGER [STEP N]
 //                                       carries transfers out, and kills itself after N of a step: see Carrying
+//     larder-crash STORE outside FOLDER SEED
+//                                       sends what another program hands over by a folder: see OutsideSending
+//     larder-crash STORE carry-outside FOLDER [STEP N]
+//                                       has uploads sent so, and kills itself after N of a step
 //     larder-crash STORE hold           takes the migration lock, says so, and keeps it: see Administration
 //     larder-crash STORE up [STEP]      migrates, and kills itself at a step
 //     larder-crash STORE backup TO [STEP]
@@ -225,6 +229,12 @@ case "carry":
     let keys = Credentials.CloudCredentials(accessKeyID: words.text(1), secretAccessKey: words.text(2), expires: nil)
     try await Carrying(folder: folder, endpoint: endpoint, keys: keys, ledger: Ledger(file: words.file(3)))
         .run(killedAfter: words.step(4))
+case "outside":
+    endWithStandardInput()
+    try await OutsideSending.run(OutsideFolder(words.file(0)), seed: words.number(1))
+case "carry-outside":
+    endWithStandardInput()
+    try await OutsideCarrying.run(folder, OutsideFolder(words.file(0)), killedAfter: words.step(1))
 case "hold", "up", "backup", "restore", "repair", "forget", "use":
     endWithStandardInput()
     try await Administration(store: folder, words: words).run()

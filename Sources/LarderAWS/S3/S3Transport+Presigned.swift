@@ -23,6 +23,14 @@ extension S3Transport {
         _ use: PresignedUse, _ location: ObjectLocation, expiresAfter time: Duration,
         deadline: ContinuousClock.Instant
     ) async throws(ObjectError) -> URL {
+        try await presignedURL(use, location, headers: [], expiresAfter: time, deadline: deadline)
+    }
+
+    /// - Parameter headers: That the request must have beside its host.
+    func presignedURL(
+        _ use: PresignedUse, _ location: ObjectLocation, headers: [(name: String, value: String)],
+        expiresAfter time: Duration, deadline: ContinuousClock.Instant
+    ) async throws(ObjectError) -> URL {
         let seconds = Int(clamping: time.components.seconds)
         guard (1...604_800).contains(seconds) else {
             throw ObjectError(.unusableRequest, "A presigned URL is good for a second to seven days, not for \(time).")
@@ -35,7 +43,7 @@ extension S3Transport {
             },
             time: signingTime, region: region)
         let request = CanonicalRequest(
-            method: use.rawValue, path: address.path, query: [], headers: [("host", address.host)],
+            method: use.rawValue, path: address.path, query: [], headers: headers + [("host", address.host)],
             payloadHash: .unsigned)
         let query = signature.presignedQuery(of: request, seconds: seconds)
         guard let url = URL(string: "\(address.scheme)://\(address.host)\(address.path)?\(query)") else {

@@ -9,6 +9,7 @@ import Logging
 /// | begin | running, with its owner | pending again: `TransferTable.recover` |
 /// | ask for an upload in parts | which of this key there were before | what was begun of it since is aborted |
 /// | the upload has begun | its name | its parts are listed, and count where they are as they should be |
+/// | a whole file is handed over | running, whose id the executor knows | what the executor says of the id counts |
 /// | a part has arrived | its number, size, ETag and checksum | it is not sent, or received, again |
 /// | all was sent, and no answer came | until when the object may appear | later uploads of the key wait for so long |
 /// | the object is made | - | the upload is gone, and the object has the ETag that its parts make: it is done |
@@ -43,6 +44,7 @@ extension TransferRunner {
             try await table.finish(
                 transfer.attempt, etag: object.etag, version: object.version, crc32c: object.crc32c, now: core.now())
             options.reached(.finished)
+            await endOutside(transfer, after: nil, table)
             forgetTroubles(of: id)
             core.operationsStore.changeSignal.notify()
             if transfer.kind == .download { try PartialFile.remove(id, in: core.folder, core.files) }
@@ -50,6 +52,7 @@ extension TransferRunner {
             if let time = doubt.time {
                 try await table.noteDoubt(of: id, until: core.now().addingTimeInterval(time.seconds), now: core.now())
             }
+            await endOutside(transfer, after: error, table)
             try await end(transfer, error, begun, context)
         }
     }

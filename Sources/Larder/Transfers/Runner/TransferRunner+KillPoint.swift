@@ -9,6 +9,8 @@ extension TransferRunner {
         case uploadBegun
         /// Its name is noted.
         case uploadNoted
+        /// A file is handed over to be sent outside of this program.
+        case handedOver
         /// The storage has a part, and it is not noted.
         case partSent
         /// A part is noted.

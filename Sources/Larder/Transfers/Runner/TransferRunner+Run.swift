@@ -44,6 +44,7 @@ extension TransferRunner: Service {
             let context = context(table)
             core.transfers.setHold { [storage] in context.connections.left(of: storage.host(of: $0)) }
             defer { core.transfers.setHold(nil) }
+            await endStrays(table)
             await withDiscardingTaskGroup { group in
                 group.addTask { await context.sweep() }
                 while let ids = await lifecycle.next({ try await look(context, untilEmpty) }) {

@@ -35,10 +35,13 @@ struct UploadAttempt: Sendable {
             }
         }
         let limits = storage.limits
-        guard transfer.upload == nil, transfer.uploadsBefore == nil,
-            identity.size <= min(options.multipartThreshold, limits.largestPut)
+        let threshold = options.background == nil ? options.multipartThreshold : .max
+        guard transfer.upload == nil, transfer.uploadsBefore == nil, identity.size <= min(threshold, limits.largestPut)
         else {
             return try await sendInParts(source, size: identity.size, limits)
+        }
+        if let background = options.background {
+            return try await handOver(source, size: identity.size, background)
         }
         let host = storage.host(of: location)
         let attributes = try ObjectAttributes(of: transfer)

@@ -1,0 +1,47 @@
+import Foundation
+import LarderOperations
+import Logging
+
+/// What is sent outside of this program.
+extension TransferRunner {
+    /// Ends the uploads outside of this program that are not to be carried out any more: while no runner worked, they
+    /// were paused or cancelled, or the program was killed between the note of an end and the executor's.
+    func endStrays(_ table: TransferTable) async {
+        guard let background = options.background else { return }
+        do {
+            for id in try await background.known() {
+                let transfer = try table.find(id)
+                if let transfer, transfer.partition != core.name || [.pending, .running].contains(transfer.state) {
+                    continue
+                }
+                try await background.end(id)
+                guard let transfer, transfer.state != .done else { continue }
+                // The storage may have had all of it.
+                let now = core.now()
+                try await table.noteDoubt(of: id, until: now.addingTimeInterval(options.idle.seconds), now: now)
+            }
+        } catch { warn(of: error) }
+    }
+
+    /// Ends an upload outside of this program whose attempt has ended. Where only the runner ends, the upload goes on
+    /// for the next runner.
+    ///
+    /// - Parameter error: How the attempt ended; nil where that is noted as done.
+    func endOutside(_ transfer: StoredTransfer, after error: (any Error)?, _ table: TransferTable) async {
+        guard let background = options.background, transfer.kind == .upload else { return }
+        switch error.map(TransferConsequence.root) {
+        case is CancellationError, is OperationsError:
+            guard let state = try? table.find(transfer.id)?.state, state != .running else { return }
+        case let error as LarderError where error.code == .parked: return
+        default: break
+        }
+        // The calling task may have been cancelled.
+        do { try await Task { try await background.end(transfer.id) }.value } catch { warn(of: error) }
+    }
+
+    private func warn(of error: any Error) {
+        core.logger.warning(
+            "uploads outside of this program cannot be ended; the next runner tries again",
+            metadata: ["error": "\(error)"])
+    }
+}

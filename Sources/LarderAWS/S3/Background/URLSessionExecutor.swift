@@ -1,0 +1,153 @@
+#if canImport(Darwin)
+public import Foundation
+public import Larder
+import Synchronization
+
+/// A background `URLSession`, which the system carries on while the app is suspended or was ended. Not compiled here.
+///
+/// Make one when the app is launched, also where the system launches it in the background, with the same identifier and
+/// folder each time. Set `finishedEvents` to what `application(_:handleEventsForBackgroundURLSession:…)` hands over.
+public final class URLSessionExecutor: NSObject, BackgroundExecutor, URLSessionDataDelegate {
+    private struct State {
+        var bodies: [Int: [UInt8]] = [:]
+        var waiting: [UUID: [CheckedContinuation<Void, Never>]] = [:]
+        var finishedEvents: (@Sendable () -> Void)?
+    }
+
+    /// What is noted of a request that has ended.
+    private struct Ended: Codable {
+        var response: FileResponse?
+        var failure: String?
+    }
+
+    private static let longestBody = 64 << 10
+
+    /// Where the ends of requests are noted: the system tells of each once.
+    private let folder: URL
+    private let state = Mutex(State())
+    // Safe: it is set once, at the end of the initializer, and not before the delegate is whole.
+    private nonisolated(unsafe) var session = URLSession.shared
+
+    /// - Parameters:
+    ///   - identifier: Of the session; one store's alone.
+    ///   - folder: A folder of the executor's own, which is made.
+    public init(identifier: String, folder: URL) throws {
+        self.folder = folder
+        super.init()
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let configuration = URLSessionConfiguration.background(withIdentifier: identifier)
+        configuration.isDiscretionary = false
+        configuration.sessionSendsLaunchEvents = true
+        session = URLSession(configuration: configuration, delegate: self, delegateQueue: nil)
+    }
+
+    /// Called once the system has told of everything that happened while the app was not running.
+    public var finishedEvents: (@Sendable () -> Void)? {
+        get { state.withLock { $0.finishedEvents } }
+        set { state.withLock { $0.finishedEvents = newValue } }
+    }
+
+    public func known() async throws(ObjectError) -> Set<UUID> {
+        let tasks = await session.allTasks.compactMap(Self.id)
+        let names: [String]
+        do { names = try FileManager.default.contentsOfDirectory(atPath: folder.path) } catch {
+            throw Self.unusable(error)
+        }
+        return Set(tasks).union(names.compactMap(UUID.init(uuidString:)))
+    }
+
+    public func begin(_ request: FileRequest, as id: UUID) async throws(ObjectError) {
+        var made = URLRequest(url: request.url)
+        made.httpMethod = request.method
+        for (name, value) in request.headers { made.setValue(value, forHTTPHeaderField: name) }
+        let task = session.uploadTask(with: made, fromFile: request.file)
+        task.taskDescription = id.uuidString
+        task.resume()
+    }
+
+    public func response(to id: UUID) async throws(ObjectError) -> FileResponse? {
+        while true {
+            if let ended = try ended(id) {
+                guard let response = ended.response else {
+                    throw ObjectError(.interrupted, ended.failure ?? "The system says no response")
+                }
+                return response
+            }
+            guard !Task.isCancelled else { throw ObjectError(.cancelled, "The wait was cancelled") }
+            guard try await known().contains(id) else { return nil }
+            await wait(for: id)
+        }
+    }
+
+    public func end(_ id: UUID) async throws(ObjectError) {
+        for task in await session.allTasks where Self.id(task) == id { task.cancel() }
+        do { try FileManager.default.removeItem(at: file(of: id)) } catch CocoaError.fileNoSuchFile {} catch {
+            throw Self.unusable(error)
+        }
+    }
+
+    // MARK: Ends
+
+    private static func id(_ task: URLSessionTask) -> UUID? { task.taskDescription.flatMap(UUID.init(uuidString:)) }
+
+    private func file(of id: UUID) -> URL { folder.appending(path: id.uuidString) }
+
+    private func ended(_ id: UUID) throws(ObjectError) -> Ended? {
+        do { return try JSONDecoder().decode(Ended.self, from: Data(contentsOf: file(of: id))) } catch CocoaError
+            .fileReadNoSuchFile
+        { return nil } catch { throw Self.unusable(error) }
+    }
+
+    private static func unusable(_ error: any Error) -> ObjectError {
+        ObjectError(.notPrepared, "The folder of the background session cannot be used", cause: error)
+    }
+
+    /// Waits until the request may have ended, or the task is cancelled.
+    private func wait(for id: UUID) async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let hasEnded = Task.isCancelled || FileManager.default.fileExists(atPath: file(of: id).path)
+                if hasEnded { return continuation.resume() }
+                state.withLock { $0.waiting[id, default: []].append(continuation) }
+                // The end may have been noted between the look and the note.
+                if Task.isCancelled || FileManager.default.fileExists(atPath: file(of: id).path) { wake(id) }
+            }
+        } onCancel: {
+            wake(id)
+        }
+    }
+
+    private func wake(_ id: UUID) {
+        for continuation in state.withLock({ $0.waiting.removeValue(forKey: id) }) ?? [] { continuation.resume() }
+    }
+
+    // MARK: URLSession
+
+    public func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        state.withLock { state in
+            let room = Self.longestBody - (state.bodies[dataTask.taskIdentifier]?.count ?? 0)
+            state.bodies[dataTask.taskIdentifier, default: []] += data.prefix(room)
+        }
+    }
+
+    public func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        let body = state.withLock { $0.bodies.removeValue(forKey: task.taskIdentifier) } ?? []
+        guard let id = Self.id(task) else { return }
+        defer { wake(id) }
+        // Ended by `end`, which forgets it.
+        if (error as? URLError)?.code == .cancelled { return }
+        var ended = Ended(failure: error.map { "\($0)" })
+        if error == nil, let response = task.response as? HTTPURLResponse {
+            var headers: [String: String] = [:]
+            for case (let name as String, let value as String) in response.allHeaderFields { headers[name] = value }
+            ended.response = FileResponse(status: response.statusCode, headers: headers, body: body)
+        }
+        // Where it cannot be noted, the request is not known any more, and the storage is asked what it has.
+        try? JSONEncoder().encode(ended).write(to: file(of: id), options: .atomic)
+    }
+
+    public func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {
+        state.withLock { $0.finishedEvents }?()
+    }
+}
+#endif

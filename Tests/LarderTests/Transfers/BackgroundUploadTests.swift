@@ -1,0 +1,107 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+@testable import Larder
+
+@Suite("Uploads that are handed over", .timeLimit(.minutes(10)))
+struct BackgroundUploadTests {
+    private let storage = MemoryStorage()
+    private let place = ObjectLocation(bucket: "b", key: "k")
+
+    /// Runs `body` with a queued upload.
+    private func withUpload(
+        _ body: (Partition, Transfer, ScriptedBackground) async throws -> Void
+    ) async throws {
+        try await withTemporaryFolder { folder in
+            let file = folder.appending(path: "file")
+            try Data("some bytes".utf8).write(to: file)
+            let store = try Store.open(
+                at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema))
+            let app = try store.partition()
+            try await body(app, try await app.transfers.upload(file, to: place), ScriptedBackground(storage))
+            try store.close()
+        }
+    }
+
+    private func runner(_ app: Partition, _ background: ScriptedBackground) -> TransferRunner {
+        var options = TransferRunner.Options()
+        options.background = background
+        options.backoff = Backoff(first: .milliseconds(1), cap: .milliseconds(5))
+        return TransferRunner(app, storage: storage, options: options)
+    }
+
+    @Test("An upload goes on when its runner ends, and the next runner waits for it")
+    func rejoined() async throws {
+        try await withUpload { app, upload, background in
+            let first = Task { try await runner(app, background).run() }
+            try await eventually { !background.handedOver.isEmpty }
+            first.cancel()
+            try await first.value
+            #expect(background.ended.isEmpty)
+            try background.send(upload.id.uuid)
+            try await runner(app, background).drain()
+            #expect(try upload.status().state == .done)
+            #expect(background.handedOver == [upload.id.uuid])
+            #expect(background.uploads.isEmpty)
+        }
+    }
+
+    @Test("An upload that is paused is broken off, and handed over again once it is resumed")
+    func paused() async throws {
+        try await withUpload { app, upload, background in
+            let service = Task { try await runner(app, background).run() }
+            try await eventually { background.handedOver.count == 1 }
+            try await upload.pause()
+            try await eventually { background.ended.count == 1 }
+            try await upload.resume()
+            try await eventually { background.handedOver.count == 2 }
+            try background.send(upload.id.uuid)
+            try await eventually { try upload.status().state == .done }
+            service.cancel()
+            try await service.value
+        }
+    }
+
+    @Test("An upload that was cancelled while no runner worked is broken off by the next")
+    func cancelledMeanwhile() async throws {
+        try await withUpload { app, upload, background in
+            let first = Task { try await runner(app, background).run() }
+            try await eventually { !background.handedOver.isEmpty }
+            first.cancel()
+            try await first.value
+            try await upload.cancel()
+            try await runner(app, background).drain()
+            #expect(background.ended == [upload.id.uuid])
+            #expect(try upload.status().state == .cancelled)
+        }
+    }
+
+    @Test("An upload that was sent and then forgotten is not sent again")
+    func forgotten() async throws {
+        try await withUpload { app, upload, background in
+            let first = Task { try await runner(app, background).run() }
+            try await eventually { !background.handedOver.isEmpty }
+            first.cancel()
+            try await first.value
+            try background.send(upload.id.uuid)
+            background.forget(upload.id.uuid)
+            try await runner(app, background).drain()
+            #expect(try upload.status().state == .done)
+            #expect(background.handedOver.count == 1)
+        }
+    }
+
+    @Test("An upload that the storage refuses has failed, and nothing is known of it any more")
+    func refused() async throws {
+        try await withUpload { app, upload, background in
+            let service = Task { try await runner(app, background).run() }
+            try await eventually { !background.handedOver.isEmpty }
+            background.fail(upload.id.uuid, .accessDenied)
+            try await eventually { try upload.status().state == .failed }
+            #expect(background.uploads.isEmpty)
+            service.cancel()
+            try await service.value
+        }
+    }
+}
