@@ -119,8 +119,9 @@ package final class File: Sendable {
     func synchronize(as kind: FileCall.Kind) throws(FileError) {
         let status = system.call(kind, path) {
             #if canImport(Darwin)
-            // Not compiled here. Volumes that do not know the full one have the other.
-            fcntl(descriptor, F_FULLFSYNC) == 0 ? 0 : fsync(descriptor)
+            // Not compiled here. Volumes that do not know the full one have the other; any other failure is one.
+            let status = fcntl(descriptor, F_FULLFSYNC)
+            return status != 0 && [ENOTSUP, ENOTTY, EINVAL].contains(errno) ? fsync(descriptor) : status
             #else
             fsync(descriptor)
             #endif

@@ -37,9 +37,9 @@ public final class HTTPTransport: GraphQLTransport {
     package let client: HTTPClient
     /// Nil where the caller owns the client.
     private let ownedClient: OwnedClient?
-    private let queriesInFlight = SharedTasks<QueryIdentity, GraphQLAnswer>()
+    private let queriesInFlight = JoinedExchanges<QueryIdentity, GraphQLAnswer>()
     /// How many mutations have ended, and subscriptions begun.
-    private let mutationCount = Atomic<Int>(0)
+    private let changeCount = Atomic<Int>(0)
     /// Set once the server has said that it does not do persisted queries.
     private let persistedQueriesAreRefused = Mutex(false)
 
@@ -64,7 +64,7 @@ public final class HTTPTransport: GraphQLTransport {
         ownedClient = client
     }
 
-    func noteChange() { mutationCount.add(1, ordering: .sequentiallyConsistent) }
+    func noteChange() { changeCount.add(1, ordering: .sequentiallyConsistent) }
 
     /// How many callers wait for the answer to a query at this moment.
     package var queryCallers: Int { queriesInFlight.callers }
@@ -100,12 +100,12 @@ public final class HTTPTransport: GraphQLTransport {
         let headers: RequestHeaders
         do { headers = try await self.headers(for: request, deadline: deadline) } catch { throw error.before }
         let departure = Departure()
-        let exchange: SharedTask<GraphQLAnswer>.Work = { () async throws(TransportError) -> GraphQLAnswer in
+        let exchange: JoinedExchange<GraphQLAnswer>.Work = { () async throws(TransportError) -> GraphQLAnswer in
             try await self.exchange(request, headers: headers, signer, departure)
         }
         guard request.kind == .query else {
             defer { noteChange() }
-            do { return try await SharedTask.run(deadline: deadline, exchange) } catch {
+            do { return try await JoinedExchange.run(deadline: deadline, exchange) } catch {
                 // The caller may have gone before the exchange ended: nothing must leave after this.
                 var error = error
                 error.phase = departure.withdraw()
@@ -114,7 +114,7 @@ public final class HTTPTransport: GraphQLTransport {
         }
         let identity = QueryIdentity(
             request, headers: headers, signer: signer,
-            mutationCount: mutationCount.load(ordering: .sequentiallyConsistent))
+            changeCount: changeCount.load(ordering: .sequentiallyConsistent))
         return try await queriesInFlight.run(identity, deadline: deadline, exchange)
     }
 
@@ -167,7 +167,7 @@ public final class HTTPTransport: GraphQLTransport {
         try request.requireBoundedHead()
         let response: HTTPClientResponse
         do {
-            // The waiting callers keep the time (`SharedTask`): the client's own deadline ends with the head.
+            // The waiting callers keep the time (`JoinedExchange`): the client's own deadline ends with the head.
             response = try await client.execute(request, deadline: .now() + .hours(24 * 365))
         } catch {
             throw TransportError(ofClient: error, in: request.body == nil ? nil : departure.withdraw())

@@ -97,7 +97,7 @@ struct RepairTests {
             if user.process.isRunning {
                 #expect(outcome.status == 1)
                 #expect(outcome.errors.contains(#""code":"operations.busy""#), "\(outcome.errors)")
-                #expect(outcome.errors.contains("process \(user.process.processIdentifier) has"))
+                #expect(outcome.errors.contains("Process \(user.process.processIdentifier) has"))
             }
         }
     }

@@ -1,6 +1,6 @@
 import LarderOperations
 
-/// What becomes of the mutations of a partition that is left.
+/// What becomes of the mutations and transfers of a partition that is left.
 ///
 /// Mutations in flight may have taken effect, and answered ones have: both stay where they are, with all that wait for
 /// them, whatever is said here.
@@ -9,9 +9,10 @@ public enum PendingWork: String, Sendable, Hashable, CaseIterable {
     case park
     /// The pending ones that are provably unsent go along. A mutation stays where an earlier attempt may have had an
     /// effect, where it was set aside, and where it waits for one that stays, or comes after one in its lane that is in
-    /// flight or pending and stays.
+    /// flight or pending and stays. A transfer goes along if it was never begun.
     case carry
-    /// They are given up, the ones that were set aside too; what became of them can be asked for there.
+    /// They are given up: pending mutations, mutations that were set aside, and all transfers that have not ended. What
+    /// became of them can be asked for there.
     case discard
 }
 

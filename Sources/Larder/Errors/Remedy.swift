@@ -141,8 +141,8 @@ package enum Situation: String, CaseIterable, Sendable {
             .recordsStorage, .operationsStorage, .recordsOtherPartition, .notRemoved, .backup,
         ],
         .busy: [
-            .recordsBusy, .recordsSystemLimit, .operationsBusy, .operationsMigrationLocked, .lock, .transportNotPrepared,
-            .objectNotPrepared, .recordsAlreadyOpen, .recordsClosed, .operationsClosed,
+            .recordsBusy, .recordsSystemLimit, .operationsBusy, .operationsMigrationLocked, .lock,
+            .transportNotPrepared, .objectNotPrepared, .recordsAlreadyOpen, .recordsClosed, .operationsClosed,
             .suspended, .recordsSuspended, .operationsSuspended,
         ],
         .keysLocked: [.keysLocked, .keysTimedOut],

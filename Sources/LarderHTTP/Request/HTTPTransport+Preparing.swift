@@ -11,7 +11,7 @@ extension HTTPTransport {
         guard !Task.isCancelled else { throw TransportError.waiterCancelled.before }
         guard deadline > .now else { throw TransportError.deadlinePassed.before }
         do throws(TransportError) {
-            return try await SharedTask<Value>.run(deadline: deadline) { () async throws(TransportError) -> Value in
+            return try await JoinedExchange<Value>.run(deadline: deadline) { () async throws(TransportError) -> Value in
                 do { return try await give() } catch { throw TransportError(ofPreparation: error) }
             }
         } catch {

@@ -226,7 +226,9 @@ package struct WebSocketConnection: Sendable {
         return TransportError(
             .status, "The server did not open a socket (\(status)); is the URL that of its subscriptions?",
             phase: .beforeSending, status: status,
-            retryAfter: head.headers.first(name: "retry-after").flatMap(Int.init).map { .seconds(max(0, $0)) })
+            retryAfter: head.headers.first(name: "Retry-After").flatMap {
+                RetryAfter.duration($0, serverDate: head.headers.first(name: "Date"), wallClock: Date.init)
+            })
     }
 }
 

@@ -59,9 +59,9 @@ extension Environment {
 
     /// Makes the map larger by as much as can be had, at most twofold.
     ///
-    /// LMDB moves the map only while no transaction of this process looks at it. That is waited for here, which is
-    /// where a write is about to begin: reads go on beginning and ending meanwhile, and one that begins just then waits
-    /// for two calls of the system.
+    /// LMDB moves the map only while no transaction of this process looks at it. The caller that begins a write, or a read of what
+    /// another process has added, waits for that here: other reads go on beginning and ending meanwhile, and one that
+    /// begins just then waits for two calls of the system.
     ///
     /// - Parameters:
     ///   - needed: How large it has to be at least.

@@ -160,8 +160,10 @@ import Synchronization
 
     // MARK: Reading
 
-    /// Takes a snapshot. Never waits, unless `UnregisteredReading` must; `.readersFull` at once where no reader is
-    /// left.
+    /// Takes a snapshot; `.readersFull` at once where no reader is left.
+    ///
+    /// Waits in two cases: without registered readers, as `UnregisteredReading` says; and where another process has made
+    /// the file larger than this process's map, for this process's other transactions, until `lockDeadline`.
     package func beginRead() throws(LMDBError) -> ReadTransaction {
         guard let unregistered else { return try takeSnapshot() }
         try unregistered.enter()
@@ -298,7 +300,8 @@ import Synchronization
 
     /// Runs `body` in a write transaction and commits it, or rolls back if it throws.
     ///
-    /// Where the map is full, and dead readers held pages or it can grow, `body` runs once more. It must not suspend.
+    /// Each time that the map was full and room could be made, by clearing dead readers or by growing, `body` runs again:
+    /// it must do nothing besides the transaction, and it must not suspend.
     package func write<Result>(
         deadline: ContinuousClock.Instant, _ body: (inout WriteTransaction) throws -> Result
     ) throws -> Result {

@@ -5,9 +5,9 @@ import LarderFiles
 /// Room at the end of the write-ahead log that is on disk before it is needed.
 ///
 /// A commit that makes the log's file longer waits for the file system to note that as well as for its own pages, and
-/// one that writes where the file has been before waits for its pages alone, half as long. SQLite begins a log at its
-/// start again when it has a thousand frames, of a page each; until then, where the file is found full, it is made
-/// twice as long here.
+/// one that writes where the file has been before waits for its pages alone, half as long. `SyncedLog` makes a checkpoint
+/// once the log has `SyncedLog.longest` frames, of a page each, after which SQLite begins it at its start again; until
+/// then `reserve` makes a file that is full twice as long.
 ///
 /// What follows the last commit in a log says nothing to SQLite, whose salts and checksums it does not have:
 /// https://www.sqlite.org/fileformat2.html#the_write_ahead_log
@@ -17,8 +17,8 @@ enum LogSpace {
     private static let frame: Int64 = 24 + 4_096
     /// Below this much a file costs more to look after than it saves.
     private static let fewestFrames: Int64 = 64
-    /// Where SQLite begins again, after the commit that brings it to a thousand.
-    private static let mostFrames: Int64 = 1_100
+    /// As many as there are before a checkpoint, with those of the commit that is followed by it.
+    private static let mostFrames = Int64(SyncedLog.longest) + 100
     /// It is left alone where the volume has not so many times as much free: others need room as well.
     private static let leastShare: Int64 = 64
 

@@ -182,10 +182,10 @@ package final class OperationsDatabase: Sendable {
 
 extension OperationsError {
     static var closed: OperationsError {
-        OperationsError(.closed, "The store of intent was closed; open it again")
+        OperationsError(.closed, "The operations database was closed; open the store again")
     }
 
     static var readOnly: OperationsError {
-        OperationsError(.notWritable, "The store of intent was opened for reading only; open it for writing")
+        OperationsError(.notWritable, "The operations database was opened for reading only; open the store for writing")
     }
 }

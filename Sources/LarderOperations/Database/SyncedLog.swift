@@ -30,7 +30,7 @@ final class SyncedLog: Sendable {
     }
 
     /// From so many frames on, of a page each, a commit is followed by a checkpoint: as SQLite's own are.
-    private static let longest: Int32 = 1_000
+    static let longest: Int32 = 1_000
 
     private let state = Mutex(State.found)
     /// How many frames there were after the last commit of this process.

@@ -14,7 +14,7 @@ extension OperationsError {
         case let error as OperationsError: error
         case let error as DatabaseError: translated(error)
         case let error as FileError: translated(error)
-        default: OperationsError(.storage, "The store of intent failed", cause: error)
+        default: OperationsError(.storage, "The operations database failed", cause: error)
         }
     }
 
@@ -69,7 +69,7 @@ extension OperationsError {
         case .SQLITE_TOOBIG:
             (.invalid, "A text, or all of a row, is larger than SQLite stores; send less at a time")
         case .SQLITE_MISUSE where error.message == "Connection is closed":
-            (.closed, "The store of intent was closed; open it again")
+            (.closed, "The operations database was closed; open the store again")
         default: (.storage, "SQLite failed; the cause says how")
         }
     }

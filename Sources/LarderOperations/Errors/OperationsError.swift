@@ -1,6 +1,6 @@
 package import Foundation
 
-/// What went wrong in the durable store of intent.
+/// What went wrong in the operations database, `larder.sqlite`.
 package struct OperationsError: Error, Sendable {
     /// What kind of failure it is; compare this, never the message.
     package var code: Code

@@ -1,4 +1,6 @@
 /// Where a mutation is on its way. A settled one has no row any more, and an `Outcome` instead.
+///
+/// Statements compare the numbers, so that their order counts too: what is below `acknowledged` has no answer.
 package enum MutationState: Int, StoredCase {
     /// Not sent, or known to have had no effect.
     case pending = 0

@@ -19,7 +19,7 @@ enum ExclusiveUse {
         if let holder = try opened.tryRangeLock(from: first, count: count) {
             throw OperationsError(
                 .busy,
-                "\(holder > 0 ? "process \(holder)" : "another process") has \(file.path) open, and no file is "
+                "\(holder > 0 ? "Process \(holder)" : "Another process") has \(file.path) open, and no file is "
                     + "swapped under a process; end it first")
         }
         return try withExtendedLifetime(opened) { try body() }

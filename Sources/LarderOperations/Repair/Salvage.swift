@@ -182,6 +182,21 @@ struct Salvage {
     /// Makes the rules hold that a loss has broken, on the side of sending nothing twice and nothing out of its order.
     private mutating func mend() throws {
         let queue = QueueTransaction(db: db)
+        try removeRemains()
+        try mendRows()
+        try restoreUses()
+        try mendColumns()
+        try setAsideIncomplete(queue)
+        try setAsideDoubtful(queue)
+        try setAsideBereft(queue)
+        try removeOrphans()
+        try db.run("DELETE FROM temporary_id WHERE real IS NULL AND sequence IS NULL")
+        try removeOrphans()
+        try restoreDependencies(queue)
+    }
+
+    /// Removes mutations and transfers that belong nowhere, or have ended.
+    private mutating func removeRemains() throws {
         let before = try count("mutation")
         try db.run("DELETE FROM mutation WHERE partition NOT IN (SELECT id FROM partition)")
         try db.run("DELETE FROM mutation WHERE sequence NOT IN (SELECT sequence FROM mutation_content)")
@@ -189,8 +204,10 @@ struct Salvage {
         try db.run("DELETE FROM mutation WHERE sequence IN (SELECT sequence FROM outcome)")
         report.lost += before - (try count("mutation"))
         try db.run("DELETE FROM transfer WHERE partition NOT IN (SELECT id FROM partition)")
-        try mendRows()
-        try restoreUses()
+    }
+
+    /// Sets columns again whose damage no reading of a row would find, and those that an older version did not have.
+    private func mendColumns() throws {
         // Damage in this column would go unnoticed.
         try db.run("UPDATE mutation SET touched = NULL")
         try db.run(
@@ -211,7 +228,10 @@ struct Salvage {
                     SELECT sequence FROM mutation_failure WHERE class NOT IN ('outcomeUnknown', 'serverFault'))
                 """)
         }
-        try setAsideIncomplete(queue)
+    }
+
+    /// Sets aside mutations that may have taken effect.
+    private mutating func setAsideDoubtful(_ queue: QueueTransaction) throws {
         // What became of a mutation in flight is unknown, and so is what a lost answer said.
         try setAside(
             """
@@ -223,34 +243,35 @@ struct Salvage {
             "state = \(mutation: .pending) AND NOT \(ProvablyUnsent.condition("mutation"))", .outcomeUnknown,
             "An earlier attempt may have taken effect; look whether the server has it, then replay or discard it",
             queue)
+    }
+
+    /// Sets aside mutations that have lost what they refer to.
+    private mutating func setAsideBereft(_ queue: QueueTransaction) throws {
         try setAside(
             """
             state = \(mutation: .pending) AND sequence IN (SELECT sequence FROM mutation_dependency
                 WHERE dependency NOT IN (SELECT sequence FROM mutation))
-            """, .dependencyDiscarded, "what it depended on was lost with a damaged file", queue)
+            """, .dependencyDiscarded, "What it depended on was lost with a damaged file", queue)
         try setAside(
             """
             state = \(mutation: .pending) AND sequence IN (SELECT sequence FROM temporary_id_use
                 WHERE token NOT IN (SELECT token FROM temporary_id))
-            """, .temporaryIDLost, "a temporary id that it holds was lost with a damaged file; edit its variables",
+            """, .temporaryIDLost, "A temporary id that it holds was lost with a damaged file; edit its variables",
             queue)
         try setAside(
             "state = \(mutation: .deadLetter) AND sequence NOT IN (SELECT sequence FROM mutation_failure)",
-            .init(rawValue: "unknown"), "why it was set aside was lost with a damaged file", queue)
+            .init(rawValue: "unknown"), "Why it was set aside was lost with a damaged file", queue)
         try setAside(
             """
             state = \(mutation: .pending) AND sequence IN (SELECT sequence FROM mutation_transfer
                 WHERE transfer NOT IN (SELECT sequence FROM transfer))
-            """, .transferFailed, "the transfer it waits for was lost with a damaged file", queue)
+            """, .transferFailed, "The transfer it waits for was lost with a damaged file", queue)
         try setAside(
             "sequence IN (SELECT m.sequence FROM mutation m WHERE \(QueueTransaction.isHopelessSQL))", .transferFailed,
             "The transfer it waits for has failed, or was given up", queue)
-        try removeOrphans()
-        try db.run(
-            """
-            DELETE FROM temporary_id WHERE real IS NULL AND sequence IS NULL
-            """)
-        try removeOrphans()
+    }
+
+    private func restoreDependencies(_ queue: QueueTransaction) throws {
         // What a temporary id says of what its holder waits for is left where the dependency is lost.
         try db.run(
             """

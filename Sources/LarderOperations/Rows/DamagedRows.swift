@@ -34,9 +34,12 @@ struct DamagedRows {
     /// What rows that are set aside have in their columns. What a transfer has agreed on with the storage stays, so
     /// that it can be cleared away; what has arrived of it cannot be relied on.
     static let forced: [String: [String: StoredValue]] = [
-        "mutation": ["state": .integer(3), "queued": .integer(0), "owner": .null],
+        "mutation": [
+            "state": .integer(Int64(MutationState.deadLetter.rawValue)), "queued": .integer(0), "owner": .null,
+        ],
         "transfer": [
-            "state": .integer(3), "owner": .null, "not_before": .null, "not_before_set": .null, "part_size": .null,
+            "state": .integer(Int64(TransferState.failed.rawValue)), "owner": .null, "not_before": .null,
+            "not_before_set": .null, "part_size": .null,
         ],
     ]
 

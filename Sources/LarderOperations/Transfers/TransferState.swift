@@ -15,7 +15,8 @@
 /// | pending, running, paused, failed | `cancel` | cancelling, or cancelled where nothing is to be cleared away |
 /// | cancelling | `cleared`: the storage's parts, or the partial file, are gone | cancelled |
 ///
-/// A call that finds another state than it expects throws `.wrongState` and changes nothing.
+/// A call that finds another state than it expects throws `.wrongState` and changes nothing. Statements compare the
+/// numbers, so that their order counts too: what is below `cancelling` is wanted, and what is from `done` on has ended.
 package enum TransferState: Int, StoredCase {
     case pending = 0
     case running = 1

@@ -171,7 +171,7 @@ extension TransferTransaction {
                 AND (upload IS NOT NULL OR uploads_before IS NOT NULL OR kind = \(kind: .download) AND attempts > 0)
             """, [sequence])
         if hasTraces { try set(.cancelling, of: sequence) } else { try end(sequence, .cancelled, now: now) }
-        return try setWaitingAside(sequence, "the transfer it waits for was cancelled", "transfer.cancelled", now)
+        return try setWaitingAside(sequence, "The transfer it waits for was cancelled", "transfer.cancelled", now)
     }
 
     /// Gives up all of a partition that are not done.

@@ -4,8 +4,9 @@ import LarderLMDB
 
 /// A normalized cache of records: what a server said, by object and field.
 ///
-/// Reads are synchronous, take a snapshot and never wait for a writer. Writes are made one after the other on one
-/// thread and durable when they return.
+/// Reads are synchronous, take a snapshot and wait for no writer, unless another process has made the file larger than
+/// this process's map. Writes are made one after the other on one thread. A write that has returned survives the death
+/// of the process; power loss may take back the last ones, unless `Options` say otherwise.
 package final class RecordCache: Sendable {
     package let options: Options
     let generations: Generations

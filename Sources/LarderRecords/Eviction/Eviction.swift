@@ -40,7 +40,7 @@ public struct EvictionReport: Sendable, Hashable {
 final class Eviction: @unchecked Sendable {
     enum Candidate {
         case object(RecordID)
-        case rootField(FieldID)
+        case rootField(FieldID, bytes: Int)
     }
 
     private let roots: any CollectionRoots
@@ -155,7 +155,8 @@ final class Eviction: @unchecked Sendable {
             for (field, bytes) in fields where field >= start && !keptFields.contains(field) {
                 guard !keptFields.contains(RecordField.any) else { break }
                 let row = try tables.receivedPairs(SplitFieldKey(record: root, field: field), transaction)
-                guard body(.rootField(field), row.first?.0 ?? 0, bytes) else { return .rootFields(field + 1) }
+                let candidate = Candidate.rootField(field, bytes: bytes)
+                guard body(candidate, row.first?.0 ?? 0, bytes) else { return .rootFields(field + 1) }
             }
             return .end
         }
@@ -266,10 +267,10 @@ final class Eviction: @unchecked Sendable {
                 let bytes = try transaction.get(id, in: generation.tables.records)?.byteCount ?? 0
                 guard try changes.removeEntity(id, leavingTombstone: false, generation, transaction) else { break }
                 count(candidate, bytes, in: &removed)
-            case .rootField(let field):
+            case .rootField(let field, let bytes):
                 guard !keptFields.contains(field), !keptFields.contains(RecordField.any) else { break }
                 fields.insert(field)
-                count(candidate, 0, in: &removed)
+                count(candidate, bytes, in: &removed)
             }
             handled += 1
             if .now >= deadline { break }

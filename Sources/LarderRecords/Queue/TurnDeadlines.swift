@@ -24,7 +24,7 @@ final class TurnDeadlines: Sendable {
     /// that error comes first.
     private static let grace = Duration.milliseconds(500)
 
-    /// - Parameter giveUp: Called once, soon after the deadline, unless `remove` is called before.
+    /// - Parameter giveUp: Called once, half a second after the deadline, unless `remove` is called before.
     /// - Returns: What to call `remove` with.
     func add(_ deadline: ContinuousClock.Instant, _ giveUp: @escaping @Sendable () -> Void) -> UInt64 {
         let end = deadline + Self.grace

@@ -5,9 +5,8 @@ import Synchronization
 /// Makes writes one after the other. Writes that wait together share one commit.
 ///
 /// A commit costs a wait for the disk, whatever it holds; under load the wait is shared. A commit takes the writes that
-/// came while the one before it was made, and never waits for further ones: the queue of mutations does, in
-/// `LarderOperations`' `Writer`. A part that fails does so
-/// alone: each has a transaction of its own inside the one that is committed.
+/// came while the one before it was made, and waits for no others. A part that fails does so alone: each has a
+/// transaction of its own inside the one that is committed.
 final class WriteQueue: Sendable {
     /// One block runs at a time, and each from begin to commit on one thread, as LMDB's write transactions must.
     private let thread: DispatchQueue

@@ -10,7 +10,7 @@ import Musl
 #endif
 
 /// What the terminal's interrupt key and `kill` ask for, as something to wait for, as often as one likes: the work in
-/// hand is ended in order.
+/// hand is ended in order. A second signal ends the process where it stands.
 final class Interruption: Sendable {
     private let signals: Signals
     private let stop: @Sendable () -> Void
@@ -21,7 +21,11 @@ final class Interruption: Sendable {
             // Otherwise the signal still ends the process.
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number)
-            source.setEventHandler { signals.note() }
+            source.setEventHandler {
+                signals.note()
+                // The next one ends the process.
+                signal(number, SIG_DFL)
+            }
             source.activate()
             return Source(source)
         }

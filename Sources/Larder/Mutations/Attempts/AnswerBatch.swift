@@ -42,8 +42,8 @@ final class AnswerBatch: Sendable {
     }
 
     private static let room = 128
-    /// Hardly more than a picture of a moving one is seen, and some fifty commits to a disk.
-    private static let moment = Duration.milliseconds(20)
+    /// About one frame of a moving picture, so that no person sees the delay; long enough for some fifty commits.
+    private static let maximumDelay = Duration.milliseconds(20)
     private let state = Mutex(State())
 
     /// Waits for room. An answer that comes after the close is dropped: it is in the queue, and the next runner finds
@@ -57,7 +57,7 @@ final class AnswerBatch: Sendable {
         }
         if let startedTurn {
             Task {
-                try? await Task.sleep(for: Self.moment)
+                try? await Task.sleep(for: Self.maximumDelay)
                 self.endMoment(of: startedTurn)
             }
         }

@@ -32,9 +32,11 @@ public final class MutationRunner: Sendable {
         public var headers: [GraphQLRequest.Header] = []
         /// Whether the network is there: as the system says.
         public var connectivity: any Connectivity = systemConnectivity()
-        /// Functions that decide on conflicts, by the name that a mutation says.
+        /// Functions that decide on conflicts, by the name that a mutation says. They may block: they run on none of
+        /// Swift's own threads.
         public var resolvers: [String: @Sendable (MutationInQuestion) async throws -> ConflictResolution] = [:]
         /// Functions that tell whether a mutation took effect whose answer was lost, by the name that a mutation says.
+        /// They may block as well.
         public var checks: [String: @Sendable (MutationInQuestion) async throws -> CheckedOutcome] = [:]
         /// How long a resolver or a check may take; one that takes longer has not answered.
         public var questionTimeout = Duration.seconds(30)
@@ -97,7 +99,7 @@ public final class MutationRunner: Sendable {
     let options: Options
     let lifecycle: RunnerLifecycle
     let progress = Mutex(Progress())
-    /// Where its tasks run, and the transport, as far as that says nothing else.
+    /// The executor of the runner's tasks; a transport without an executor of its own runs here too.
     let executor = OutsideExecutor()
 
     /// - Parameter partition: Whose mutations are sent, over its transport.

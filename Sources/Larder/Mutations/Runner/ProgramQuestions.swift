@@ -81,7 +81,7 @@ private func answering<Answer: Sendable>(
     within time: Duration, _ body: @escaping @Sendable () async throws -> Answer
 ) async throws -> Answer {
     let answers = AsyncThrowingStream<Answer, any Error> { continuation in
-        let asking = Task {
+        let asking = Task(executorPreference: OutsideExecutor()) {
             do {
                 continuation.yield(try await body())
                 continuation.finish()

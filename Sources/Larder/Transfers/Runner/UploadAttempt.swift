@@ -27,7 +27,8 @@ struct UploadAttempt: Sendable {
             return object
         }
         if source.identity != identity { try await context.table.note(transfer.attempt, [.file(source.identity)]) }
-        // While nothing is there of it that could only be of this file: the size of parts is forgotten with the file.
+        // The SHA-256 is checked once, before the parts are planned. A retry with another file forgets the size of parts,
+        // so that the check is made again.
         if let sha256 = transfer.sha256, transfer.partSize == nil {
             guard try await source.sha256(0..<identity.size) == sha256 else {
                 throw LarderError(

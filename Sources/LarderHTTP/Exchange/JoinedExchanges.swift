@@ -2,8 +2,8 @@ import Larder
 import Synchronization
 
 /// Work under way by what it answers: a caller that asks for the same joins it.
-final class SharedTasks<Key: Hashable & Sendable, Value: Sendable>: Sendable {
-    private let tasks = Mutex<[Key: SharedTask<Value>]>([:])
+final class JoinedExchanges<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+    private let tasks = Mutex<[Key: JoinedExchange<Value>]>([:])
 
     /// How many callers wait for any of it.
     var callers: Int {
@@ -11,13 +11,13 @@ final class SharedTasks<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     }
 
     func run(
-        _ key: Key, deadline: ContinuousClock.Instant, _ work: @escaping SharedTask<Value>.Work
+        _ key: Key, deadline: ContinuousClock.Instant, _ work: @escaping JoinedExchange<Value>.Work
     ) async throws(TransportError) -> Value {
-        typealias Place = (task: SharedTask<Value>, ticket: SharedTask<Value>.Ticket, isNew: Bool)
+        typealias Place = (task: JoinedExchange<Value>, ticket: JoinedExchange<Value>.Ticket, isNew: Bool)
         // Locks are taken in this order only: the table's, then a task's. `didEnd` is called without a task's.
         let place = tasks.withLock { tasks -> Place? in
             if let running = tasks[key], let ticket = running.join() { return (running, ticket, false) }
-            let task = SharedTask<Value> { [weak self] ended in self?.remove(ended, for: key) }
+            let task = JoinedExchange<Value> { [weak self] ended in self?.remove(ended, for: key) }
             guard let ticket = task.join() else { return nil }
             tasks[key] = task
             return (task, ticket, true)
@@ -27,7 +27,7 @@ final class SharedTasks<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         return try await place.task.value(for: place.ticket, deadline: deadline)
     }
 
-    private func remove(_ ended: SharedTask<Value>, for key: Key) {
+    private func remove(_ ended: JoinedExchange<Value>, for key: Key) {
         tasks.withLock { tasks in
             // Another may have taken its place already.
             if tasks[key] === ended { tasks[key] = nil }

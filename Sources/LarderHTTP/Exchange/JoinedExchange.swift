@@ -5,7 +5,7 @@ import Synchronization
 /// the work is cancelled when the last of them has gone.
 ///
 /// The work runs in a task of its own, so that no caller's end is the end of another's.
-final class SharedTask<Value: Sendable>: Sendable {
+final class JoinedExchange<Value: Sendable>: Sendable {
     typealias Work = @Sendable () async throws(TransportError) -> Value
     private typealias Outcome = Result<Value, TransportError>
 
@@ -32,9 +32,9 @@ final class SharedTask<Value: Sendable>: Sendable {
 
     private let state = Mutex(State())
     /// Called once the work has an outcome or no caller waits for it any more; possibly twice.
-    private let didEnd: @Sendable (SharedTask) -> Void
+    private let didEnd: @Sendable (JoinedExchange) -> Void
 
-    init(didEnd: @escaping @Sendable (SharedTask) -> Void = { _ in }) {
+    init(didEnd: @escaping @Sendable (JoinedExchange) -> Void = { _ in }) {
         self.didEnd = didEnd
     }
 
@@ -42,7 +42,7 @@ final class SharedTask<Value: Sendable>: Sendable {
     static func run(
         deadline: ContinuousClock.Instant, _ work: @escaping Work
     ) async throws(TransportError) -> Value {
-        let task = SharedTask()
+        let task = JoinedExchange()
         guard let ticket = task.join() else { throw .leftBehind }
         task.start(work)
         return try await task.value(for: ticket, deadline: deadline)
