@@ -27,6 +27,8 @@ extension SubscriptionHub {
         let earlier = entry.fetching
         let fetching = Task { [options] in
             await earlier?.value
+            // What came before the answer is stored before it.
+            await self.storeAll()
             let end: Result<Void, LarderError>
             do throws(LarderError) {
                 switch catchUp {

@@ -89,6 +89,7 @@ private struct SyncWalk {
         do { stored = try partition.core.cache.position(of: key) } catch { throw LarderError.parking(error) }
         if let stored { position = stored }
         isResumed = position.walk != nil
+        var beganEarlier = isResumed
         var since = position.walk == nil ? lastSync : position.walk?.since
         while true {
             try await partition.core.requireAwake()
@@ -100,7 +101,7 @@ private struct SyncWalk {
                 guard error.code == .serverErrors, position.walk != nil else { throw error }
                 try await giveUp()
                 guard isResumed else { throw error }
-                isResumed = false
+                (isResumed, beganEarlier) = (false, false)
                 since = lastSync
                 continue
             }
@@ -123,7 +124,11 @@ private struct SyncWalk {
             }
             try await store(page, since: since, startedAt: startedAt)
             progress(report)
-            if position.walk == nil { return report }
+            guard position.walk == nil else { continue }
+            guard beganEarlier else { return report }
+            // What was changed after an earlier call began the walk may stand on pages that it had left behind.
+            (beganEarlier, report.isFinished) = (false, false)
+            since = lastSync
         }
     }
 

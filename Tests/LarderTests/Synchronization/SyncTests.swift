@@ -52,6 +52,7 @@ struct SyncTests {
     @Test("A limit of pages does not move the position, and the next call goes on with the page after")
     func limited() async throws {
         try await withServer(["a", "b", "c", "d", "e"]) { server, app in
+            server.wait(10_000)
             var limited = paged
             limited.maximumPageCount = 2
             let first = try await app.sync(limited)
@@ -60,8 +61,9 @@ struct SyncTests {
             #expect(try app.synchronizations().map(\.openPageCount) == [2])
             let second = try await app.sync(limited)
             #expect(second.isFinished)
-            #expect(second.pageCount == 1)
-            #expect(server.requests.map(\.token).filter { $0 == nil }.count == 1)
+            // The rest of the walk, and what has changed since it began.
+            #expect(second.pageCount == 2)
+            #expect(server.requests.map { $0.token == nil } == [true, false, false, true])
             #expect(title(app, "e") == "e1")
         }
     }
@@ -69,12 +71,26 @@ struct SyncTests {
     @Test("A walk that fails on its way goes on with the page that failed")
     func interrupted() async throws {
         try await withServer(["a", "b", "c", "d", "e"]) { server, app in
+            server.wait(10_000)
             server.change { $0.script = { if $0 == 1 { throw TransportError(.interrupted, "cut") } else { nil } } }
             let error = await #expect(throws: LarderError.self) { try await app.sync(paged) }
             #expect(error?.code == .transportInterrupted)
             let report1 = try await app.sync(paged)
-            #expect(report1.pageCount == 2)
+            #expect(report1.pageCount == 3)
             #expect(try app.synchronizations().map(\.openPageCount) == [nil])
+            #expect(title(app, "e") == "e1")
+        }
+    }
+
+    @Test("A walk that goes on after a restart ends with what has changed since it began, also on pages left behind")
+    func changedSinceBegin() async throws {
+        try await withServer(["a", "b", "c", "d", "e"]) { server, app in
+            var limited = paged
+            limited.maximumPageCount = 2
+            try await app.sync(limited)
+            server.put("a", "a2")
+            try await app.sync(paged)
+            #expect(title(app, "a") == "a2")
             #expect(title(app, "e") == "e1")
         }
     }

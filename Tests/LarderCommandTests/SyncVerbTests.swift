@@ -1,0 +1,52 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+@Suite("sync", .enabled(if: ForeignServer.isAvailable, "\(ForeignServer.requirement)"), .timeLimit(.minutes(10)))
+struct SyncVerbTests {
+    private static let schema = """
+        scalar AWSTimestamp
+        type Query { syncTodos(limit: Int, nextToken: String, lastSync: AWSTimestamp): TodoConnection }
+        type TodoConnection { items: [Todo]! nextToken: String startedAt: AWSTimestamp }
+        type Todo @typePolicy(versioned: true) {
+          id: ID! title: String _version: Int! _deleted: Boolean _lastChangedAt: AWSTimestamp!
+        }
+        """
+    private static let operation = """
+        query Sync($limit: Int, $nextToken: String, $lastSync: AWSTimestamp) {
+          syncTodos(limit: $limit, nextToken: $nextToken, lastSync: $lastSync) { items { id title } nextToken startedAt }
+        }
+        """
+
+    @Test("Everything comes first, in calls of so many pages, and then what has changed")
+    func follows() async throws {
+        try await withTemporaryFolder { folder in
+            let fixture = CommandFixture(folder: folder)
+            let start = """
+                {"apiKey": "key", "tokens": [], "region": "r", "pageSize": 2,
+                 "put": [{"id": "a", "title": "a1"}, {"id": "b", "title": "b1"}, {"id": "c", "title": "c1"}]}
+                """
+            try await ForeignServer.run("appsync.py", start) { server in
+                let arguments = [
+                    "sync", "--endpoint", server.url.absoluteString, "--json", "--header", "x-api-key: key",
+                    "--schema", try fixture.write(Self.schema, to: "todos.graphqls"), "--operation",
+                    try fixture.write(Self.operation, to: "sync.graphql"),
+                ]
+                let first = try await fixture.larder(arguments + ["--pages", "1"])
+                #expect(first.output.contains(#""isFinished":false"#))
+                #expect(first.output.contains(#""openPages":1"#))
+                var documented = try DocumentedResults()
+                try documented.compare("`sync`", first.output)
+                let rest = try await fixture.larder(arguments)
+                #expect(rest.output.contains(#""isFinished":true"#))
+                try documented.compare("`sync`", rest.output)
+                documented.finish()
+                #expect(documented.problems == [])
+                let delta = try await fixture.larder(arguments)
+                #expect(delta.output.contains(#""isBase":false"#))
+                let kept = try await fixture.larder("get", "Todo:c")
+                #expect(kept.status == 0)
+            }
+        }
+    }
+}
