@@ -11,15 +11,15 @@ struct QueryIdentity: Hashable, Sendable {
     private let signer: String?
     /// How many mutations had ended, and subscriptions begun, when the query began: an answer that is older than one is
     /// not given to a caller that asks after it.
-    private let mutationCount: Int
+    private let changeCount: Int
 
-    init(_ request: GraphQLRequest, headers: RequestHeaders, signer: RequestSigner?, mutationCount: Int) {
+    init(_ request: GraphQLRequest, headers: RequestHeaders, signer: RequestSigner?, changeCount: Int) {
         documentHash = request.documentHash
         document = request.document
         operationName = request.operationName
         variables = request.variables
         self.headers = headers.fields
         self.signer = signer?.identity
-        self.mutationCount = mutationCount
+        self.changeCount = changeCount
     }
 }
