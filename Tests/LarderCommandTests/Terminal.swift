@@ -20,7 +20,7 @@ final class Terminal {
         (self.master, self.slave) = (master, slave)
         process.executableURL = LarderProcess.executable(program)
         process.arguments = arguments
-        process.environment = ProcessInfo.processInfo.environment.merging(["TERM": "xterm"]) { $1 }
+        process.environment = ProcessInfo.processInfo.environment.merging(["TERM": "xterm", "NO_COLOR": ""]) { $1 }
             .merging(environment) { $1 }
         process.standardInput =
             typing ? FileHandle(fileDescriptor: slave, closeOnDealloc: false) : FileHandle.nullDevice

@@ -54,6 +54,14 @@ extension StoreBackup {
         guard manifest.files.map(\.path).sorted() == paths.sorted() else {
             throw .damagedBackup("The manifest's files are not those of its partitions")
         }
+        var total = 0
+        for file in manifest.files {
+            let (sum, isTooLarge) = total.addingReportingOverflow(file.size)
+            guard file.size >= 0, !isTooLarge else {
+                throw .damagedBackup("The manifest gives \(file.path) a size that no file has")
+            }
+            total = sum
+        }
     }
 
     /// Compares every file with what the manifest says of it.

@@ -13,18 +13,27 @@ extension Session {
     /// Tokens of another pool or client are put into quarantine, with the reason `otherEnvironment`: the library does
     /// not use them or wait for them, and the session is signed out.
     ///
-    /// - Parameter environment: The partition's.
+    /// The same holds for tokens of another user than the partition's. A guest's partition takes any user's: adopt
+    /// before a user of this program has ever signed in.
+    ///
+    /// - Parameters:
+    ///   - user: The id by which the program names the tokens' user; nil for the subject of the tokens.
+    ///   - environment: The partition's.
     /// - Throws: As `signIn`; `.noUserPool` where the environment has none.
     public func adopt(
-        _ legacy: LegacyTokens, of environment: BackendEnvironment, deadline: ContinuousClock.Instant
+        _ legacy: LegacyTokens, as user: String? = nil, of environment: BackendEnvironment, deadline: ContinuousClock.Instant
     ) async throws(LarderError) -> LegacyAdoption {
         guard let pool = environment.userPool else {
             throw LarderError(.noUserPool, "The environment has no user pool, whose tokens are to be taken over")
         }
         guard try standing().state == .unknown else { return .late }
-        let fits = legacy.belong(to: pool)
+        let owner: String?
+        do throws(OperationsError) { owner = try database.environments.partition(partition)?.user } catch {
+            throw LarderError(error)
+        }
+        let fits = legacy.belong(to: pool) && (owner == nil || owner == user ?? legacy.tokens.subject)
         let event = fits ? SessionEvent.signedIn : .signedOut
-        let change = change(by: event, reason: fits ? nil : "the earlier tokens are another pool's")
+        let change = change(by: event, reason: fits ? nil : "the earlier tokens are another pool's or user's")
         let once: SessionChange = { stored in
             // Another process may have been quicker.
             SessionStanding(stored).state == .unknown ? change(stored) : nil

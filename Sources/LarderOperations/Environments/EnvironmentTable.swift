@@ -88,7 +88,8 @@ package struct EnvironmentTable: Sendable {
         }
     }
 
-    /// As `enter`, and stores the credentials of the user who is entered: both, or neither.
+    /// As `enter`, and stores the credentials of the user who is entered: both, or neither. The mutations and transfers
+    /// of another user than a guest are parked, whatever `work` says.
     ///
     /// - Returns: `.otherKey` without a report, and nothing changed, where the credentials are sealed for another
     ///   partition than the destination's, or with another key than it has.
@@ -102,7 +103,10 @@ package struct EnvironmentTable: Sendable {
                     == credentials.partition,
                 try CredentialTable.hasKey(of: credentials, transaction.db)
             else { return (.otherKey, nil) }
-            let report = try transaction.enter(destination, leaving: work, now: now)
+            // What another user has queued is sent with nobody else's credentials, and given up by nobody else.
+            let left = try transaction.current()?.partition
+            let isAnothers = left?.user != nil && left?.name != credentials.partition
+            let report = try transaction.enter(destination, leaving: isAnothers ? .park : work, now: now)
             let outcome = try CredentialTable.replace(by: credentials, expecting: nil, transaction.db)
             // A switch without its credentials must not be committed.
             guard outcome == .stored else { throw OperationsError.forgotten(credentials.partition) }

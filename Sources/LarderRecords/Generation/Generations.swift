@@ -61,10 +61,13 @@ final class Generations: Sendable {
             guard isSuspended.load(ordering: .sequentiallyConsistent),
                 !isClosed.load(ordering: .sequentiallyConsistent)
             else { return }
+            // What was at rest opens when it is used.
+            if isResting.load(ordering: .relaxed) {
+                return isSuspended.store(false, ordering: .sequentiallyConsistent)
+            }
             let next = try folder.openCurrent(above: current.number - 1)
             if next.identity != current.identity { observers.entered(next.identity) }
             current = next
-            isResting.store(false, ordering: .relaxed)
             isSuspended.store(false, ordering: .sequentiallyConsistent)
         }
     }

@@ -45,6 +45,18 @@ struct SigningInTests {
         }
     }
 
+    @Test("What another user has queued stays with that user, whatever is said of it", arguments: PendingWork.allCases)
+    func anothersWork(_ work: PendingWork) async throws {
+        try await withGuest { store, _ in
+            let ada = try await store.signIn(tokens(1), as: "ada", pending: .park, deadline: soon).partition
+            try await ada.enqueue(giveStars("1", 4))
+            try await ada.session.signOut(deadline: soon)
+            let change = try await store.signIn(tokens(2), as: "bob", pending: work, deadline: soon)
+            #expect(change.left?.after.pending == 1 && change.carried == 0 && change.discarded == 0)
+            #expect(try change.partition.mutations().isEmpty)
+        }
+    }
+
     @Test("A user who is not named is the subject of the id token")
     func subject() async throws {
         try await withGuest { store, _ in
@@ -54,6 +66,19 @@ struct SigningInTests {
             await expectCode(.sessionState) {
                 _ = try await store.signIn(tokens(2), pending: .park, deadline: soon)
             }
+        }
+    }
+
+    @Test("Tokens that another library has left are not taken over in another user's partition")
+    func adoption() async throws {
+        try await withGuest { store, _ in
+            let environment = try WrittenConfiguration.environment("staging")
+            let app = try await store.switch(to: environment, user: .user("bob")).partition
+            let legacy = AdoptionTests.legacy()
+            #expect(try await app.session.adopt(legacy, of: environment, deadline: soon) == .quarantined)
+            #expect(try await app.session.storedCredentials(deadline: soon) == .absent)
+            let own = try await store.switch(toUser: .user("sub"), pending: .park).partition
+            #expect(try await own.session.adopt(legacy, as: "sub", of: environment, deadline: soon) == .adopted)
         }
     }
 

@@ -27,7 +27,7 @@ struct AdoptionTests {
             """)
     }
 
-    private static func legacy(_ id: String = id()) -> LegacyTokens {
+    static func legacy(_ id: String = id()) -> LegacyTokens {
         LegacyTokens(idToken: id, accessToken: access(), refreshToken: "refresh")
     }
 

@@ -30,10 +30,13 @@ extension Story {
         _ = try await queue.first("the queue says that it waits for a sign-in") {
             $0.runner == .waitingForSignIn && $0.unsentCount == 1
         }
+        let statesBefore = queue.count
         let signing = try await timed {
             _ = try await store.signIn(
                 proof, as: Self.user, pending: .carry, deadline: .now + .seconds(5), transport: http)
-            _ = try await queue.first("the runner goes on by itself, and the queue is empty") { $0.unsentCount == 0 }
+            _ = try await queue.first("the runner goes on by itself, and the queue is empty", after: statesBefore) {
+                $0.unsentCount == 0
+            }
         }
         running.cancel()
         try await running.value

@@ -92,7 +92,8 @@ extension Backup {
         static let configuration = CommandConfiguration(
             abstract: "Removes all backups of the store but the newest. Wants --write.",
             discussion: """
-                Without --write it tells which it would remove. Backups of other stores, and folders that are none, \
+                Without --write it tells which it would remove. If one of those that stay is damaged, nothing is \
+                removed. Backups of other stores, and folders that are none, \
                 stay where they are.
                 """)
         static let name = "backup prune"
@@ -114,7 +115,11 @@ extension Backup {
             }
             let own = try backups.found(of: store.url).backups.filter { $0.manifest.store == identity }
             let pruned = own.dropLast(keep).map(\.folder.path)
-            if permission.write { for path in pruned { try Self.remove(path) } }
+            if permission.write, !pruned.isEmpty {
+                // The ones that stay must be whole before another goes.
+                for backup in own.suffix(keep) { try backup.verify() }
+                try await store.withLock(for: "backup prune") { _ in for path in pruned { try Self.remove(path) } }
+            }
             try output.result(
                 .object([
                     ("isWritten", .boolean(permission.write)), ("pruned", .strings(pruned)),

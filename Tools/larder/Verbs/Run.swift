@@ -105,6 +105,10 @@ struct Run: Verb {
                 if mutations.state == .waitingForSignIn {
                     throw TransportError(.notSignedIn, "The server does not know the user, and what waits was not sent")
                 }
+                if transfers?.state == .waitingForSignIn {
+                    throw ObjectError(
+                        .invalidCredentials, "The storage does not take the keys, and what waits was not moved")
+                }
             }
             // Of a long queue a look takes long, and must not be all that this machine does.
             let pause = max(.milliseconds(100), start.duration(to: .now) * 9)

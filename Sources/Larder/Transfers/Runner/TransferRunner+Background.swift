@@ -4,23 +4,24 @@ import Logging
 
 /// What is sent outside of this program.
 extension TransferRunner {
-    /// Ends the uploads outside of this program that are not to be carried out any more: while no runner worked, they
-    /// were paused or cancelled, or the program was killed between the note of an end and the executor's.
+    /// Ends the uploads outside of this program, of all partitions, that are not to be carried out any more: they were
+    /// paused, cancelled, given up or have expired while no attempt of this runner had them, or the program was killed
+    /// between the note of an end and the executor's.
     func endStrays(_ table: TransferTable) async {
         guard let background = options.background else { return }
-        do {
-            for id in try await background.known() {
+        let known: [UUID]
+        do { known = try await Array(background.known()) } catch { return warn(of: error) }
+        for id in known {
+            do {
                 let transfer = try table.find(id)
-                if let transfer, transfer.partition != core.name || [.pending, .running].contains(transfer.state) {
-                    continue
-                }
+                if let transfer, [.pending, .running].contains(transfer.state) { continue }
                 try await background.end(id)
                 guard let transfer, transfer.state != .done else { continue }
                 // The storage may have had all of it.
                 let now = core.now()
                 try await table.noteDoubt(of: id, until: now.addingTimeInterval(options.idle.seconds), now: now)
-            }
-        } catch { warn(of: error) }
+            } catch { warn(of: error) }
+        }
     }
 
     /// Ends an upload outside of this program whose attempt has ended. Where only the runner ends, the upload goes on
@@ -32,7 +33,8 @@ extension TransferRunner {
         switch error.map(TransferConsequence.root) {
         case is CancellationError, is OperationsError:
             guard let state = try? table.find(transfer.id)?.state, state != .running else { return }
-        case let error as LarderError where error.code == .parked: return
+        case let error as LarderError where error.code == .parked:
+            guard let state = try? table.find(transfer.id)?.state, ![.pending, .running].contains(state) else { return }
         default: break
         }
         // The calling task may have been cancelled.

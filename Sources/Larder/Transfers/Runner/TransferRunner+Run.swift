@@ -44,7 +44,6 @@ extension TransferRunner: Service {
             let context = context(table)
             core.transfers.setHold { [storage] in context.connections.left(of: storage.host(of: $0)) }
             defer { core.transfers.setHold(nil) }
-            await endStrays(table)
             await withDiscardingTaskGroup { group in
                 group.addTask { await context.sweep() }
                 while let ids = await lifecycle.next({ try await look(context, untilEmpty) }) {
@@ -119,6 +118,7 @@ extension TransferRunner: Service {
     private func look(_ context: TransferContext, _ untilEmpty: Bool) async throws -> RunnerLifecycle.Look<[UUID]> {
         let (now, table) = (core.now(), context.table)
         try endStopped(table)
+        await endStrays(table)
         let holds = context.connections.holds
         if progress.withLock({ progress in
             defer { progress.holds = holds }

@@ -11,6 +11,8 @@ public final class URLSessionExecutor: NSObject, BackgroundExecutor, URLSessionD
     private struct State {
         var bodies: [Int: [UInt8]] = [:]
         var waiting: [UUID: [CheckedContinuation<Void, Never>]] = [:]
+        /// How many requests have ended.
+        var ends = 0
         var finishedEvents: (@Sendable () -> Void)?
     }
 
@@ -67,6 +69,7 @@ public final class URLSessionExecutor: NSObject, BackgroundExecutor, URLSessionD
 
     public func response(to id: UUID) async throws(ObjectError) -> FileResponse? {
         while true {
+            let before = state.withLock { $0.ends }
             if let ended = try ended(id) {
                 guard let response = ended.response else {
                     throw ObjectError(.interrupted, ended.failure ?? "The system says no response")
@@ -75,7 +78,7 @@ public final class URLSessionExecutor: NSObject, BackgroundExecutor, URLSessionD
             }
             guard !Task.isCancelled else { throw ObjectError(.cancelled, "The wait was cancelled") }
             guard try await known().contains(id) else { return nil }
-            await wait(for: id)
+            await wait(for: id, past: before)
         }
     }
 
@@ -102,22 +105,30 @@ public final class URLSessionExecutor: NSObject, BackgroundExecutor, URLSessionD
         ObjectError(.notPrepared, "The folder of the background session cannot be used", cause: error)
     }
 
-    /// Waits until the request may have ended, or the task is cancelled.
-    private func wait(for id: UUID) async {
+    /// Waits until another request has ended than had by then, or the task is cancelled.
+    private func wait(for id: UUID, past ends: Int) async {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let hasEnded = Task.isCancelled || FileManager.default.fileExists(atPath: file(of: id).path)
-                if hasEnded { return continuation.resume() }
-                state.withLock { $0.waiting[id, default: []].append(continuation) }
-                // The end may have been noted between the look and the note.
-                if Task.isCancelled || FileManager.default.fileExists(atPath: file(of: id).path) { wake(id) }
+                let isDue = state.withLock { state in
+                    if state.ends != ends { return true }
+                    state.waiting[id, default: []].append(continuation)
+                    return false
+                }
+                if isDue { return continuation.resume() }
+                if Task.isCancelled { resume(id) }
             }
         } onCancel: {
-            wake(id)
+            resume(id)
         }
     }
 
+    /// Notes an end, and wakes the callers that wait for it.
     private func wake(_ id: UUID) {
+        state.withLock { $0.ends += 1 }
+        resume(id)
+    }
+
+    private func resume(_ id: UUID) {
         for continuation in state.withLock({ $0.waiting.removeValue(forKey: id) }) ?? [] { continuation.resume() }
     }
 
