@@ -21,7 +21,8 @@ extension Session {
     ///   - environment: The partition's.
     /// - Throws: As `signIn`; `.noUserPool` where the environment has none.
     public func adopt(
-        _ legacy: LegacyTokens, as user: String? = nil, of environment: BackendEnvironment, deadline: ContinuousClock.Instant
+        _ legacy: LegacyTokens, as user: String? = nil, of environment: BackendEnvironment,
+        deadline: ContinuousClock.Instant
     ) async throws(LarderError) -> LegacyAdoption {
         guard let pool = environment.userPool else {
             throw LarderError(.noUserPool, "The environment has no user pool, whose tokens are to be taken over")

@@ -98,7 +98,7 @@ private struct SyncWalk {
             let page: Page
             do throws(LarderError) { page = try await fetch(since: since, token: position.walk?.token) } catch {
                 // A token is good for a time only; the walk begins again.
-                guard error.code == .serverErrors, position.walk != nil else { throw error }
+                guard error.code == .serverErrors, position.walk != nil, mayBeOfToken(error.errors) else { throw error }
                 try await giveUp()
                 guard isResumed else { throw error }
                 (isResumed, beganEarlier) = (false, false)
@@ -132,8 +132,18 @@ private struct SyncWalk {
         }
     }
 
+    /// Whether errors may mean that the server does not take the walk's token: errors of the field itself, or of the
+    /// request, that are not of the server's state or of the user.
+    private func mayBeOfToken(_ errors: [GraphQLError]) -> Bool {
+        errors.contains { error in
+            let kind = error.kind.map(ServerErrorKind.init)
+            return (error.path?.components.count ?? 1) <= 1
+                && kind != .throttled && kind != .fault && kind != .notSignedIn
+        }
+    }
+
     /// What is asked for: what was changed after this time; nil for everything.
-    private var lastSync: Int64? { position.startedAt.map { $0 - Self.overlap } }
+    private var lastSync: Int64? { position.startedAt.map { max(0, $0 - Self.overlap) } }
 
     /// Whether the server, by its own clock, tells of everything since the last walk.
     private func isDelta(_ last: Int64, _ startedAt: Int64) -> Bool {
@@ -174,7 +184,7 @@ private struct SyncWalk {
             throw LarderError(.serverErrors, "The server answered with errors", errors: parsed.errors)
         }
         guard case .int(let startedAt)? = parsed.leaf(at: [plan.field, plan.startedAt]),
-            let count = parsed.elementCount(at: [plan.field, plan.items])
+            SyncPosition.times.contains(startedAt), let count = parsed.elementCount(at: [plan.field, plan.items])
         else { throw LarderError(.paging, "A page of \(plan.place) does not say when its walk began, or has no list") }
         var next: String?
         if case .string(let token)? = parsed.leaf(at: [plan.field, plan.nextToken]) { next = token }
@@ -190,7 +200,7 @@ private struct SyncWalk {
         }
         var sweep: SyncPage.Sweep?
         if page.next == nil, since == nil, !isFiltered {
-            sweep = .init(startedAt: startedAt, kept: try NeededObjects(partition.core).pinned())
+            sweep = .init(changedBefore: startedAt - Self.overlap, kept: try NeededObjects(partition.core).pinned())
         }
         let end = SyncPage(
             key: key, position: position, after: stored, number: number, marks: since == nil && !isFiltered,
@@ -201,7 +211,7 @@ private struct SyncWalk {
         stored = position
         report.pageCount += 1
         report.objectCount += page.objectCount
-        (report.isBase, report.isFinished) = (since == nil, page.next == nil)
+        (report.isBase, report.isFinished) = (report.isBase || since == nil, page.next == nil)
         report.startedAt = position.startedAt
     }
 

@@ -6,7 +6,7 @@ import LarderLMDB
 /// | table `positions` | key | value |
 /// | --- | --- | --- |
 /// | position | the synchronization's key | the position as JSON, see `SealedText` |
-/// | marks | the key, `/`, the page's number in 8 hexadecimal digits | the cache keys that the page had, a zero byte after each |
+/// | marks | the key, `/`, the page's number in 8 hexadecimal digits | the cache keys that the page had, see `SyncMark` |
 package struct SyncPosition: Sendable, Hashable {
     /// A walk through pages that has not reached its end.
     package struct Walk: Sendable, Hashable {
@@ -31,6 +31,9 @@ package struct SyncPosition: Sendable, Hashable {
     package var startedAt: Int64?
     package var walk: Walk?
 
+    /// The times that a server may tell, in milliseconds since 1970: sums and differences of them are numbers too.
+    package static let times: ClosedRange<Int64> = 0...(1 << 53)
+
     package init(name: String, types: [String], startedAt: Int64? = nil, walk: Walk? = nil) {
         (self.name, self.types, self.startedAt, self.walk) = (name, types, startedAt, walk)
     }
@@ -53,11 +56,13 @@ package struct SyncPage: Sendable {
 
     package struct Sweep: Sendable {
         /// What the server changed at this time or later may not have been in the walk.
-        package let startedAt: Int64
+        package let changedBefore: Int64
         /// What stays beside.
         package let kept: [Dependencies]
 
-        package init(startedAt: Int64, kept: [Dependencies]) { (self.startedAt, self.kept) = (startedAt, kept) }
+        package init(changedBefore: Int64, kept: [Dependencies]) {
+            (self.changedBefore, self.kept) = (changedBefore, kept)
+        }
     }
 
     package init(
@@ -74,10 +79,10 @@ extension SyncPosition {
             case .list(let types)? = members["types"]
         else { return nil }
         self.init(name: name, types: types.compactMap { if case .string(let type) = $0 { type } else { nil } })
-        if case .int(let time)? = members["startedAt"] { startedAt = time }
+        if case .int(let time)? = members["startedAt"], Self.times.contains(time) { startedAt = time }
         guard case .object(let walk)? = members["walk"] else { return }
-        guard case .int(let time)? = walk["startedAt"], case .string(let token)? = walk["token"],
-            case .int(let count)? = walk["pageCount"]
+        guard case .int(let time)? = walk["startedAt"], Self.times.contains(time),
+            case .string(let token)? = walk["token"], case .int(let count)? = walk["pageCount"]
         else { return nil }
         var since: Int64?
         if case .int(let time)? = walk["since"] { since = time }

@@ -74,20 +74,22 @@ extension RecordChanges {
                 "The position of \(page.position.name) was moved while a page of it came, by another process or by an "
                     + "eviction; synchronize again")
         }
-        let marks = try generation.tables.marks(of: page.key, transaction)
         // Marks of a walk that was given up, or of one that has ended.
-        if page.number == 0 || page.position.walk == nil { for mark in marks { positions[mark.row] = .some(nil) } }
+        let hasMarks = page.number == 0 || page.position.walk == nil
+        let marks = hasMarks ? try generation.tables.marks(of: page.key, transaction) : []
+        for mark in marks { positions[mark.row] = .some(nil) }
         if let sweep = page.sweep {
             var seen = Set(touched)
-            for mark in page.number == 0 ? [] : marks {
-                for key in mark.keys.split(separator: 0) { seen.insert(Array(key)) }
-            }
+            for mark in page.number == 0 ? [] : marks { seen.formUnion(try SyncMark.keys(mark.keys)) }
             for key in parsed.cacheKeys { seen.insert(key) }
-            try self.sweep(page.position.types, keeping: seen, sweep, generation, transaction)
+            // What another synchronization of a type has, this one's server need not show.
+            let others = try generation.tables.allPositions(transaction).filter { $0.key != page.key }
+            let types = page.position.types.filter { type in !others.values.contains { $0.types.contains(type) } }
+            try self.sweep(types, keeping: seen, sweep, generation, transaction)
         } else if page.marks {
             let digits = String(page.number, radix: 16)
             let row = page.key + "/" + String(repeating: "0", count: max(0, 8 - digits.count)) + digits
-            positions[Array(row.utf8)] = Array(parsed.cacheKeys.map { $0 + [0] }.joined())
+            positions[Array(row.utf8)] = SyncMark.encoded(parsed.cacheKeys)
         }
         positions[Array(page.key.utf8)] = page.position.json
     }
@@ -116,12 +118,11 @@ extension RecordChanges {
             for (key, id) in try generation.entities(ofType: type, transaction)
             where !seen.contains(key) && !kept.contains(id) {
                 guard let record = try generation.record(id, transaction), !record.isTombstone else { continue }
-                if let lastChanged,
+                // What does not say when it was changed cannot be told from what came meanwhile.
+                guard let lastChanged,
                     let (word, payload) = try generation.value(of: lastChanged, in: record, id, transaction),
-                    let time = try payload.integer(word), time >= sweep.startedAt
-                {
-                    continue
-                }
+                    let time = try payload.integer(word), time < sweep.changedBefore
+                else { continue }
                 _ = try removeEntity(id, leavingTombstone: true, generation, transaction)
             }
         }
@@ -130,15 +131,18 @@ extension RecordChanges {
     /// Notes that a type's objects were evicted: synchronizations of the type begin with everything.
     mutating func noteEvictions(_ generation: Generation, _ transaction: borrowing WriteTransaction) throws {
         guard !evictedTypes.isEmpty, generation.tables.positions != nil else { return }
-        for (key, position) in try generation.tables.allPositions(transaction) where position.startedAt != nil {
+        for (key, position) in try generation.tables.allPositions(transaction)
+        where position.startedAt != nil || position.walk != nil {
             let isTouched = try position.types.contains { type in
                 guard let id = try generation.names.lookUp(type, transaction, generation.tables) else { return false }
                 return evictedTypes.contains(id)
             }
             guard isTouched else { continue }
             var position = position
-            position.startedAt = nil
+            // A walk under way has left the pages of what was evicted behind.
+            (position.startedAt, position.walk) = (nil, nil)
             positions[Array(key.utf8)] = position.json
+            for mark in try generation.tables.marks(of: key, transaction) { positions[mark.row] = .some(nil) }
         }
     }
 
@@ -154,6 +158,31 @@ extension RecordChanges {
                 try transaction.delete(key.rawSpan, in: table)
             }
         }
+    }
+}
+
+/// The cache keys that a page of a walk had: for each its length in two bytes, little-endian, and its bytes, at most 505.
+enum SyncMark {
+    static func encoded(_ keys: [[UInt8]]) -> [UInt8] {
+        var bytes: [UInt8] = []
+        for key in keys {
+            bytes += [UInt8(truncatingIfNeeded: key.count), UInt8(truncatingIfNeeded: key.count >> 8)]
+            bytes += key
+        }
+        return bytes
+    }
+
+    static func keys(_ bytes: [UInt8]) throws -> Set<[UInt8]> {
+        var keys: Set<[UInt8]> = []
+        var start = 0
+        while start < bytes.count {
+            guard start + 2 <= bytes.count else { throw RecordError.damagedPosition }
+            let end = start + 2 + Int(bytes[start]) + Int(bytes[start + 1]) << 8
+            guard end <= bytes.count else { throw RecordError.damagedPosition }
+            keys.insert(Array(bytes[(start + 2)..<end]))
+            start = end
+        }
+        return keys
     }
 }
 

@@ -38,7 +38,10 @@ extension ResponseWriter {
                 versions[place] = version
                 return place
             }
-            return unsafe try stageEntity(object, key: key, &cursor, transaction)
+            let record = unsafe try stageEntity(object, key: key, &cursor, transaction)
+            // Where the first is outdated, the objects of its key that follow share the record of this one.
+            if let record, first != object { places[first] = Int32(truncatingIfNeeded: record) }
+            return record
         }
         switch origins[object] {
         case .unstored: return nil

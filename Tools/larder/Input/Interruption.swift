@@ -30,7 +30,11 @@ final class Interruption: Sendable {
             return Source(source)
         }
         self.signals = signals
-        stop = { for source in sources { source.cancel() } }
+        stop = {
+            for source in sources { source.cancel() }
+            // From here on a signal ends the process again.
+            for number in [SIGINT, SIGTERM] { signal(number, SIG_DFL) }
+        }
     }
 
     deinit { stop() }

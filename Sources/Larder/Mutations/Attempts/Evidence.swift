@@ -121,7 +121,7 @@ struct Evidence: Sendable, Hashable {
             if response.data == .unanswered { return Verdict(isSuccess ? .took : .unknown(.fault)) }
             return isSuccess ? Verdict(.unknown(.fault)) : ofStatus
         }
-        if response.errors.allSatisfy({ $0.kind == .late }) { return Verdict(.took) }
+        if response.errors.contains(where: { $0.kind == .late }) { return Verdict(.took) }
         let kinds = Set(response.errors.compactMap(\.kind))
         let isRequestError = response.data == .none && response.errors.allSatisfy { $0.path == nil }
         var verdict = isRequestError ? ofRequestError(kinds, response) : ofFieldErrors(kinds, response)
