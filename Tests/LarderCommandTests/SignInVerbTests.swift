@@ -23,7 +23,7 @@ struct SignInVerbTests {
     }
 
     private static func run(
-        steps: String = "", _ body: (Scene) async throws -> Void
+        steps: String = "", user: PartitionUser? = nil, _ body: (Scene) async throws -> Void
     ) async throws {
         let setup = """
             {"pool": "us-east-1_AbC123xyz", "client": "client", "identityPool": "us-east-1:0",
@@ -38,10 +38,20 @@ struct SignInVerbTests {
                 _ = try store.partition(
                     of: BackendEnvironment(
                         name: "movies", api: .init(url: url),
-                        userPool: .init(id: "us-east-1_AbC123xyz", clientID: "client", region: "us-east-1")))
+                        userPool: .init(id: "us-east-1_AbC123xyz", clientID: "client", region: "us-east-1")), user: user
+                )
                 try store.close()
                 try await body(Scene(fixture: fixture, pool: "http://127.0.0.1:\(server.words[0])/"))
             }
+        }
+    }
+
+    @Test("Nobody is signed in to another user's partition")
+    func anothers() async throws {
+        try await Self.run(user: .user("bob")) { scene in
+            let refused = try await scene.larder("sign-in", ["--json"], input: "ann\nright password\n")
+            #expect(refused.status != 0 && refused.errors.contains("cognito.foreignToken"), "\(refused.errors)")
+            #expect(try await scene.session().contains(#""state":"signedIn""#) == false)
         }
     }
 

@@ -30,6 +30,8 @@ public final class SignInFlow {
         public var timeout = Duration.seconds(30)
         /// How long a user waits before a code is sent once more.
         public var resendPause: TimeInterval = 30
+        /// The subject of the tokens of the user to whom the session's partition belongs; another user is refused.
+        package var expectedUser: String?
         /// The time of day.
         package var now: @Sendable () -> Date = { Date() }
 
@@ -244,6 +246,12 @@ public final class SignInFlow {
     private func show(_ step: SignInStep, _ mine: Int) async throws {
         switch step {
         case .signedIn(let tokens):
+            if let expected = options.expectedUser, tokens.subject != expected {
+                throw CognitoError(
+                    .foreignToken,
+                    "The partition is the one of the user \(expected), whose queue would be sent in another's name; "
+                        + "switch to a partition of the user who signs in")
+            }
             // From here on the user is being signed in, and cannot cancel any more.
             state.actions = []
             publish()

@@ -96,6 +96,7 @@ extension StoreFolder {
         let standing = try await withSession(options, output) { access in
             var flow = SignInFlow.Options()
             flow.programName = "larder"
+            flow.expectedUser = access.user
             flow.timeout = .seconds(options.timeout)
             switch beginning {
             case .signIn(let way): (flow.flow, flow.signUpAttributes) = (way, nil)

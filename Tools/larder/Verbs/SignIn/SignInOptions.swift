@@ -45,6 +45,8 @@ struct SignInOptions: ParsableArguments {
 /// A partition's session, and the pools of its environment.
 struct SessionAccess {
     let session: Session
+    /// To whom the partition belongs; nil for a guest's.
+    let user: String?
     let cognito: CognitoIdentityProvider
     let userPool: CognitoUserPool
 }
@@ -58,8 +60,8 @@ extension StoreFolder {
     ) async throws -> Result {
         let userPoolOptions = try options.userPoolOptions()
         let result = try await withOperations(.writing, output) { database in
-            guard let stored = try database.environments.partition(partition)?.environment,
-                let environment = try database.environments.find(stored)
+            let stored = try database.environments.partition(partition)
+            guard let name = stored?.environment, let environment = try database.environments.find(name)
             else {
                 throw LarderError(
                     .noEnvironment, "The partition belongs to no environment; add one with a user pool and switch to it"
@@ -82,7 +84,9 @@ extension StoreFolder {
                     database: database, partition: partition, identity: environment.fingerprints.identity,
                     keys: store.keys(besides: url), provider: cognito, locksFolder: url.appending(path: "locks"),
                     options: store.session)
-                return try await body(SessionAccess(session: session, cognito: cognito, userPool: userPool))
+                let access = SessionAccess(
+                    session: session, user: stored?.user, cognito: cognito, userPool: userPool)
+                return try await body(access)
             }
         }
         guard let result else {
