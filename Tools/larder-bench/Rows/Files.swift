@@ -16,14 +16,22 @@ extension Bench {
 
     func open() async throws -> [BenchRow] {
         try await withLargeStore { path in
+            @Sendable func opening() throws -> Double {
+                var opened: RecordCache?
+                let time = try Measurement.time { opened = try RecordCache(folder: path, stamp: "bench") }
+                try opened?.close()
+                return time
+            }
             let times = try await Measurement.times(
                 rounds: rounds,
                 [
+                    { try opening() },
                     {
-                        var opened: RecordCache?
-                        let time = try Measurement.time { opened = try RecordCache(folder: path, stamp: "bench") }
-                        try opened?.close()
-                        return time
+                        let left = try RecordCache(folder: path, stamp: "bench")
+                        try await ItemShop().fill(left, 0..<1)
+                        // As a process leaves it that is suspended, and killed then.
+                        try await left.suspend(until: .now + .seconds(60))
+                        return try opening()
                     },
                     {
                         var opened: RawEnvironment?
@@ -32,10 +40,14 @@ extension Bench {
                         return time
                     },
                 ])
+            let note = "\(largest) records"
             return [
                 BenchRow(
-                    name: "open", what: "opening a store after a clean close", times,
-                    floorName: "mdb_env_open", reach: .excess(0.005), note: "\(largest) records")
+                    name: "open", what: "opening a store after a clean close", [times[0], times[2]],
+                    floorName: "mdb_env_open", reach: .excess(0.005), note: note),
+                BenchRow(
+                    name: "open-suspended", what: "opening a store after a kill while it was suspended",
+                    [times[1], times[2]], floorName: "mdb_env_open", reach: .excess(0.005), note: note),
             ]
         }
     }
