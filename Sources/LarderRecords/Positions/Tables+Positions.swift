@@ -123,7 +123,7 @@ extension RecordChanges {
                     let (word, payload) = try generation.value(of: lastChanged, in: record, id, transaction),
                     let time = try payload.integer(word), time < sweep.changedBefore
                 else { continue }
-                _ = try removeEntity(id, leavingTombstone: true, generation, transaction)
+                _ = try removeEntity(id, leavingTombstone: true, keepsVersion: false, generation, transaction)
             }
         }
     }

@@ -1,3 +1,4 @@
+import LarderGraphQL
 import LarderLMDB
 
 /// Safe: a record's key is copied into the encoder before anything is written over it, in the file or in an overlay.
@@ -35,9 +36,10 @@ extension RecordChanges {
 
     /// Removes an entity. A deleted one leaves a tombstone, an evicted one nothing.
     ///
+    /// - Parameter keepsVersion: Whether the tombstone has the object's version, so that no older one takes its place.
     /// - Returns: Whether there was anything to remove.
     mutating func removeEntity(
-        _ id: RecordID, leavingTombstone: Bool, _ generation: Generation,
+        _ id: RecordID, leavingTombstone: Bool, keepsVersion: Bool = true, _ generation: Generation,
         _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> Bool {
         guard let record = try generation.record(id, transaction) else { return false }
@@ -45,9 +47,17 @@ extension RecordChanges {
         let parts = try removeFields(of: record, id, generation, transaction)
         try removeParts(parts, generation, transaction)
         if leavingTombstone {
+            var entries: [RecordEncoder.Entry] = []
+            let tables = generation.tables
+            if keepsVersion, let field = try generation.names.lookUp(VersionField.version, transaction, tables),
+                let (word, payload) = try generation.value(of: field, in: record, id, transaction),
+                try payload.integer(word) != nil
+            {
+                entries.append(.init(field: field, source: .stored(word, payload)))
+            }
             let range = unsafe try encoder.encode(
                 id, [.entity, .tombstone], type: record.type, identity: .entity(key: try record.key),
-                entries: EmptyCollection(), nil)
+                entries: entries, nil)
             records.append((id, range))
         } else {
             removedRecords.append(id)

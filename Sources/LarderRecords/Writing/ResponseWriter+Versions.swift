@@ -48,14 +48,17 @@ extension ResponseWriter {
         _ index: Int, _ values: ParsedValues, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws {
         let record = staged[index]
-        var entries: [RecordEncoder.Entry] = []
-        if let version = versions[index], let field = try versionField(of: record.object, transaction) {
-            entries.append(.init(field: field, source: .parsed(.int(version))))
-        }
+        // A deletion that does not say its version is of the one that is known.
+        var version = versions[index]
         if let stored = try generation.record(record.id, transaction) {
             let known = try storedVersion(of: record.object, in: stored, record.id, transaction)
-            if stored.isTombstone, known == versions[index] { return }
+            version = version ?? known
+            if stored.isTombstone, known == version { return }
             orphans += try changes.removeFields(of: stored, record.id, generation, transaction)
+        }
+        var entries: [RecordEncoder.Entry] = []
+        if let version, let field = try versionField(of: record.object, transaction) {
+            entries.append(.init(field: field, source: .parsed(.int(version))))
         }
         let range = try changes.encoder.encode(
             record.id, flags(of: record).union(.tombstone), type: try typeID(of: record.object, transaction),

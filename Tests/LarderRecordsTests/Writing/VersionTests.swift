@@ -61,6 +61,45 @@ struct VersionTests {
         }
     }
 
+    @Test("Of an object that a response has several times the newest version is stored, in whatever order they come")
+    func severalTimes() async throws {
+        for order in [[4, 7, 6], [4, 6, 7], [7, 4, 6], [6, 4, 7], [4, 3, 7]] {
+            try await withSampleCache(Self.schema) { sample in
+                _ = try await write(sample, todo(1, "v5", version: 5, steps: #"[{"text":"a"}]"#))
+                let todos = order.map { todo(1, "v\($0)", version: $0, steps: #"[{"text":"b\#($0)"}]"#) }
+                try await sample.write(Self.todos, data: #"{"todos":[\#(todos.joined(separator: ","))]}"#)
+                #expect(
+                    try sample.json("{ todos { title steps { text } } }").contains(
+                        #"{"title":"v7","steps":[{"text":"b7"}]}"#), "\(order)")
+                #expect(try sample.cache.version(of: "Todo:1") == 7)
+            }
+        }
+    }
+
+    @Test("What the program removes as deleted keeps its version: no older one brings it back")
+    func removedByProgram() async throws {
+        try await withSampleCache(Self.schema) { sample in
+            _ = try await write(sample, todo(1, "eight", version: 8))
+            _ = try await sample.cache.remove(keys: ["Todo:1"], as: .deleted)
+            #expect(try sample.cache.version(of: "Todo:1") == 8)
+            _ = try await write(sample, todo(1, "six", version: 6))
+            #expect(try titles(sample) == #"{"todos":[]}"#)
+            _ = try await write(sample, todo(1, "nine", version: 9))
+            #expect(try titles(sample) == #"{"todos":[{"id":"1","title":"nine"}]}"#)
+        }
+    }
+
+    @Test("A deletion without a version is of the version that is known")
+    func deletedWithoutVersion() async throws {
+        try await withSampleCache(Self.schema) { sample in
+            _ = try await write(sample, todo(1, "three", version: 3))
+            _ = try await write(sample, todo(1, "three", version: nil, deleted: true))
+            #expect(try sample.cache.version(of: "Todo:1") == 3)
+            _ = try await write(sample, todo(1, "two", version: 2))
+            #expect(try titles(sample) == #"{"todos":[]}"#)
+        }
+    }
+
     @Test("A deleted object leaves lists, and nothing older brings it back")
     func deleted() async throws {
         try await withSampleCache(Self.schema) { sample in
