@@ -28,10 +28,10 @@ package struct Mutation: Sendable, Hashable {
     /// Who made the attempt that is under way.
     package var owner: String?
     /// How the attempt that is under way, or the last, tells the server the key; nil where it sends nothing.
-    package var telling: KeyTelling?
+    package var telling: KeyDelivery?
     /// How attempts told it that may have taken effect, and whose outcome is not known; nil where there are none. The
     /// one that is under way is not among them.
-    package var doubt: KeyTelling?
+    package var doubt: KeyDelivery?
     package var answer: [UInt8]?
     /// The last one: of an attempt, or why it was set aside.
     package var failure: MutationFailure?

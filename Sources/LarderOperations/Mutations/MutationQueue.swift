@@ -95,7 +95,7 @@ package struct MutationQueue: Sendable {
 
     /// Pending to in flight. See `Transition`, as for the five that follow.
     package func begin(
-        _ id: UUID, owner: String, telling: KeyTelling = .none, now: Date
+        _ id: UUID, owner: String, telling: KeyDelivery = .none, now: Date
     ) async throws(OperationsError) -> Mutation {
         guard let mutation = try await apply([.begin(id, owner: owner, telling: telling)], now: now).first else {
             throw OperationsError(.storage, "A mutation was begun and not returned", mutation: id)
@@ -123,7 +123,7 @@ package struct MutationQueue: Sendable {
     /// - Returns: The next, where there is one that can be sent now.
     package func answer(
         _ attempt: Attempt, _ answer: [UInt8], temporaryIDs: [TemporaryID: String], beginningNextAs owner: String,
-        telling: KeyTelling = .none, now: Date, expecting: @escaping @Sendable (Mutation) -> Void = { _ in }
+        telling: KeyDelivery = .none, now: Date, expecting: @escaping @Sendable (Mutation) -> Void = { _ in }
     ) async throws(OperationsError) -> Mutation? {
         try await write { transaction in
             let next = try transaction.acknowledge(

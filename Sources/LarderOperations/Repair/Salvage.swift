@@ -223,7 +223,7 @@ struct Salvage {
         if try !Self.columns(of: "mutation", in: damaged, as: "damaged").contains("doubt") {
             try db.run(
                 """
-                UPDATE mutation SET doubt = '\(KeyTelling.unnoted.rawValue)'
+                UPDATE mutation SET doubt = '\(KeyDelivery.unnoted.rawValue)'
                 WHERE state = \(mutation: .pending) AND attempts > 0 AND sequence NOT IN (
                     SELECT sequence FROM mutation_failure WHERE class NOT IN ('outcomeUnknown', 'serverFault'))
                 """)

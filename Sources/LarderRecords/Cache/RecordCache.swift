@@ -12,7 +12,7 @@ package final class RecordCache: Sendable {
     let generations: Generations
     let layers: LayerStack
     let observers: CommitObservers
-    let layerTelling: LayerTelling
+    let layerTelling: LayerPublisher
     let writer: WriteQueue
 
     /// Opens the cache in a folder, which is made unless `options` says read-only.
@@ -27,7 +27,7 @@ package final class RecordCache: Sendable {
         observers = CommitObservers(on: thread, numbering: first.identity)
         generations = Generations(first, in: folder, observers)
         layers = LayerStack(options)
-        layerTelling = LayerTelling(on: thread, layers, over: generations, observers)
+        layerTelling = LayerPublisher(on: thread, layers, over: generations, observers)
         writer = WriteQueue(on: thread, generations, telling: observers, layerTelling, stampingAfter: options.idleDelay)
         // What others commit from now on is news, also where nothing looks for it until the cache was suspended.
         _ = try observers.others.look(self)

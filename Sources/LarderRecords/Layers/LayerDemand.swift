@@ -6,10 +6,10 @@
 /// Safe: a key or a record is the caller's for the length of a call, which keeps nothing of it.
 final class LayerDemand {
     private let index: LayerIndex
-    private let laid: LaidLayers
+    private let laid: OverlaidLayers
     private var unmet = UnmetDemand()
 
-    init(_ index: LayerIndex, laid: LaidLayers) {
+    init(_ index: LayerIndex, laid: OverlaidLayers) {
         self.index = index
         self.laid = laid
     }

@@ -17,7 +17,7 @@ final class LayerIndex: Sendable {
         var links = SharedList<Link>()
         /// How many layers are in it or in `always`.
         var count = 0
-        var always = LaidLayers()
+        var always = OverlaidLayers()
         /// By the mutations' idempotency keys, except keys that are too long to be stored as they are.
         var mutations = SharedMap<ExactText, Int32>()
         var hasLongKeys = false
@@ -50,7 +50,7 @@ final class LayerIndex: Sendable {
     }
 
     /// The layers of which it is not known what they touch.
-    var always: LaidLayers { table.always }
+    var always: OverlaidLayers { table.always }
 
     /// The last layer that touches a key; nil where none does.
     @inline(__always)
@@ -72,7 +72,7 @@ final class LayerIndex: Sendable {
     /// - Parameter mayAdd: Whether the caller can lay a layer over the layers in `laid`.
     /// - Complexity: O(c) in the count, however many layers there are.
     func addNeighbors(
-        of layer: Int, atMost count: Int, to laid: inout LaidLayers, where mayAdd: (Int) -> Bool
+        of layer: Int, atMost count: Int, to laid: inout OverlaidLayers, where mayAdd: (Int) -> Bool
     ) {
         var rest = count
         let later = (layer + 1)..<min(layer + 1 + count, layers.count)
@@ -85,7 +85,7 @@ final class LayerIndex: Sendable {
     }
 
     /// A layer and what is connected with it; nil if that is much.
-    private func group(of layer: Int, beyond laid: LaidLayers) -> [Int]? {
+    private func group(of layer: Int, beyond laid: OverlaidLayers) -> [Int]? {
         var (group, next, steps) = ([layer], 0, 0)
         while next < group.count {
             for number in layers[group[next]].touched?.numbers ?? [] {
@@ -104,7 +104,7 @@ final class LayerIndex: Sendable {
     }
 
     /// Adds layers, and all that are connected with them through the keys that they touch.
-    func add(_ wanted: [Int], of layers: SharedList<OptimisticLayer>, to laid: inout LaidLayers) {
+    func add(_ wanted: [Int], of layers: SharedList<OptimisticLayer>, to laid: inout OverlaidLayers) {
         var rest = wanted.filter { laid.insert($0) }
         var seen: Set<UInt64> = []
         while let layer = rest.popLast() {
@@ -121,7 +121,7 @@ final class LayerIndex: Sendable {
     }
 }
 
-extension LaidLayers {
+extension OverlaidLayers {
     /// Adds what was demanded, and all that is connected with it.
     ///
     /// - Parameter isLast: Whether nothing more is to be demanded: then all are added.
@@ -129,7 +129,7 @@ extension LaidLayers {
         by demand: UnmetDemand, _ isLast: Bool = false, of layers: SharedList<OptimisticLayer>, _ index: LayerIndex
     ) {
         if demand.isEverything || isLast {
-            self = LaidLayers(all: layers.count)
+            self = OverlaidLayers(all: layers.count)
         } else {
             index.add(demand.layers, of: layers, to: &self)
         }

@@ -16,7 +16,7 @@ final class LayerSet: Sendable {
 
     /// Whether the wanted layers can go on top of an overlay as if all had been applied in their order: each comes
     /// after the overlay's layers, or touches nothing of theirs.
-    func canLay(_ wanted: LaidLayers, over overlay: Overlay) -> Bool {
+    func canLay(_ wanted: OverlaidLayers, over overlay: Overlay) -> Bool {
         let more = wanted.indices(beyond: overlay.laid)
         guard let first = more.first, first < overlay.laid.last else { return true }
         return overlay.isWhole && more.allSatisfy { layers[$0].touched?.isWhole ?? false }
@@ -29,7 +29,7 @@ final class LayerSet: Sendable {
     /// Gets the contents of these layers from where they are kept, except of layers that are overlaid already.
     ///
     /// - Throws: `OutdatedLayers` if that is something else than was known.
-    func fetch(_ wanted: LaidLayers, beyond laid: LaidLayers) throws {
+    func fetch(_ wanted: OverlaidLayers, beyond laid: OverlaidLayers) throws {
         guard try fetch(wanted.indices(beyond: laid).map { layers[$0] }) else { throw OutdatedLayers() }
     }
 
@@ -49,7 +49,7 @@ final class LayerSet: Sendable {
     }
 
     /// Where is noted what a read needs of the layers that are not laid; nil if all are.
-    func demand(beyond laid: LaidLayers, _ index: LayerIndex) -> LayerDemand? {
+    func demand(beyond laid: OverlaidLayers, _ index: LayerIndex) -> LayerDemand? {
         laid.count < layers.count ? LayerDemand(index, laid: laid) : nil
     }
 }
@@ -165,7 +165,7 @@ final class LayerStack: Sendable {
                 earlier = kept.overlay
             } else {
                 repetitions += 1
-                if repetitions > Self.maximumRepetitions { wanted = LaidLayers(all: set.layers.count) }
+                if repetitions > Self.maximumRepetitions { wanted = OverlaidLayers(all: set.layers.count) }
             }
         } else {
             wanted.widen(by: demand, of: set.layers, index)

@@ -38,10 +38,10 @@ final class Overlay: @unchecked Sendable {
     /// snapshot knew of their mutations, so that nothing of them is.
     private(set) var order = SharedList<(layer: Int, isApplied: Bool)>()
     /// Those whose mutations the snapshot knew of.
-    private(set) var appliedLayers = LaidLayers()
+    private(set) var appliedLayers = OverlaidLayers()
     /// How many of `order` were in the overlay that it goes on from.
     let earlierCount: Int
-    private(set) var laid = LaidLayers()
+    private(set) var laid = OverlaidLayers()
     /// Whether no layer that is in here looked into records that it does not say it touches.
     private(set) var isWhole = true
     /// By the layers' indices.

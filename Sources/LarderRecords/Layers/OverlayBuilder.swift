@@ -14,7 +14,7 @@ struct OverlayBuilder {
     ///   worked out is left out, and is among the overlay's failures.
     /// - Complexity: O(n) in what the layers hold that are not in `earlier`.
     func layered(
-        _ base: consuming ReadTransaction, under set: LayerSet, _ index: LayerIndex, laying wanted: LaidLayers,
+        _ base: consuming ReadTransaction, under set: LayerSet, _ index: LayerIndex, laying wanted: OverlaidLayers,
         goingOnFrom earlier: Overlay? = nil
     ) throws -> LayeredSnapshot {
         let state = try GenerationState.stored(base, generation.tables)
@@ -61,7 +61,7 @@ struct OverlayBuilder {
 
     /// Nil if all of them could be worked out, or the index of the first that could not.
     private func lay(
-        _ wanted: LaidLayers, of layers: SharedList<OptimisticLayer>, _ failed: inout [Int: LayerFailure],
+        _ wanted: OverlaidLayers, of layers: SharedList<OptimisticLayer>, _ failed: inout [Int: LayerFailure],
         _ snapshot: borrowing LayeredSnapshot, _ closesEachList: Bool
     ) throws -> (Int, RecordError)? {
         let scratch = ByteBuffer()

@@ -12,7 +12,7 @@ final class WriteQueue: Sendable {
     private let thread: DispatchQueue
     private let generations: Generations
     private let observers: CommitObservers
-    private let layers: LayerTelling
+    private let layers: LayerPublisher
     private let idle: IdleStamp
     private let deadlines = TurnDeadlines()
     private let waiting = Mutex<[PendingWrite]>([])
@@ -23,7 +23,7 @@ final class WriteQueue: Sendable {
 
     init(
         on thread: DispatchQueue, _ generations: Generations, telling observers: CommitObservers,
-        _ layers: LayerTelling, stampingAfter delay: Duration
+        _ layers: LayerPublisher, stampingAfter delay: Duration
     ) {
         idle = IdleStamp(on: thread, generations, after: delay)
         self.thread = thread

@@ -7,10 +7,10 @@ private let lost = MutationFailure(.outcomeUnknown, message: "lost", time: noon)
 
 @Suite("Doubts on disk", .timeLimit(.minutes(10)))
 struct DoubtTests {
-    private static let header = KeyTelling.header("Idempotency-Key")
+    private static let header = KeyDelivery.header("Idempotency-Key")
 
     private func begin(
-        _ id: UUID, _ telling: KeyTelling, _ database: OperationsDatabase
+        _ id: UUID, _ telling: KeyDelivery, _ database: OperationsDatabase
     ) async throws -> Mutation {
         try await database.mutations.begin(id, owner: "me", telling: telling, now: noon)
     }
@@ -31,7 +31,7 @@ struct DoubtTests {
         ])
     func repeats(first: String, second: String, isSent: Bool) async throws {
         try await withOperations { database in
-            func telling(_ name: String) -> KeyTelling { name.isEmpty ? .none : .header(name) }
+            func telling(_ name: String) -> KeyDelivery { name.isEmpty ? .none : .header(name) }
             let id = try await database.enqueue(draft())
             let attempt = try await begin(id, telling(first), database)
             #expect(attempt.telling == telling(first) && attempt.doubt == nil)
@@ -53,12 +53,12 @@ struct DoubtTests {
                 begin(id, .none, database).attempt, at: nil, lost, leaving: RemainingDoubt.none, now: noon)
             #expect(try stored(id, database).doubt == nil)
             try await queue.retryLater(begin(id, .none, database).attempt, at: nil, lost, now: noon)
-            #expect(try stored(id, database).doubt == KeyTelling.none)
+            #expect(try stored(id, database).doubt == KeyDelivery.none)
             _ = try await begin(id, .none, database)
             try await queue.setAside(id, expecting: .inFlight, lost, now: noon)
             try await queue.replay(id, now: noon)
             #expect(try stored(id, database).doubt == .answeredFor)
-            #expect(try await begin(id, .none, database).telling == KeyTelling.none)
+            #expect(try await begin(id, .none, database).telling == KeyDelivery.none)
         }
     }
 

@@ -88,7 +88,9 @@ struct SharedCollectionTests {
     func laidLayers(seed: UInt64) {
         var random = SeededNumbers(seed: seed)
         let all = Int.random(in: 0...300, using: &random)
-        var pairs = [(laid: LaidLayers(), model: Set<Int>()), (laid: LaidLayers(all: all), model: Set(0..<all))]
+        var pairs = [
+            (laid: OverlaidLayers(), model: Set<Int>()), (laid: OverlaidLayers(all: all), model: Set(0..<all)),
+        ]
         for _ in 0..<500 {
             let index = Int.random(in: pairs.indices, using: &random)
             // Mostly the next, so that the first words are full.

@@ -22,7 +22,7 @@ struct AttemptRunner: Sendable {
     let answers = AnswerBatch()
 
     /// How the server is told the key.
-    var telling: KeyTelling { KeyTelling(transport.idempotency) }
+    var telling: KeyDelivery { KeyDelivery(transport.idempotency) }
 
     // MARK: Attempts
 
@@ -162,7 +162,7 @@ struct AttemptRunner: Sendable {
     }
 }
 
-extension KeyTelling {
+extension KeyDelivery {
     fileprivate init(_ idempotency: Idempotency?) {
         self =
             switch idempotency {

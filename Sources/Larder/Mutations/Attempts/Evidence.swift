@@ -7,6 +7,8 @@ import LarderRecords
 /// *request error*. The specification (October 2021, 7.1) lets execution begin only after a request has no errors: then
 /// there is no `data` entry, or, as some servers have it, a null one, and no error has a path. Whatever shows that
 /// execution had begun outweighs the status.
+///
+/// Whether the mutation is sent again follows from that in `MutationRunner.consequence`.
 struct Evidence: Sendable, Hashable {
     /// What came back.
     enum Answer: Sendable, Hashable {

@@ -100,7 +100,7 @@ extension QueueTransaction {
                 not_before_set = NULL, expires = ?, telling = NULL, doubt = ?
             WHERE sequence = ?
             """,
-            [expires?.milliseconds, mutation.isInDoubt ? KeyTelling.answeredFor.rawValue : nil, entry.sequence])
+            [expires?.milliseconds, mutation.isInDoubt ? KeyDelivery.answeredFor.rawValue : nil, entry.sequence])
         try db.run("DELETE FROM mutation_answer WHERE sequence = ?", [entry.sequence])
         try stallDependents(of: entry.sequence)
     }

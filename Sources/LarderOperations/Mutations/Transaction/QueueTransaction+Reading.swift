@@ -212,8 +212,8 @@ extension Mutation {
         temporaryIDs = tokens.compactMap { TemporaryID(String($0)) }
         temporaryIDs.sort { $0.text < $1.text }
         touched = try row.optional(29, row.bytes)
-        telling = try row.optional(30, row.text).map(KeyTelling.init)
-        doubt = try row.optional(31, row.text).map(KeyTelling.init)
+        telling = try row.optional(30, row.text).map(KeyDelivery.init)
+        doubt = try row.optional(31, row.text).map(KeyDelivery.init)
     }
 }
 

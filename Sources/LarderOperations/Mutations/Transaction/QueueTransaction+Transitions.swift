@@ -18,14 +18,14 @@ extension QueueTransaction {
         return nil
     }
 
-    private func begin(_ id: UUID, owner: String, _ telling: KeyTelling, now: Date) throws -> Mutation {
+    private func begin(_ id: UUID, owner: String, _ telling: KeyDelivery, now: Date) throws -> Mutation {
         guard let turn = try db.row(Self.turnSQL, [id], Turn.init) else {
             throw OperationsError(.notFound, "There is no such mutation, or it is settled", mutation: id)
         }
         return try begin(turn, owner: owner, telling, now: now)
     }
 
-    private func begin(_ turn: Turn, owner: String, _ telling: KeyTelling, now: Date) throws -> Mutation {
+    private func begin(_ turn: Turn, owner: String, _ telling: KeyDelivery, now: Date) throws -> Mutation {
         var mutation = turn.mutation
         let id = mutation.id
         guard mutation.state == .pending else { throw Self.wrongState(id, .pending, mutation.state) }
@@ -63,7 +63,7 @@ extension QueueTransaction {
     /// In flight to acknowledged, and the next of its lane to in flight, if there is one and it can be sent now.
     func acknowledge(
         _ attempt: Attempt, _ answer: [UInt8], _ real: [TemporaryID: String], beginningNextAs owner: String,
-        telling: KeyTelling, now: Date
+        telling: KeyDelivery, now: Date
     ) throws -> Mutation? {
         let lane = try acknowledge(attempt, answer, real, now: now)
         let next = try db.row(Self.nextSQL, [lane.partition, lane.name], Turn.init)
@@ -126,7 +126,7 @@ extension QueueTransaction {
             switch doubt ?? (failure.class.leavesDoubt ? .attempt : .asBefore) {
             case .asBefore: "doubt"
             case .attempt: "coalesce(telling, doubt, '')"
-            case .unrepeatable: "'\(KeyTelling.none.rawValue)'"
+            case .unrepeatable: "'\(KeyDelivery.none.rawValue)'"
             case .none: "NULL"
             }
         try db.run(

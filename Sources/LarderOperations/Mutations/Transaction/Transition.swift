@@ -5,7 +5,7 @@ package enum Transition: Sendable {
     /// Pending to in flight: it is about to be sent, telling the server the key so. It must be runnable. Where an
     /// earlier attempt is in doubt that the server would not know this one for a repeat of, nothing must be sent, and
     /// the mutation's `telling` is nil.
-    case begin(UUID, owner: String, telling: KeyTelling = .none)
+    case begin(UUID, owner: String, telling: KeyDelivery = .none)
     /// In flight to pending: the attempt is known to have had no effect, or the server tells a repeat. Not tried again
     /// before `at`, unless the clock is set back meanwhile; at once if nil. `leaving` says what is in doubt then; where
     /// nil, the failure's class does.

@@ -1,5 +1,5 @@
 /// Which layers of a set are meant, by their indices: a bit for each, but none for those before which all are.
-struct LaidLayers: Sendable {
+struct OverlaidLayers: Sendable {
     /// So many words from the first on have all bits, and are not stored.
     private var fullWords = 0
     private var words: [UInt64] = []
@@ -38,14 +38,14 @@ struct LaidLayers: Sendable {
         return true
     }
 
-    mutating func formUnion(_ other: LaidLayers) {
+    mutating func formUnion(_ other: OverlaidLayers) {
         if other.count > 0 { for layer in other.indices(beyond: self) { insert(layer) } }
     }
 
     /// The members that another set does not have, ascending.
     ///
     /// - Complexity: O(n / 64 + m): n layers follow the first ones, of which both sets have all, and m are found.
-    func indices(beyond other: LaidLayers = LaidLayers()) -> [Int] {
+    func indices(beyond other: OverlaidLayers = OverlaidLayers()) -> [Int] {
         var found: [Int] = []
         for index in min(fullWords, other.fullWords)..<(fullWords + words.count) {
             var rest = word(index) & ~other.word(index)

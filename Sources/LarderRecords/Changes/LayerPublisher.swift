@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// Many layers take long to work out. Then it is done less often after commits, so that it takes half of the writer's
 /// time at most.
-final class LayerTelling: Sendable {
+final class LayerPublisher: Sendable {
     private struct Pause {
         var end = ContinuousClock.now
         var isScheduled = false
