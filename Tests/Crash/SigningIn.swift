@@ -1,7 +1,6 @@
 import Foundation
 import Larder
 import LarderTestSupport
-import Synchronization
 
 /// Signs users in, each in one step from whatever partition is the current one, queues work, and says what is done,
 /// until it is killed.
@@ -9,26 +8,12 @@ enum SigningIn {
     /// - Parameter step: After which it kills itself, when it was made so many times.
     static func run(in folder: URL, seed: UInt64, until step: EnvironmentSwitch.KillPoint?, times: Int) async throws {
         var random = SeededNumbers(seed: seed)
-        let left = Mutex(times)
-        var options = Store.Options()
-        options.reachedInSwitch = { made in
-            guard made == step else { return }
-            let mustDie = left.withLock { left in
-                left -= 1
-                return left == 0
-            }
-            if mustDie { kill(getpid(), SIGKILL) }
-        }
-        let store = try Store.open(at: folder, schema: try Schema(parsing: Mutations.schema), options: options)
+        let store = try Switching.openStore(in: folder, until: step, times: times)
         var app = try store.partition(of: try Switching.environment("a"))
         var number = Int(seed % 1_000) * 1_000
         while true {
             for _ in 0..<(random.next() % 3) {
-                let receipt = try await app.enqueue(
-                    GraphQLOperation(
-                        "mutation Rate($recipe: ID!) { rate(recipe: $recipe, stars: 5) { id stars } }",
-                        variables: ["recipe": .string("\(random.next() % 100)")]))
-                say("queued \(receipt.id)")
+                try await Switching.queue(in: app, &random)
             }
             number += 1
             let user = "user\(random.next() % 3)"

@@ -24,34 +24,34 @@ struct RunTests {
         }
     }
 
-    @Test("Where nothing runs, the first mutation that is queued says so in the log, and the next ones do not")
-    func notice() async throws {
+    private func notices(_ body: (Partition) async throws -> Void) async throws -> Int {
+        let log = RecordedLog(from: .notice)
         try await withTemporaryFolder { folder in
-            let log = RecordedLog(from: .notice)
             var options = Store.Options()
             options.logger = log.logger
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            let app = try store.partition(server: ScriptedServer.rating())
-            for stars in 1...2 { try await app.enqueue(giveStars("1", stars)) }
-            #expect(log.texts.withLock { $0 }.count { $0.contains("call run()") } == 1)
-            try await MutationRunner(app).drain()
+            try await body(try store.partition(server: ScriptedServer.rating()))
             try store.close()
         }
+        return log.texts.withLock { $0 }.count { $0.contains("call run()") }
+    }
+
+    @Test("Where nothing runs, the first mutation that is queued says so in the log, and the next ones do not")
+    func notice() async throws {
+        let count = try await notices { app in
+            for stars in 1...2 { try await app.enqueue(giveStars("1", stars)) }
+            try await MutationRunner(app).drain()
+        }
+        #expect(count == 1)
     }
 
     @Test("Where a runner has begun, nothing is said of that")
     func noNotice() async throws {
-        try await withTemporaryFolder { folder in
-            let log = RecordedLog(from: .notice)
-            var options = Store.Options()
-            options.logger = log.logger
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            let app = try store.partition(server: ScriptedServer.rating())
+        let count = try await notices { app in
             try await MutationRunner(app).drain()
             try await app.enqueue(giveStars("1", 5))
-            #expect(!log.texts.withLock { $0 }.contains { $0.contains("call run()") })
-            try store.close()
         }
+        #expect(count == 0)
     }
 
     @Test("run without a transport fails at once, and says why")

@@ -50,7 +50,7 @@ public struct SyncReport: Sendable, Hashable {
 
 /// How far a synchronization has come, as the cache knows it.
 public struct SyncStatus: Sendable, Hashable {
-    /// The field with its arguments, without those that choose a page.
+    /// The field with its arguments, except the arguments that choose a page.
     public let name: String
     /// As ``SyncReport/startedAt``.
     public let startedAt: Int64?

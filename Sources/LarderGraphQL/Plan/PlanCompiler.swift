@@ -41,9 +41,9 @@ extension Plan {
 /// place of a response and each type there. Fragments can make these combinations exponential in the document; what is
 /// too large once it is spread out is refused.
 struct PlanCompiler {
-    private let schema: SchemaIndex
-    private let added: AddedFields
-    private let exposesAdded: Bool
+    let schema: SchemaIndex
+    let added: AddedFields
+    let exposesAdded: Bool
     private var graph: NumberedSelections
     private var selections: [SelectionPlan] = []
     private var cases: [CasePlan] = []
@@ -71,7 +71,7 @@ struct PlanCompiler {
         let applies: [Bool]
         let keyFields: [String]?
         let parts: PartPolicy?
-        /// Of the selected fields in their order, then of those that the cache adds.
+        /// The definitions of the selected fields in their order, then of the fields that the cache adds.
         let definitions: [Definition?]
     }
 
@@ -320,61 +320,6 @@ struct PlanCompiler {
         }
     }
 
-    /// The fields that the cache needs beside the planned ones. Fields that are part of the answer come first.
-    private mutating func addedFields(
-        to planned: [FieldPlan], names: inout [String], _ type: SchemaIndex.TypeID, _ staticType: SchemaIndex.TypeID
-    ) throws(PlanError) -> [FieldPlan] {
-        func isPlanned(_ name: String) -> Bool {
-            let key = addedKey(name, of: type)
-            return planned.contains { $0.name == name && $0.responseKey == key }
-        }
-        var shown: [FieldPlan] = []
-        var hidden: [FieldPlan] = []
-        func add(_ field: FieldPlan) {
-            if field.slot == nil { hidden.append(field) } else { shown.append(field) }
-        }
-        if !isPlanned("__typename") {
-            // An object of a concrete type need not say which.
-            let isShown = exposesAdded && schema.types[staticType].kind.isAbstract
-            add(
-                addedField(
-                    "__typename", under: "__typename", .typename, FieldTypeShape(listDepth: 0, nonNull: 1), key: nil,
-                    slot: isShown ? names.count : nil))
-            if isShown { names.append("__typename") }
-        }
-        let keyFields = schema.types[type].keyFields ?? []
-        for name in schema.types[type].addedFields where !isPlanned(name) {
-            guard let definition = schema.field(named: name, of: type), let responseKey = addedKey(name, of: type)
-            else {
-                continue
-            }
-            // What a program changes and writes back has no version of its own.
-            let isShown = exposesAdded && keyFields.contains(name)
-            add(
-                addedField(
-                    name, under: responseKey, .leaf(leaf(definition.type)), try shape(definition.type, nil),
-                    key: keyNumber(FieldKeyTemplate(Field(name: name), definition)),
-                    slot: isShown ? names.count : nil))
-            if isShown { names.append(responseKey) }
-        }
-        return shown + hidden
-    }
-
-    /// The response key of a field that is added; nil where the type does not have it.
-    private func addedKey(_ name: String, of type: SchemaIndex.TypeID) -> String? {
-        if name == "__typename" { return name }
-        return schema.field(named: name, of: type).map { added.responseKey(of: name, $0.type, in: schema) }
-    }
-
-    private func addedField(
-        _ name: String, under responseKey: String, _ content: FieldPlan.Content, _ type: FieldTypeShape, key: Int?,
-        slot: Int?
-    ) -> FieldPlan {
-        FieldPlan(
-            name: name, responseKey: responseKey, slot: slot, type: type, content: content, key: key,
-            policy: nil, parts: nil, maxAge: nil)
-    }
-
     // MARK: Fields
 
     /// The field that all these nodes select under one response key.
@@ -426,14 +371,14 @@ struct PlanCompiler {
             maxAge: schema.maxAge(of: definition, of: type))
     }
 
-    private mutating func keyNumber(_ template: FieldKeyTemplate) -> Int {
+    mutating func keyNumber(_ template: FieldKeyTemplate) -> Int {
         if let known = keyNumbers[template] { return known }
         keyNumbers[template] = keys.count
         keys.append(template)
         return keys.count - 1
     }
 
-    private func shape(_ type: ResolvedType, _ location: Location?) throws(PlanError) -> FieldTypeShape {
+    func shape(_ type: ResolvedType, _ location: Location?) throws(PlanError) -> FieldTypeShape {
         guard type.listDepth <= FieldTypeShape.maximumListDepth else {
             throw PlanError(
                 .tooComplex, "Lists are nested deeper than \(FieldTypeShape.maximumListDepth)", location: location)
@@ -441,7 +386,7 @@ struct PlanCompiler {
         return FieldTypeShape(listDepth: type.listDepth, nonNull: UInt32(truncatingIfNeeded: type.nonNullLevels))
     }
 
-    private func leaf(_ type: ResolvedType) -> FieldPlan.Leaf {
+    func leaf(_ type: ResolvedType) -> FieldPlan.Leaf {
         let named = schema.types[type.named]
         guard named.kind == .scalar else { return .enumeration }
         return switch named.name {

@@ -103,7 +103,7 @@ package struct EnvironmentTable: Sendable {
                     == credentials.partition,
                 try CredentialTable.hasKey(of: credentials, transaction.db)
             else { return (.otherKey, nil) }
-            // What another user has queued is sent with nobody else's credentials, and given up by nobody else.
+            // A sign-in neither sends another user's mutations with these credentials nor gives them up.
             let left = try transaction.current()?.partition
             let isAnothers = left?.user != nil && left?.name != credentials.partition
             let report = try transaction.enter(destination, leaving: isAnothers ? .park : work, now: now)

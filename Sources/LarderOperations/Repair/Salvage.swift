@@ -206,7 +206,7 @@ struct Salvage {
         try db.run("DELETE FROM transfer WHERE partition NOT IN (SELECT id FROM partition)")
     }
 
-    /// Sets columns again whose damage no reading of a row would find, and those that an older version did not have.
+    /// Sets the columns again whose damage `RowReading` would not find, and the columns that an older version did not have.
     private func mendColumns() throws {
         // Damage in this column would go unnoticed.
         try db.run("UPDATE mutation SET touched = NULL")

@@ -30,7 +30,7 @@ struct RecordChanges {
     var applied: [AppliedEntry] = []
     /// Idempotency keys of which nothing will be known any more.
     var forgotten: [String] = []
-    /// What becomes of rows of `positions`; nil for those that go.
+    /// The new values of rows of the table `positions`, by their keys; nil removes a row.
     var positions: [[UInt8]: [UInt8]?] = [:]
     /// Types of which an object was removed without a tombstone.
     var evictedTypes: Set<FieldID> = []

@@ -18,6 +18,13 @@ struct WaitingTransferTests {
         return nil
     }
 
+    private func running(_ runner: TransferRunner, _ body: () async throws -> Void) async throws {
+        let task = Task { try await runner.run() }
+        try await body()
+        task.cancel()
+        try await task.value
+    }
+
     @Test("A transfer that no runner carries out says so, and so no more when one does")
     func noRunner() async throws {
         try await withTransferFixture { fixture in
@@ -35,12 +42,11 @@ struct WaitingTransferTests {
             network.set(false)
             let upload = try await upload(fixture)
             let runner = fixture.runner { $0.connectivity = network }
-            let task = Task { try await runner.run() }
-            #expect(await first(upload) { $0 == .noNetwork } != nil)
-            network.set(true)
-            try await upload.finished()
-            task.cancel()
-            try await task.value
+            try await running(runner) {
+                #expect(await first(upload) { $0 == .noNetwork } != nil)
+                network.set(true)
+                try await upload.finished()
+            }
         }
     }
 
@@ -50,10 +56,9 @@ struct WaitingTransferTests {
             fixture.storage.onCall { _ throws(ObjectError) in throw ObjectError(.expiredCredentials, "expired") }
             let upload = try await upload(fixture)
             let runner = fixture.runner { $0.backoff = Backoff(first: .seconds(600), cap: .seconds(600)) }
-            let task = Task { try await runner.run() }
-            #expect(await first(upload) { $0 == .notSignedIn } != nil)
-            task.cancel()
-            try await task.value
+            try await running(runner) {
+                #expect(await first(upload) { $0 == .notSignedIn } != nil)
+            }
         }
     }
 
@@ -65,17 +70,16 @@ struct WaitingTransferTests {
             }
             let uploads = [try await upload(fixture, "a"), try await upload(fixture, "b")]
             let runner = fixture.runner { $0.maximumTransfers = 1 }
-            let task = Task { try await runner.run() }
-            for upload in uploads {
-                let waiting = await first(upload) { if case .throttled = $0 { true } else { false } }?.waiting
-                guard case .throttled(let time) = waiting else {
-                    Issue.record("it waits for \(String(describing: waiting))")
-                    continue
+            try await running(runner) {
+                for upload in uploads {
+                    let waiting = await first(upload) { if case .throttled = $0 { true } else { false } }?.waiting
+                    guard case .throttled(let time) = waiting else {
+                        Issue.record("it waits for \(String(describing: waiting))")
+                        continue
+                    }
+                    #expect(time.timeIntervalSinceNow > 300)
                 }
-                #expect(time.timeIntervalSinceNow > 300)
             }
-            task.cancel()
-            try await task.value
         }
     }
 
@@ -88,11 +92,10 @@ struct WaitingTransferTests {
                 $0.backoff = Backoff(first: .seconds(600), cap: .seconds(600))
                 $0.random = { 1 }
             }
-            let task = Task { try await runner.run() }
-            let waiting = await first(upload) { if case .retry = $0 { true } else { false } }?.waiting
-            #expect(waiting != nil)
-            task.cancel()
-            try await task.value
+            try await running(runner) {
+                let waiting = await first(upload) { if case .retry = $0 { true } else { false } }?.waiting
+                #expect(waiting != nil)
+            }
         }
     }
 }

@@ -53,7 +53,7 @@ extension Story {
     }
 }
 
-/// The server, for those who are signed in.
+/// Hands requests on to the server while a user is signed in, and refuses them otherwise.
 private struct SignedInOnly: GraphQLTransport {
     let server: MeasuredTransport
     let session: Session

@@ -61,7 +61,7 @@ extension MutationRunner {
     ) async -> AttemptConsequence {
         var failure = failure
         await core.storeConflicts(failure.details, of: mutation)
-        switch await ProgramQuestions(options).resolution(of: mutation, failure) {
+        switch await ProgramQuestions(options, on: executor).resolution(of: mutation, failure) {
         // A suspension has broken off the question: that says nothing of the resolver.
         case .silence where Task.isCancelled: return .retry(failure, at: nil, leaving: .asBefore)
         case .silence(let why):
@@ -89,7 +89,7 @@ extension MutationRunner {
     ) async -> AttemptConsequence {
         var failure = failure
         failure.class = .outcomeUnknown
-        switch await ProgramQuestions(options).outcome(of: mutation, failure) {
+        switch await ProgramQuestions(options, on: executor).outcome(of: mutation, failure) {
         case .silence(let why):
             failure.message += why
             let left = doubt == .final ? RemainingDoubt.unrepeatable : .attempt

@@ -27,8 +27,12 @@ struct ProgramQuestions: Sendable {
     }
 
     private let options: MutationRunner.Options
+    private let executor: any TaskExecutor
 
-    init(_ options: MutationRunner.Options) { self.options = options }
+    /// - Parameter executor: Runs the program's functions, which may block.
+    init(_ options: MutationRunner.Options, on executor: any TaskExecutor) {
+        (self.options, self.executor) = (options, executor)
+    }
 
     /// What its resolver says to a conflict. The texts of the reply go on where the failure's message ends.
     func resolution(of mutation: Mutation, _ failure: MutationFailure) async -> Reply<Resolution> {
@@ -69,7 +73,9 @@ struct ProgramQuestions: Sendable {
                 idempotencyKey: mutation.idempotencyKey, serverErrors: failure.details)
         } catch { return .unusable("\(text)\(error)") }
         let said: Said
-        do { said = try await answering(within: options.questionTimeout) { try await function(question) } } catch {
+        do {
+            said = try await answering(within: options.questionTimeout, on: executor) { try await function(question) }
+        } catch {
             return .silence("\(text)\(error)")
         }
         do { return .answer(try answer(said)) } catch { return .unusable("\(text)\(error)") }
@@ -78,10 +84,10 @@ struct ProgramQuestions: Sendable {
 
 /// Waits for an answer for a time. A body that does not answer in time goes on unheard.
 private func answering<Answer: Sendable>(
-    within time: Duration, _ body: @escaping @Sendable () async throws -> Answer
+    within time: Duration, on executor: any TaskExecutor, _ body: @escaping @Sendable () async throws -> Answer
 ) async throws -> Answer {
     let answers = AsyncThrowingStream<Answer, any Error> { continuation in
-        let asking = Task(executorPreference: OutsideExecutor()) {
+        let asking = Task(executorPreference: executor) {
             do {
                 continuation.yield(try await body())
                 continuation.finish()

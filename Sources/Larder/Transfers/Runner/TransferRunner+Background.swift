@@ -6,11 +6,15 @@ import Logging
 extension TransferRunner {
     /// Ends the uploads outside of this program, of all partitions, that are not to be carried out any more: they were
     /// paused, cancelled, given up or have expired while no attempt of this runner had them, or the program was killed
-    /// between the note of an end and the executor's.
-    func endStrays(_ table: TransferTable) async {
+    /// between the note of an end and the executor's. Asks the executor only where the database has changed since the
+    /// last time, or an end has failed.
+    func endStrays(_ table: TransferTable) async throws {
         guard let background = options.background else { return }
+        let version = try core.operationsStore.database().contentVersion()
+        guard progress.withLock({ $0.strayVersion != version }) else { return }
         let known: [UUID]
         do { known = try await Array(background.known()) } catch { return warn(of: error) }
+        var hasFailed = false
         for id in known {
             do {
                 let transfer = try table.find(id)
@@ -20,8 +24,12 @@ extension TransferRunner {
                 // The storage may have had all of it.
                 let now = core.now()
                 try await table.noteDoubt(of: id, until: now.addingTimeInterval(options.idle.seconds), now: now)
-            } catch { warn(of: error) }
+            } catch {
+                warn(of: error)
+                hasFailed = true
+            }
         }
+        if !hasFailed { progress.withLock { $0.strayVersion = version } }
     }
 
     /// Ends an upload outside of this program whose attempt has ended. Where only the runner ends, the upload goes on

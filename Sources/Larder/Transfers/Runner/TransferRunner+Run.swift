@@ -118,7 +118,7 @@ extension TransferRunner: Service {
     private func look(_ context: TransferContext, _ untilEmpty: Bool) async throws -> RunnerLifecycle.Look<[UUID]> {
         let (now, table) = (core.now(), context.table)
         try endStopped(table)
-        await endStrays(table)
+        try await endStrays(table)
         let holds = context.connections.holds
         if progress.withLock({ progress in
             defer { progress.holds = holds }

@@ -84,6 +84,8 @@ public final class TransferRunner: Sendable {
         /// Transfers under way, and the ones among them that are cleared away.
         var busy: Set<UUID> = []
         var clearing: Set<UUID> = []
+        /// The content of the database at which the uploads outside of this program were looked through last.
+        var strayVersion: OperationsDatabase.ContentVersion?
         /// What carries them out.
         var tasks: [UUID: Task<Void, Never>] = [:]
         /// Transfers among them that are noted as running, with where they upload to.
