@@ -1,3 +1,31 @@
+import Larder
+
+struct OneRecipe: TypedOperation {
+    struct Data: Codable, Sendable { var recipe: Recipe? }
+    struct Recipe: Codable, Sendable {
+        var __typename = "Recipe"
+        var id: String
+        var title: String
+        var rating: Double?
+    }
+    var id: String
+    var operation: GraphQLOperation {
+        GraphQLOperation(
+            "query One($id: ID!) { recipe(id: $id) { __typename id title rating } }", variables: ["id": .string(id)])
+    }
+}
+
+struct RateRecipe: TypedOperation {
+    struct Data: Codable, Sendable { var rate: OneRecipe.Recipe }
+    var id: String
+    var rating: Double
+    var operation: GraphQLOperation {
+        GraphQLOperation(
+            "mutation Rate($id: ID!, $rating: Float!) { rate(id: $id, rating: $rating) { __typename id title rating } }",
+            variables: ["id": .string(id), "rating": .float(rating)])
+    }
+}
+
 let kitchenSchema = """
     scalar AWSDateTime
     enum Course { STARTER MAIN DESSERT }

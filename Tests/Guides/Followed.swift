@@ -1,0 +1,27 @@
+import Foundation
+import Larder
+import LarderHTTP
+
+// What the guides declare, used in their order: folder, schema, server.
+let arguments = CommandLine.arguments
+guard arguments.count == 4, let server = URL(string: arguments[3]) else {
+    fatalError("usage: Followed FOLDER SCHEMA URL")
+}
+let folder = URL(filePath: arguments[1])
+let schema = try String(contentsOf: URL(filePath: arguments[2]), encoding: .utf8)
+print(try await useRecipes(at: folder, schema: schema, server: server))
+
+let store = try openStore(at: folder, schema: schema)
+let app = try store.partition(server: .http(server))
+try await follow(app) { cards, isOptimistic in
+    print(cards.map { "\($0.title) \($0.rating ?? 0)" }, isOptimistic)
+    return false
+}
+try await prepareForTravel(app)
+try await showAndRate(app)
+print(try unsentCount(app), "unsent")
+for await state in try app.watch(LatestCards(limit: 20), policy: .cacheOnly) {
+    print(caption(of: state) ?? "All is as the server has it.")
+    break
+}
+try store.close()
