@@ -74,9 +74,9 @@ public final class HTTPTransport: GraphQLTransport {
     /// - Throws: `.unusableRequest` for a subscription, and where the endpoint names a user; otherwise as
     ///   `GraphQLTransport.send`.
     public func send(
-        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
+        _ request: GraphQLRequest, within time: Duration
     ) async throws(TransportError) -> GraphQLAnswer {
-        try await send(request, deadline: deadline, signer: nil)
+        try await send(request, deadline: .now + time, signer: nil)
     }
 
     /// Sends what `signer` signs, once it is whole.

@@ -131,8 +131,9 @@ public final class ScriptedServer: GraphQLTransport {
 
     /// Answers as the script says.
     public func send(
-        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
+        _ request: GraphQLRequest, within time: Duration
     ) async throws(TransportError) -> GraphQLAnswer {
+        let deadline = ContinuousClock.now + time
         do {
             if request.kind != .mutation, let search {
                 let (number, isReachable) = seen.withLock { seen in

@@ -26,8 +26,8 @@ struct Belongings {
         try store.close()
         guard work == .everything else { return }
         let keys = FileKeyProvider(besides: folder)
-        _ = try await keys.makeKey(deadline: .now + .seconds(60))
-        _ = try await keys.addKey(deadline: .now + .seconds(60))
+        _ = try await keys.makeKey(within: .seconds(60))
+        _ = try await keys.addKey(within: .seconds(60))
         let backups = folder.deletingLastPathComponent().appending(path: "backups")
         let lock = try MigrationLock.take(in: folder, for: "a test", within: .seconds(60))
         defer { lock.release() }

@@ -19,7 +19,7 @@ struct Contention {
         var random = SeededNumbers(seed: seed)
         var options = Store.Options()
         options.logger.logLevel = .critical
-        options.lockDeadline = Self.deadline
+        options.lockTimeout = Self.deadline
         options.identityProvider = { [ledgers] identity in
             LedgerProvider(
                 ledger: TokenLedger(ledgers.appending(path: identity.environment ?? "")), now: { Date() },
@@ -49,7 +49,7 @@ struct Contention {
         switch work {
         case "switch": _ = try await store.switch(to: try Switching.environment(name))
         case "refresh":
-            let credentials = try await store.partition().session.credentials(deadline: .now + Self.deadline)
+            let credentials = try await store.partition().session.credentials(within: Self.deadline)
             guard credentials.userPool?.refreshToken != nil else { exit(1) }
         case "migrate":
             let lock = try MigrationLock.take(in: folder, for: "contending", within: Self.deadline)

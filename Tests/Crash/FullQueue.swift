@@ -115,7 +115,7 @@ private final class FleetingServer: GraphQLTransport {
     var tally: Tally { counted.withLock { $0 } }
 
     func send(
-        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
+        _ request: GraphQLRequest, within time: Duration
     ) async throws(TransportError) -> GraphQLAnswer {
         guard case .object(let variables)? = try? Value(json: request.variables),
             case .string(let name)? = variables["recipe"]

@@ -84,11 +84,11 @@ final class HollowStorage: StandInStorage {
     }
 
     func object(
-        at location: ObjectLocation, deadline: ContinuousClock.Instant
+        at location: ObjectLocation, within time: Duration
     ) async throws(ObjectError) -> StoredObject { object }
 
     func parts(
-        of upload: MultipartUpload, deadline: ContinuousClock.Instant
+        of upload: MultipartUpload, within time: Duration
     ) async throws(ObjectError) -> [UploadedPart] { parts.withLock { $0 }.values.sorted { $0.number < $1.number } }
 
     func put(

@@ -49,11 +49,11 @@ final class HostileStorage: StandInStorage {
     }
 
     func object(
-        at location: ObjectLocation, deadline: ContinuousClock.Instant
+        at location: ObjectLocation, within time: Duration
     ) async throws(ObjectError) -> StoredObject { StoredObject(etag: "\"zeros\"", size: 2_500) }
 
     func parts(
-        of upload: MultipartUpload, deadline: ContinuousClock.Instant
+        of upload: MultipartUpload, within time: Duration
     ) async throws(ObjectError) -> [UploadedPart] {
         [UploadedPart(number: 1, size: 1_000, etag: "\"1\"", crc32c: 7)]
     }

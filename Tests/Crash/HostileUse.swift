@@ -121,7 +121,7 @@ private final class HostileServer: GraphQLTransport {
     var sent: Set<String> { recipes.withLock { $0 } }
 
     func send(
-        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
+        _ request: GraphQLRequest, within time: Duration
     ) async throws(TransportError) -> GraphQLAnswer {
         guard case .object(let variables)? = try? Value(json: request.variables),
             case .string(let recipe)? = variables["recipe"]

@@ -92,7 +92,7 @@ final class LedgerServer: GraphQLTransport {
     }
 
     func send(
-        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
+        _ request: GraphQLRequest, within time: Duration
     ) async throws(TransportError) -> GraphQLAnswer {
         let chance = random.withLock { $0.next() % 12 }
         if chance == 0 { throw TransportError(.unreachable, "the request was lost") }

@@ -43,7 +43,7 @@ enum Network {
     }
 
     private struct Answering: GraphQLTransport {
-        func send(_ request: GraphQLRequest, deadline: ContinuousClock.Instant) async throws(TransportError)
+        func send(_ request: GraphQLRequest, within time: Duration) async throws(TransportError)
             -> GraphQLAnswer
         {
             GraphQLAnswer(body: Array(#"{"data":{"rate":{"__typename":"Recipe","id":"1","stars":5}}}"#.utf8))

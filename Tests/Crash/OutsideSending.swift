@@ -48,7 +48,7 @@ struct OutsideStorage: StandInStorage {
     let limits = ObjectLimits.s3
 
     func object(
-        at location: ObjectLocation, deadline: ContinuousClock.Instant
+        at location: ObjectLocation, within time: Duration
     ) async throws(ObjectError) -> StoredObject {
         guard let bytes = FileManager.default.contents(atPath: place.object(location.key).path) else {
             throw ObjectError(.notFound, "there is no such object")
@@ -67,7 +67,7 @@ struct OutsideStorage: StandInStorage {
     ) async throws(ObjectError) -> UploadedPart { throw Self.refusal }
 
     func parts(
-        of upload: MultipartUpload, deadline: ContinuousClock.Instant
+        of upload: MultipartUpload, within time: Duration
     ) async throws(ObjectError) -> [UploadedPart] { throw Self.refusal }
 
     func get(

@@ -26,9 +26,9 @@ struct RecordingTransport: ObjectTransport {
     }
 
     func beginUpload(
-        to location: ObjectLocation, _ attributes: ObjectAttributes, deadline: ContinuousClock.Instant
+        to location: ObjectLocation, _ attributes: ObjectAttributes, within time: Duration
     ) async throws(ObjectError) -> MultipartUpload {
-        try await storage.beginUpload(to: location, attributes, deadline: deadline)
+        try await storage.beginUpload(to: location, attributes, within: time)
     }
 
     func putPart(
@@ -39,33 +39,34 @@ struct RecordingTransport: ObjectTransport {
     }
 
     func parts(
-        of upload: MultipartUpload, deadline: ContinuousClock.Instant
+        of upload: MultipartUpload, within time: Duration
     ) async throws(ObjectError) -> [UploadedPart] {
-        let parts = try await storage.parts(of: upload, deadline: deadline)
+        let deadline = ContinuousClock.now + time
+        let parts = try await storage.parts(of: upload, within: .until(deadline))
         for part in parts { ledger.note("listed", upload.id, String(part.number), part.etag) }
         return parts
     }
 
     func completeUpload(
-        _ upload: MultipartUpload, _ parts: [UploadedPart], deadline: ContinuousClock.Instant
+        _ upload: MultipartUpload, _ parts: [UploadedPart], within time: Duration
     ) async throws(ObjectError) -> StoredObject {
-        try await storage.completeUpload(upload, parts, deadline: deadline)
+        try await storage.completeUpload(upload, parts, within: time)
     }
 
-    func abortUpload(_ upload: MultipartUpload, deadline: ContinuousClock.Instant) async throws(ObjectError) {
-        try await storage.abortUpload(upload, deadline: deadline)
+    func abortUpload(_ upload: MultipartUpload, within time: Duration) async throws(ObjectError) {
+        try await storage.abortUpload(upload, within: time)
     }
 
     func uploads(
-        in bucket: String, region: String?, prefix: String, deadline: ContinuousClock.Instant
+        in bucket: String, region: String?, prefix: String, within time: Duration
     ) async throws(ObjectError) -> [MultipartUpload] {
-        try await storage.uploads(in: bucket, region: region, prefix: prefix, deadline: deadline)
+        try await storage.uploads(in: bucket, region: region, prefix: prefix, within: time)
     }
 
     func object(
-        at location: ObjectLocation, deadline: ContinuousClock.Instant
+        at location: ObjectLocation, within time: Duration
     ) async throws(ObjectError) -> StoredObject {
-        try await storage.object(at: location, deadline: deadline)
+        try await storage.object(at: location, within: time)
     }
 
     func get(

@@ -24,7 +24,7 @@ struct RefreshLoad {
             locksFolder: folder.appending(path: "locks"), options: options)
         for round in 1...rounds {
             while Self.hour(clock) < round { try await Task.sleep(for: .milliseconds(1)) }
-            let given = try await session.credentials(deadline: .now + .seconds(300))
+            let given = try await session.credentials(within: .seconds(300))
             say("\(round) \(given.userPool?.refreshToken ?? "")")
         }
         try database.close()
@@ -46,7 +46,7 @@ struct LedgerProvider: IdentityProvider {
     var lifetime: TimeInterval = 1800
 
     func refresh(
-        _ part: Credentials.Part, of credentials: Credentials, deadline: ContinuousClock.Instant
+        _ part: Credentials.Part, of credentials: Credentials, within time: Duration
     ) async throws(IdentityError) -> Credentials {
         if isHanging {
             say("asked")
@@ -63,5 +63,5 @@ struct LedgerProvider: IdentityProvider {
                 idToken: "id", accessToken: "access", refreshToken: next, expires: now().addingTimeInterval(lifetime)))
     }
 
-    func signOut(_ credentials: Credentials, deadline: ContinuousClock.Instant) async throws(IdentityError) {}
+    func signOut(_ credentials: Credentials, within time: Duration) async throws(IdentityError) {}
 }

@@ -23,11 +23,11 @@ struct RotationLoad {
             try await session.signIn(
                 Credentials(
                     userPool: .init(idToken: "\(number)", accessToken: "", expires: nil)),
-                deadline: .now + .seconds(300))
+                within: .seconds(300))
             say("p\(number % 3) \(number)")
             // All of them have credentials when the key is changed first.
             guard number >= 2 else { continue }
-            _ = try await rotation.run(deadline: .now + .seconds(300))
+            _ = try await rotation.run(within: .seconds(300))
             say("rotated")
         }
     }

@@ -21,7 +21,7 @@ enum SigningIn {
             app = try await store.signIn(
                 Credentials(
                     userPool: .init(idToken: "id", accessToken: "access", refreshToken: "\(number)", expires: nil)),
-                as: user, pending: random.next() % 2 == 0 ? .park : .carry, deadline: .now + .seconds(300)
+                as: user, pending: random.next() % 2 == 0 ? .park : .carry, within: .seconds(300)
             ).partition
             say("signed \(user) \(number)")
         }

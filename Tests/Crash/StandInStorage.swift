@@ -7,18 +7,18 @@ extension StandInStorage {
     func host(of location: ObjectLocation) -> String { location.bucket }
 
     func beginUpload(
-        to location: ObjectLocation, _ attributes: ObjectAttributes, deadline: ContinuousClock.Instant
+        to location: ObjectLocation, _ attributes: ObjectAttributes, within time: Duration
     ) async throws(ObjectError) -> MultipartUpload { MultipartUpload(location: location, id: "upload") }
 
     func completeUpload(
-        _ upload: MultipartUpload, _ parts: [UploadedPart], deadline: ContinuousClock.Instant
+        _ upload: MultipartUpload, _ parts: [UploadedPart], within time: Duration
     ) async throws(ObjectError) -> StoredObject {
         StoredObject(etag: "\"whole\"", size: parts.reduce(0) { $0 + ($1.size ?? 0) })
     }
 
     func uploads(
-        in bucket: String, region: String?, prefix: String, deadline: ContinuousClock.Instant
+        in bucket: String, region: String?, prefix: String, within time: Duration
     ) async throws(ObjectError) -> [MultipartUpload] { [] }
 
-    func abortUpload(_ upload: MultipartUpload, deadline: ContinuousClock.Instant) async throws(ObjectError) {}
+    func abortUpload(_ upload: MultipartUpload, within time: Duration) async throws(ObjectError) {}
 }

@@ -23,7 +23,7 @@ struct Stranger {
         do {
             var options = Store.Options()
             options.isReadOnly = work == .read || work == .linger
-            options.lockDeadline = .milliseconds(300)
+            options.lockTimeout = .milliseconds(300)
             let (store, app) = try open(options)
             if work == .queue {
                 _ = try await app.enqueue(GraphQLOperation("mutation { shelve(id: 1) { id } }"))

@@ -56,7 +56,7 @@ enum Switching {
                 Credentials(
                     userPool: .init(
                         idToken: "id", accessToken: "access", refreshToken: "\(number)", expires: nil)),
-                deadline: .now + .seconds(300))
+                within: .seconds(300))
             say("signed \(name) \(number)")
         }
     }

@@ -47,7 +47,7 @@ struct AddressTests {
             region: "eu-west-1", credentials: { _ in .test }, options: options
         ) { transport in
             #expect(transport.host(of: location) == example.host)
-            let url = try await transport.presignedURL(.get, location, expiresAfter: .seconds(1), deadline: .ample)
+            let url = try await transport.presignedURL(.get, location, expiresAfter: .seconds(1), within: .ample)
             let scheme = example.endpoint.map { String($0.prefix { $0 != ":" }) } ?? "https"
             #expect(url.absoluteString.hasPrefix("\(scheme)://\(example.host)\(example.path)?X-Amz-"))
         }
@@ -67,7 +67,7 @@ struct AddressTests {
             region: "eu-west-1", credentials: { _ in .test }, options: options
         ) { transport in
             let error = try await objectError { () async throws(ObjectError) in
-                try await transport.object(at: .somewhere, deadline: .ample)
+                try await transport.object(at: .somewhere, within: .ample)
             }
             #expect(error.code == .unusableRequest)
             #expect(transport.host(of: .somewhere) == "photos")
@@ -91,7 +91,7 @@ struct AddressTests {
             $0.wallClock = { date }
         } _: { storage, transport in
             let location = ObjectLocation(bucket: "photos", key: key)
-            _ = try await transport.object(at: location, deadline: .ample)
+            _ = try await transport.object(at: location, within: .ample)
             let request = try #require(storage.requests.first)
             #expect(request.target == "/photos/" + URIEncoding.path(key))
             #expect(URIEncoding.decoded(request.path.dropFirst(8)) == key)
@@ -119,7 +119,7 @@ struct AddressTests {
             try await HTTPClient.withHTTPClient(configuration: configuration) { client in
                 let transport = S3Transport(
                     region: "us-east-1", credentials: { _ in .test }, options: options, client: client)
-                _ = try await transport.object(at: ObjectLocation(bucket: "photos", key: key), deadline: .ample)
+                _ = try await transport.object(at: ObjectLocation(bucket: "photos", key: key), within: .ample)
             }
             let request = try #require(storage.requests.first)
             #expect(request.target == "/" + URIEncoding.path(key))
@@ -132,12 +132,12 @@ struct AddressTests {
         try await S3Transport.withTransport(region: "eu-west-1", credentials: { _ in .test }) { transport in
             for time in [Duration.zero, .seconds(-1), .seconds(604_801)] {
                 let error = try await objectError { () async throws(ObjectError) in
-                    try await transport.presignedURL(.put, .somewhere, expiresAfter: time, deadline: .ample)
+                    try await transport.presignedURL(.put, .somewhere, expiresAfter: time, within: .ample)
                 }
                 #expect(error.code == .unusableRequest)
             }
             let url = try await transport.presignedURL(
-                .put, .somewhere, expiresAfter: .seconds(604_800), deadline: .ample)
+                .put, .somewhere, expiresAfter: .seconds(604_800), within: .ample)
             #expect(url.absoluteString.contains("X-Amz-Expires=604800&X-Amz-SignedHeaders=host&X-Amz-Signature="))
         }
     }

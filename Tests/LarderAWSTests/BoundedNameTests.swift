@@ -24,7 +24,7 @@ struct BoundedNameTests {
             .xml(.ok, answer)
         } _: { _, transport in
             do throws(ObjectError) {
-                let upload = try await transport.beginUpload(to: .somewhere, ObjectAttributes(), deadline: .ample)
+                let upload = try await transport.beginUpload(to: .somewhere, ObjectAttributes(), within: .ample)
                 #expect(isTaken && upload.id.utf8.count == size)
             } catch {
                 #expect(!isTaken && error.code == .unusableAnswer)
@@ -66,9 +66,9 @@ struct BoundedNameTests {
                     case 1: _ = try await transport.put(Self.body, to: .somewhere, ObjectAttributes(), idle: .ample)
                     case 2:
                         let parts = [UploadedPart(number: 1, size: 1, etag: "\"e\"")]
-                        _ = try await transport.completeUpload(Self.upload, parts, deadline: .ample)
-                    case 3: _ = try await transport.parts(of: Self.upload, deadline: .ample)
-                    default: _ = try await transport.uploads(in: "photos", region: nil, prefix: "", deadline: .ample)
+                        _ = try await transport.completeUpload(Self.upload, parts, within: .ample)
+                    case 3: _ = try await transport.parts(of: Self.upload, within: .ample)
+                    default: _ = try await transport.uploads(in: "photos", region: nil, prefix: "", within: .ample)
                     }
                 }
                 #expect(error.code == .unusableAnswer, "\(number)")
@@ -97,7 +97,7 @@ struct BoundedNameTests {
             .error(.badRequest, Self.long, Self.long, headers: ["x-amz-id-2": Self.name(9_000)])
         } _: { _, transport in
             let error = try await objectError { () async throws(ObjectError) in
-                try await transport.parts(of: Self.upload, deadline: .ample)
+                try await transport.parts(of: Self.upload, within: .ample)
             }
             #expect("\(error)".utf8.count < 2_000 && (error.hostID?.utf8.count ?? 0) < 1_000)
         }
@@ -123,11 +123,11 @@ struct BoundedNameTests {
                 let error = try await objectError { () async throws(ObjectError) in
                     switch number {
                     case 0: _ = try await transport.putPart(1, Self.body, of: held, idle: .ample)
-                    case 1: _ = try await transport.parts(of: held, deadline: .ample)
-                    case 2: try await transport.abortUpload(held, deadline: .ample)
+                    case 1: _ = try await transport.parts(of: held, within: .ample)
+                    case 2: try await transport.abortUpload(held, within: .ample)
                     case 3:
                         let parts = [UploadedPart(number: 1, size: 1, etag: "\"e\"")]
-                        _ = try await transport.completeUpload(held, parts, deadline: .ample)
+                        _ = try await transport.completeUpload(held, parts, within: .ample)
                     case 4:
                         let attributes = ObjectAttributes(contentType: Self.long)
                         _ = try await transport.put(Self.body, to: .somewhere, attributes, idle: .ample)

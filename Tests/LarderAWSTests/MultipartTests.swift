@@ -32,21 +32,21 @@ struct MultipartTests {
         } _: { server, transport in
             let location = server.location()
             let attributes = ObjectAttributes(contentType: "video/mp4", metadata: ["made-by": "a test"])
-            let upload = try await transport.beginUpload(to: location, attributes, deadline: .ample)
+            let upload = try await transport.beginUpload(to: location, attributes, within: .ample)
             var sent: [UploadedPart] = []
             // In any order: the last first.
             for (index, bytes) in Self.parts.enumerated().reversed() {
                 sent.insert(
                     try await transport.putPart(index + 1, ObjectBody(bytes), of: upload, idle: .ample), at: 0)
             }
-            let listed = try await transport.parts(of: upload, deadline: .ample)
+            let listed = try await transport.parts(of: upload, within: .ample)
             #expect(listed.map(\.number) == [1, 2, 3])
             #expect(listed.map(\.etag) == sent.map(\.etag))
             #expect(listed.map(\.size) == Self.sizes.map { Int64($0) })
 
-            let object = try await transport.completeUpload(upload, sent, deadline: .ample)
+            let object = try await transport.completeUpload(upload, sent, within: .ample)
             #expect(object.size == Int64(Self.bytes.count))
-            let seen = try await transport.object(at: location, deadline: .ample)
+            let seen = try await transport.object(at: location, within: .ample)
             #expect(seen.etag == object.etag)
             #expect(seen.attributes == attributes)
             let collected = Collected()
@@ -60,14 +60,14 @@ struct MultipartTests {
     func wholeChecksum() async throws {
         try await withStorage { server, transport in
             let location = server.location()
-            let upload = try await transport.beginUpload(to: location, ObjectAttributes(), deadline: .ample)
+            let upload = try await transport.beginUpload(to: location, ObjectAttributes(), within: .ample)
             var sent: [UploadedPart] = []
             for (index, bytes) in Self.parts.enumerated() {
                 sent.append(try await transport.putPart(index + 1, ObjectBody(bytes), of: upload, idle: .ample))
             }
-            let object = try await transport.completeUpload(upload, sent, deadline: .ample)
+            let object = try await transport.completeUpload(upload, sent, within: .ample)
             #expect(object.crc32c == CRC32C(of: Self.bytes).value)
-            let seen = try await transport.object(at: location, deadline: .ample)
+            let seen = try await transport.object(at: location, within: .ample)
             #expect(seen.crc32c == object.crc32c)
         }
     }
@@ -76,13 +76,13 @@ struct MultipartTests {
     func resumed() async throws {
         try await withStorage { server, transport in
             let location = server.location()
-            let upload = try await transport.beginUpload(to: location, ObjectAttributes(), deadline: .ample)
+            let upload = try await transport.beginUpload(to: location, ObjectAttributes(), within: .ample)
             for (index, bytes) in Self.parts.enumerated() {
                 _ = try await transport.putPart(index + 1, ObjectBody(bytes), of: upload, idle: .ample)
             }
             let object = try await withTransport(to: server) { again in
-                let listed = try await again.parts(of: upload, deadline: .ample)
-                return try await again.completeUpload(upload, listed, deadline: .ample)
+                let listed = try await again.parts(of: upload, within: .ample)
+                return try await again.completeUpload(upload, listed, within: .ample)
             }
             #expect(object.size == Int64(Self.bytes.count))
         }
@@ -92,12 +92,12 @@ struct MultipartTests {
     func replaced() async throws {
         try await withStorage { server, transport in
             let location = server.location()
-            let upload = try await transport.beginUpload(to: location, ObjectAttributes(), deadline: .ample)
+            let upload = try await transport.beginUpload(to: location, ObjectAttributes(), within: .ample)
             _ = try await transport.putPart(1, ObjectBody([1, 2, 3]), of: upload, idle: .ample)
             let part = try await transport.putPart(1, ObjectBody([4, 5]), of: upload, idle: .ample)
-            let listed = try await transport.parts(of: upload, deadline: .ample)
+            let listed = try await transport.parts(of: upload, within: .ample)
             #expect(listed.map(\.etag) == [part.etag])
-            let object = try await transport.completeUpload(upload, [part], deadline: .ample)
+            let object = try await transport.completeUpload(upload, [part], within: .ample)
             #expect(object.crc32c == CRC32C(of: [4, 5]).value)
         }
     }
@@ -110,13 +110,13 @@ struct MultipartTests {
             var begun: [MultipartUpload] = []
             for key in keys {
                 let location = ObjectLocation(bucket: server.bucket, key: key)
-                begun.append(try await transport.beginUpload(to: location, ObjectAttributes(), deadline: .ample))
+                begun.append(try await transport.beginUpload(to: location, ObjectAttributes(), within: .ample))
             }
             let uploads = try await transport.uploads(
-                in: server.bucket, region: nil, prefix: prefix, deadline: .ample)
+                in: server.bucket, region: nil, prefix: prefix, within: .ample)
             #expect(Set(uploads) == Set(begun))
-            for upload in begun { try await transport.abortUpload(upload, deadline: .ample) }
-            let left = try await transport.uploads(in: server.bucket, region: nil, prefix: prefix, deadline: .ample)
+            for upload in begun { try await transport.abortUpload(upload, within: .ample) }
+            let left = try await transport.uploads(in: server.bucket, region: nil, prefix: prefix, within: .ample)
             #expect(left.isEmpty)
         }
     }
@@ -125,12 +125,12 @@ struct MultipartTests {
     func aborted() async throws {
         try await withStorage { server, transport in
             let upload = try await transport.beginUpload(
-                to: server.location(), ObjectAttributes(), deadline: .ample)
+                to: server.location(), ObjectAttributes(), within: .ample)
             _ = try await transport.putPart(1, ObjectBody([1]), of: upload, idle: .ample)
-            try await transport.abortUpload(upload, deadline: .ample)
-            try await transport.abortUpload(upload, deadline: .ample)
+            try await transport.abortUpload(upload, within: .ample)
+            try await transport.abortUpload(upload, within: .ample)
             let listing = try await objectError { () async throws(ObjectError) in
-                try await transport.parts(of: upload, deadline: .ample)
+                try await transport.parts(of: upload, within: .ample)
             }
             #expect(listing.code == .noSuchUpload)
         }
@@ -140,7 +140,7 @@ struct MultipartTests {
     func incomplete() async throws {
         try await withStorage { server, transport in
             let upload = try await transport.beginUpload(
-                to: server.location(), ObjectAttributes(), deadline: .ample)
+                to: server.location(), ObjectAttributes(), within: .ample)
             let small = try await transport.putPart(1, ObjectBody([1]), of: upload, idle: .ample)
             let last = try await transport.putPart(2, ObjectBody([2]), of: upload, idle: .ample)
             var other = last
@@ -149,7 +149,7 @@ struct MultipartTests {
             missing.number = 3
             for parts in [[small, last], [other], [missing]] {
                 let error = try await objectError { () async throws(ObjectError) in
-                    try await transport.completeUpload(upload, parts, deadline: .ample)
+                    try await transport.completeUpload(upload, parts, within: .ample)
                 }
                 #expect(error.code == .incomplete)
             }

@@ -28,7 +28,7 @@ struct RawAnswerTests {
     func below(status: String) async throws {
         try await run("HTTP/1.1 \(status) No\r\ncontent-length: 2\r\n\r\nno") { transport in
             let asked = try await objectError { () async throws(ObjectError) in
-                try await transport.object(at: .somewhere, deadline: .ample)
+                try await transport.object(at: .somewhere, within: .ample)
             }
             #expect(asked.code == .unusableAnswer)
             let sent = try await objectError { () async throws(ObjectError) in

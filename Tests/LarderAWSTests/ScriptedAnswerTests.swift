@@ -15,7 +15,7 @@ struct ScriptedAnswerTests {
             reply
         } _: { _, transport in
             do throws(ObjectError) {
-                _ = try await transport.completeUpload(Self.upload, parts, deadline: .ample)
+                _ = try await transport.completeUpload(Self.upload, parts, within: .ample)
                 return nil
             } catch {
                 return error
@@ -108,7 +108,7 @@ struct ScriptedAnswerTests {
             return .xml(.ok, "<ListPartsResult>\(end)\(parts.joined())</ListPartsResult>")
         }
         try await ScriptedStorage.run(script) { _, transport in
-            let parts = try await transport.parts(of: Self.upload, deadline: .ample)
+            let parts = try await transport.parts(of: Self.upload, within: .ample)
             #expect(parts.map(\.number) == [1, 2, 3])
             #expect(parts.map(\.etag) == ["\"e1\"", "\"e2\"", "\"e3\""])
             #expect(parts.allSatisfy { $0.size == 5 << 30 && $0.crc32c == CRC32C(of: "a".utf8).value })
@@ -124,7 +124,7 @@ struct ScriptedAnswerTests {
                     + "</ListPartsResult>")
         } _: { storage, transport in
             let error = try await objectError { () async throws(ObjectError) in
-                try await transport.parts(of: Self.upload, deadline: .ample)
+                try await transport.parts(of: Self.upload, within: .ample)
             }
             #expect(error.code == .unusableAnswer)
             #expect(storage.requests.count == 2)
@@ -141,7 +141,7 @@ struct ScriptedAnswerTests {
                     + "<NextUploadIdMarker>1</NextUploadIdMarker></ListMultipartUploadsResult>")
         } _: { storage, transport in
             let error = try await objectError { () async throws(ObjectError) in
-                try await transport.uploads(in: "photos", region: nil, prefix: "", deadline: .ample)
+                try await transport.uploads(in: "photos", region: nil, prefix: "", within: .ample)
             }
             #expect(error.code == .unusableAnswer)
             #expect(storage.requests.count == 3)
@@ -159,7 +159,7 @@ struct ScriptedAnswerTests {
             $0.maximumAnswerSize = 10_000
         } _: { storage, transport in
             let error = try await objectError { () async throws(ObjectError) in
-                try await transport.uploads(in: "photos", region: nil, prefix: "", deadline: .ample)
+                try await transport.uploads(in: "photos", region: nil, prefix: "", within: .ample)
             }
             #expect(error.code == .unusableAnswer)
             #expect(storage.requests.count == 5)
@@ -175,7 +175,7 @@ struct ScriptedAnswerTests {
                     + "<Part><PartNumber>1</PartNumber><ETag>e</ETag></Part></ListPartsResult>")
         } _: { _, transport in
             let error = try await objectError { () async throws(ObjectError) in
-                try await transport.parts(of: Self.upload, deadline: .ample)
+                try await transport.parts(of: Self.upload, within: .ample)
             }
             #expect(error.code == .unusableAnswer)
         }
@@ -187,10 +187,10 @@ struct ScriptedAnswerTests {
             request.number == 0 ? .xml(.ok, "<Error><Code>InternalError</Code></Error>") : Reply(status: .noContent)
         } _: { _, transport in
             let error = try await objectError { () async throws(ObjectError) in
-                try await transport.abortUpload(Self.upload, deadline: .ample)
+                try await transport.abortUpload(Self.upload, within: .ample)
             }
             #expect(error.code == .serverFault)
-            try await transport.abortUpload(Self.upload, deadline: .ample)
+            try await transport.abortUpload(Self.upload, within: .ample)
         }
     }
 
@@ -212,7 +212,7 @@ struct ScriptedAnswerTests {
                     + "<Upload><Key>\(key)</Key><UploadId>u</UploadId></Upload></ListMultipartUploadsResult>")
         }
         try await ScriptedStorage.run(script) { storage, transport in
-            let uploads = try await transport.uploads(in: "photos", region: nil, prefix: "v/", deadline: .ample)
+            let uploads = try await transport.uploads(in: "photos", region: nil, prefix: "v/", within: .ample)
             #expect(uploads.map(\.location.key) == ["v/a b", "v/\u{1}\n🍲"])
             #expect(storage.requests.count == 2)
         }
@@ -226,7 +226,7 @@ struct ScriptedAnswerTests {
                 "<ListMultipartUploadsResult><Upload><Key>w/a</Key><UploadId>1</UploadId></Upload>"
                     + "<Upload><Key>v/a</Key><UploadId>2</UploadId></Upload></ListMultipartUploadsResult>")
         } _: { _, transport in
-            let uploads = try await transport.uploads(in: "photos", region: nil, prefix: "v/", deadline: .ample)
+            let uploads = try await transport.uploads(in: "photos", region: nil, prefix: "v/", within: .ample)
             #expect(uploads.map(\.id) == ["2"])
         }
     }
@@ -238,9 +238,9 @@ struct ScriptedAnswerTests {
                 ? Reply(status: .notFound)
                 : .xml(.notFound, "<Error><Code>NoSuchBucket</Code></Error>")
         } _: { _, transport in
-            try await transport.abortUpload(Self.upload, deadline: .ample)
+            try await transport.abortUpload(Self.upload, within: .ample)
             let error = try await objectError { () async throws(ObjectError) in
-                try await transport.abortUpload(Self.upload, deadline: .ample)
+                try await transport.abortUpload(Self.upload, within: .ample)
             }
             #expect(error.code == .noSuchBucket)
         }
@@ -256,7 +256,7 @@ struct ScriptedAnswerTests {
             $0.maximumAnswerSize = 10_000
         } _: { _, transport in
             let error = try await objectError { () async throws(ObjectError) in
-                try await transport.parts(of: Self.upload, deadline: .ample)
+                try await transport.parts(of: Self.upload, within: .ample)
             }
             #expect(error.code == .unusableAnswer)
         }
@@ -276,7 +276,7 @@ struct ScriptedAnswerTests {
                 .xml(.ok, body)
             } _: { _, transport in
                 do throws(ObjectError) {
-                    let parts = try await transport.parts(of: Self.upload, deadline: .ample)
+                    let parts = try await transport.parts(of: Self.upload, within: .ample)
                     #expect(parts.isEmpty)
                 } catch {
                     #expect(error.code == .unusableAnswer)
@@ -292,7 +292,7 @@ struct ScriptedAnswerTests {
         try await ScriptedStorage.run { _ in
             .xml(.ok, body)
         } _: { _, transport in
-            let parts = try await transport.parts(of: Self.upload, deadline: .ample)
+            let parts = try await transport.parts(of: Self.upload, within: .ample)
             #expect(parts.map(\.etag) == ["b"])
         }
     }
@@ -315,7 +315,7 @@ struct ScriptedAnswerTests {
             .xml(.ok, body)
         } _: { _, transport in
             let error = try await objectError { () async throws(ObjectError) in
-                try await transport.parts(of: Self.upload, deadline: .ample)
+                try await transport.parts(of: Self.upload, within: .ample)
             }
             #expect(error.code == .unusableAnswer)
         }
@@ -331,7 +331,7 @@ struct ScriptedAnswerTests {
         try await ScriptedStorage.run { _ in
             .xml(.ok, body)
         } _: { _, transport in
-            let parts = try await transport.parts(of: Self.upload, deadline: .ample)
+            let parts = try await transport.parts(of: Self.upload, within: .ample)
             #expect(parts.map(\.etag) == ["\"<e>\""])
         }
     }
@@ -341,7 +341,7 @@ struct ScriptedAnswerTests {
         try await ScriptedStorage.run { _ in
             .hang
         } _: { _, transport in
-            let error = try await requireEnd { _ = try await transport.object(at: .somewhere, deadline: $0) }
+            let error = try await requireEnd { _ = try await transport.object(at: .somewhere, within: .until($0)) }
             #expect((error as? ObjectError)?.code == .timedOut)
         }
     }
@@ -359,7 +359,7 @@ struct ScriptedAnswerTests {
             $0.endpoint = url
         } _: { _, transport in
             let error = try await objectError { () async throws(ObjectError) in
-                try await transport.object(at: .somewhere, deadline: .ample)
+                try await transport.object(at: .somewhere, within: .ample)
             }
             #expect(error.code == .unreachable)
         }
@@ -386,7 +386,7 @@ struct ScriptedAnswerTests {
             reply
         } _: { _, transport in
             let error = try await objectError { () async throws(ObjectError) in
-                try await transport.parts(of: Self.upload, deadline: .ample)
+                try await transport.parts(of: Self.upload, within: .ample)
             }
             #expect(error.code == code)
             #expect(error.status == Int(status.code))
@@ -401,7 +401,7 @@ struct ScriptedAnswerTests {
         } _: {
             storage, transport in
             let error = try await objectError { () async throws(ObjectError) in
-                try await transport.parts(of: Self.upload, deadline: .ample)
+                try await transport.parts(of: Self.upload, within: .ample)
             }
             #expect(error.code == .wrongRegion)
             #expect(storage.requests.count == 1)

@@ -158,7 +158,7 @@ struct ScriptedDownloadTests {
             try await ScriptedStorage.run { _ in
                 reply
             } _: { _, transport in
-                let object = try await transport.object(at: .somewhere, deadline: .ample)
+                let object = try await transport.object(at: .somewhere, within: .ample)
                 #expect(object.sha256 == expected, "\(value)")
             }
         }

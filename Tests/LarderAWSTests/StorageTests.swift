@@ -26,7 +26,7 @@ struct StorageTests {
             #expect(stored.size == Int64(size))
             #expect(stored.crc32c == CRC32C(of: bytes).value)
 
-            let seen = try await transport.object(at: location, deadline: .ample)
+            let seen = try await transport.object(at: location, within: .ample)
             #expect(seen.size == Int64(size))
             #expect(seen.etag == stored.etag)
             #expect(seen.attributes == attributes)
@@ -112,7 +112,7 @@ struct StorageTests {
     func missing() async throws {
         try await withStorage { server, transport in
             let absent = try await objectError { () async throws(ObjectError) in
-                try await transport.object(at: server.location(), deadline: .ample)
+                try await transport.object(at: server.location(), within: .ample)
             }
             #expect(absent.code == .notFound)
             #expect(absent.serverCode == "NoSuchKey")
@@ -136,7 +136,7 @@ struct StorageTests {
                 #expect(put.code == .invalidCredentials)
                 #expect(put.serverCode == "SignatureDoesNotMatch")
                 let head = try await objectError { () async throws(ObjectError) in
-                    try await transport.object(at: location, deadline: .ample)
+                    try await transport.object(at: location, within: .ample)
                 }
                 #expect(head.code == .invalidCredentials)
             }

@@ -148,7 +148,7 @@ struct DocumentedResultTests {
                 of: BackendEnvironment(name: "staging", api: .init(url: url)), user: .user("ada"))
             let tokens = Credentials.UserPoolTokens(
                 idToken: "a", accessToken: "b", refreshToken: "c", expires: nil)
-            try await app.session.signIn(Credentials(userPool: tokens), deadline: .now + .seconds(300))
+            try await app.session.signIn(Credentials(userPool: tokens), within: .seconds(300))
             let name = try #require(try store.current()).name
             try store.close()
             var documented = try DocumentedResults()

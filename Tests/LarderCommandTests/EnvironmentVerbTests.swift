@@ -29,7 +29,7 @@ struct EnvironmentVerbTests {
                 Credentials(
                     userPool: .init(
                         idToken: Self.secret, accessToken: Self.secret, refreshToken: Self.secret, expires: nil)),
-                deadline: .now + .seconds(300))
+                within: .seconds(300))
             let parked = try #require(try store.current()).name
             let other = try await store.switch(to: Self.environment("production")).partition
             try await other.write(GraphQLOperation("{ number }"), json: Array(#"{"number":2}"#.utf8))

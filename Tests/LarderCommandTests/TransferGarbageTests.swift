@@ -147,13 +147,13 @@ struct TransferGarbageTests {
                 ) { storage in
                     let location = ObjectLocation(bucket: server.bucket, key: "a b/é.mov")
                     func begun() async throws -> String {
-                        try await storage.beginUpload(to: location, ObjectAttributes(), deadline: .now + .seconds(30))
+                        try await storage.beginUpload(to: location, ObjectAttributes(), within: .seconds(30))
                             .id
                     }
                     func listed() async throws -> Set<String> {
                         Set(
                             try await storage.uploads(
-                                in: server.bucket, region: nil, prefix: "", deadline: .now + .seconds(30)
+                                in: server.bucket, region: nil, prefix: "", within: .seconds(30)
                             ).map(\.id))
                     }
                     let (failed, cancelling, running) = (

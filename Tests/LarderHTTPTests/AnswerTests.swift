@@ -18,7 +18,7 @@ struct AnswerTests {
         try await withServer { _ in
             .json("{ not read", type: type)
         } _: { _, transport in
-            let answer = try await transport.send(.query(), deadline: .ample)
+            let answer = try await transport.send(.query(), within: .ample)
             #expect(answer == GraphQLAnswer(body: Array("{ not read".utf8), status: 200))
         }
     }
@@ -32,7 +32,7 @@ struct AnswerTests {
         try await withServer { _ in
             .json(page, type: type)
         } _: { _, transport in
-            let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
+            let error = try await transportError { try await transport.send(.query(), within: .ample) }
             #expect(error.code == .unusableAnswer)
             #expect(error.status == 200)
             #expect(error.body == Array(page.utf8.prefix(1_024)))
@@ -45,7 +45,7 @@ struct AnswerTests {
             .json(request.number == 0 ? #" {"data":null}"# : "hello", type: nil)
         } _: { _, transport in
             try await expect(#" {"data":null}"#, from: transport, for: .query())
-            let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
+            let error = try await transportError { try await transport.send(.query(), within: .ample) }
             #expect(error.code == .unusableAnswer)
         }
     }
@@ -55,7 +55,7 @@ struct AnswerTests {
         try await withServer { _ in
             .json("", status: .ok, type: nil)
         } _: { _, transport in
-            let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
+            let error = try await transportError { try await transport.send(.query(), within: .ample) }
             #expect(error.code == .unusableAnswer)
         }
     }
@@ -69,7 +69,7 @@ struct AnswerTests {
         try await withServer { _ in
             .json(body, status: .init(statusCode: status), headers: ["Retry-After": "3"])
         } _: { _, transport in
-            let answer = try await transport.send(.query(), deadline: .ample)
+            let answer = try await transport.send(.query(), within: .ample)
             #expect(answer == GraphQLAnswer(body: Array(body.utf8), status: status, retryAfter: .seconds(3)))
         }
     }
@@ -85,7 +85,7 @@ struct AnswerTests {
         try await withServer { _ in
             .json(body, status: .badGateway)
         } _: { _, transport in
-            let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
+            let error = try await transportError { try await transport.send(.query(), within: .ample) }
             #expect(error.code == .status)
             #expect(error.status == 502)
             #expect(error.retryAfter == nil)
@@ -107,7 +107,7 @@ struct AnswerTests {
             try await withServer { _ in
                 .json("", status: .serviceUnavailable, headers: ["Retry-After": field, "Date": date])
             } _: { _, transport in
-                let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
+                let error = try await transportError { try await transport.send(.query(), within: .ample) }
                 #expect(error.status == 503)
                 #expect(error.retryAfter == expected, "\(field)")
             }
@@ -129,7 +129,7 @@ struct AnswerTests {
         try await withServer(options: options) { _ in
             .json("", status: .tooManyRequests, headers: ["Retry-After": "Tue, 29 Feb 2000 00:01:00 GMT"])
         } _: { _, transport in
-            let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
+            let error = try await transportError { try await transport.send(.query(), within: .ample) }
             #expect(error.retryAfter == .seconds(60))
         }
     }
@@ -142,9 +142,9 @@ struct AnswerTests {
                 let body = #"{"data":""# + String(repeating: "x", count: request.number == 0 ? 1_989 : 1_990) + #""}"#
                 return .json(body, headers: chunked ? ["Transfer-Encoding": "chunked"] : [:])
             } _: { _, transport in
-                let whole = try await transport.send(.query(), deadline: .ample)
+                let whole = try await transport.send(.query(), within: .ample)
                 #expect(whole.body.count == 2_000)
-                let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
+                let error = try await transportError { try await transport.send(.query(), within: .ample) }
                 #expect(error.code == .unusableAnswer)
                 #expect(error.body.count == 1_024)
             }
@@ -166,7 +166,7 @@ struct AnswerTests {
             try await expect(expected, from: transport, for: .query())
         }
         try await withServer(options: options { $0.maximumAnswerSize = 50_000 }, script) { _, transport in
-            let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
+            let error = try await transportError { try await transport.send(.query(), within: .ample) }
             #expect(error.code == .unusableAnswer)
         }
     }
@@ -176,7 +176,7 @@ struct AnswerTests {
         try await withServer { _ in
             .json("", status: .init(statusCode: status), headers: ["Location": "http://elsewhere.invalid/graphql"])
         } _: { server, transport in
-            let error = try await transportError { try await transport.send(.mutation(), deadline: .ample) }
+            let error = try await transportError { try await transport.send(.mutation(), within: .ample) }
             #expect(error.code == .status)
             #expect(error.status == status)
             #expect(error.message.contains("http://elsewhere.invalid/graphql"))
@@ -192,7 +192,7 @@ struct AnswerTests {
         } _: { server in
             try await HTTPClient.withHTTPClient { client in
                 let transport = HTTPTransport(endpoint: server.url, client: client)
-                let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
+                let error = try await transportError { try await transport.send(.query(), within: .ample) }
                 #expect(error.code == .status)
                 #expect(error.status == 302)
             }

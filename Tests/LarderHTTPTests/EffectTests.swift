@@ -112,7 +112,7 @@ struct EffectTests {
             server.url
         }
         try await HTTPTransport.withTransport(to: url) { transport in
-            let error = try await transportError { try await transport.send(.mutation(), deadline: .ample) }
+            let error = try await transportError { try await transport.send(.mutation(), within: .ample) }
             #expect(error.code == .unreachable && error.phase == .beforeSending)
         }
     }
@@ -133,12 +133,12 @@ struct EffectTests {
                     request.variables = Array(#"{"recipe":"1"}"#.utf8)
                     let sent = request
                     server.arm(Fault(point: .answering(100), harm: .garbage))
-                    let damaged = try await transportError { try await transport.send(sent, deadline: .ample) }
+                    let damaged = try await transportError { try await transport.send(sent, within: .ample) }
                     #expect(damaged.code == .interrupted && damaged.phase == .sending)
                     #expect(server.state.withLock { $0.effects } == ["1": 1])
                     server.arm(Fault(point: .hello, harm: .stall))
                     let late = try await transportError {
-                        try await transport.send(sent, deadline: .now + .milliseconds(300))
+                        try await transport.send(sent, within: .milliseconds(300))
                     }
                     #expect(late.code == .timedOut && late.phase == .beforeSending)
                 }

@@ -19,7 +19,7 @@ struct FailureTests {
             server.url
         }
         try await HTTPTransport.withTransport(to: url) { transport in
-            let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
+            let error = try await transportError { try await transport.send(.query(), within: .ample) }
             #expect(error.code == .unreachable)
             #expect(error.status == nil)
         }
@@ -29,7 +29,7 @@ struct FailureTests {
     func reportsUnknownHost() async throws {
         let url = try #require(URL(string: "http://no-such-host.invalid/graphql"))
         try await HTTPTransport.withTransport(to: url) { transport in
-            let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
+            let error = try await transportError { try await transport.send(.query(), within: .ample) }
             #expect(error.code == .unreachable)
         }
     }
@@ -41,7 +41,7 @@ struct FailureTests {
     func reportsBadURL(text: String) async throws {
         let url = try #require(URL(string: text))
         try await HTTPTransport.withTransport(to: url) { transport in
-            let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
+            let error = try await transportError { try await transport.send(.query(), within: .ample) }
             #expect(error.code == .unusableRequest)
         }
     }
@@ -54,7 +54,7 @@ struct FailureTests {
         } _: {
             server, transport in
             let error = try await transportError {
-                try await transport.send(isQuery ? .query() : .mutation(), deadline: .ample)
+                try await transport.send(isQuery ? .query() : .mutation(), within: .ample)
             }
             #expect(error.code == .unusableRequest)
             #expect(server.requests.isEmpty)
@@ -69,7 +69,7 @@ struct FailureTests {
     func refusesUser(text: String) async throws {
         let url = try #require(URL(string: text))
         try await HTTPTransport.withTransport(to: url) { transport in
-            let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
+            let error = try await transportError { try await transport.send(.query(), within: .ample) }
             #expect(error.code == .unusableRequest)
             #expect(!"\(error)".contains("hush"))
         }
@@ -81,7 +81,7 @@ struct FailureTests {
             .json("", status: .found, headers: ["Location": "https://ada:hush@example.com/graphql?q=1"])
         } _: { server in
             try await HTTPTransport.withTransport(to: server.url) { transport in
-                let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
+                let error = try await transportError { try await transport.send(.query(), within: .ample) }
                 #expect(error.message.contains("https://…@example.com/graphql?q=1"))
                 #expect(!"\(error)".contains("hush"))
             }
@@ -94,7 +94,7 @@ struct FailureTests {
             .json(Self.answer)
         } _: { server in
             let transport = try await HTTPTransport.withTransport(to: server.url) { $0 }
-            let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
+            let error = try await transportError { try await transport.send(.query(), within: .ample) }
             #expect(error.code == .notPrepared)
         }
     }
@@ -104,7 +104,7 @@ struct FailureTests {
         try await withServer { _ in
             .cut
         } _: { _, transport in
-            let error = try await transportError { try await transport.send(.mutation(), deadline: .ample) }
+            let error = try await transportError { try await transport.send(.mutation(), within: .ample) }
             #expect(error.code == .interrupted)
             #expect(error.status == nil)
         }
@@ -123,7 +123,7 @@ struct FailureTests {
             reply.ending = .cut
             return reply
         } _: { _, transport in
-            let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
+            let error = try await transportError { try await transport.send(.query(), within: .ample) }
             #expect(error.code == .interrupted)
             #expect(error.status == status)
         }
@@ -146,7 +146,7 @@ struct FailureTests {
         let port = try #require(channel.localAddress?.port)
         let url = try #require(URL(string: "http://127.0.0.1:\(port)/"))
         try await HTTPTransport.withTransport(to: url) { transport in
-            let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
+            let error = try await transportError { try await transport.send(.query(), within: .ample) }
             #expect(error.code == .unusableAnswer)
         }
         try await channel.close()
@@ -160,7 +160,7 @@ struct FailureTests {
             let port = try #require(server.url.port)
             let url = try #require(URL(string: "https://127.0.0.1:\(port)/graphql"))
             try await HTTPTransport.withTransport(to: url) { transport in
-                let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
+                let error = try await transportError { try await transport.send(.query(), within: .ample) }
                 #expect(error.code == .insecure)
             }
         }
@@ -179,7 +179,7 @@ struct FailureTests {
             .json(Self.answer)
         } _: { server, transport in
             let error = try await transportError {
-                try await transport.send(.query(), deadline: .now - .seconds(1))
+                try await transport.send(.query(), within: .seconds(-1))
             }
             #expect(error.code == .timedOut)
             #expect(server.requests.isEmpty)
@@ -193,7 +193,7 @@ struct FailureTests {
             .hang
         } _: { server, transport in
             let error = try await requireEnd(after: .milliseconds(200)) {
-                _ = try await transport.send(.query(), deadline: $0)
+                _ = try await transport.send(.query(), within: .until($0))
             }
             #expect((error as? TransportError)?.code == .timedOut)
             try await server.waitUntil("the connection closes") { $0.exchangesBroken == 1 || $0.requests.isEmpty }
@@ -206,7 +206,7 @@ struct FailureTests {
             Self.halfAnAnswer
         } _: { server, transport in
             let error = try await requireEnd(after: .milliseconds(300)) {
-                _ = try await transport.send(.query(), deadline: $0)
+                _ = try await transport.send(.query(), within: .until($0))
             }
             #expect((error as? TransportError)?.code == .timedOut)
             try await server.waitUntil("the connection closes") { $0.exchangesBroken == 1 || $0.requests.isEmpty }
@@ -225,7 +225,7 @@ struct FailureTests {
         try await withServer(options: options) { _ in
             .json(Self.answer)
         } _: { server, transport in
-            let error = try await requireEnd { _ = try await transport.send(.query(), deadline: $0) }
+            let error = try await requireEnd { _ = try await transport.send(.query(), within: .until($0)) }
             #expect((error as? TransportError)?.code == .timedOut)
             gate.open()
             #expect(server.requests.isEmpty)
@@ -238,7 +238,7 @@ struct FailureTests {
             try await withServer { _ in
                 inBody ? Self.halfAnAnswer : .hang
             } _: { server, transport in
-                let task = Task { try await transport.send(request, deadline: .ample) }
+                let task = Task { try await transport.send(request, within: .ample) }
                 try await server.waitUntil("the request arrives") { $0.requests.count == 1 }
                 task.cancel()
                 let error = try await transportError { try await task.value }
@@ -256,7 +256,7 @@ struct FailureTests {
             let gate = Gate()
             let task = Task {
                 await withCheckedContinuation { continuation in gate.whenOpen { continuation.resume() } }
-                return try await transport.send(.query(), deadline: .ample)
+                return try await transport.send(.query(), within: .ample)
             }
             task.cancel()
             gate.open()
@@ -271,7 +271,7 @@ struct FailureTests {
         try await withServer { request in
             request.number == 0 ? .cut : .json(Self.answer)
         } _: { _, transport in
-            let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
+            let error = try await transportError { try await transport.send(.query(), within: .ample) }
             #expect(error.code == .interrupted)
             try await expect(Self.answer, from: transport, for: .query())
         }

@@ -21,7 +21,7 @@ struct ForeignServerTests {
         _ document: String, variables: String = "{}", name: String? = nil, from transport: HTTPTransport
     ) async throws -> JSONValue {
         let request = GraphQLRequest.query(document, name: name, variables: variables)
-        let answer = try await transport.send(request, deadline: .ample)
+        let answer = try await transport.send(request, within: .ample)
         return try #require(JSONValue(answer.body))
     }
 
@@ -65,7 +65,7 @@ struct ForeignServerTests {
     func answersErrors() async throws {
         try await withTransport { transport in
             let partial = try await transport.send(
-                .query(#"{ star(id: "s8") { name age companions { id } } broken }"#, name: nil), deadline: .ample
+                .query(#"{ star(id: "s8") { name age companions { id } } broken }"#, name: nil), within: .ample
             )
             #expect(partial.status == 200)
             let json = try #require(JSONValue(partial.body))
@@ -74,7 +74,7 @@ struct ForeignServerTests {
             #expect(json["errors", 1, "extensions"] == ["code": "OUT_OF_ORDER"])
 
             for document in ["{ nope }", "{ brokenForced }", "{"] {
-                let answer = try await transport.send(.query(document, name: nil), deadline: .ample)
+                let answer = try await transport.send(.query(document, name: nil), within: .ample)
                 #expect(answer.status == 400)
                 #expect(JSONValue(answer.body)?["errors"]?.array?.count == 1)
             }
@@ -89,7 +89,7 @@ struct ForeignServerTests {
                 document: "mutation ($id: ID!) { renameBody(id: $id, name: \"Wega\") { __typename name } }",
                 documentHash: GraphQLRequest.someHash, variables: Array(#"{"id":"s1"}"#.utf8)
             )
-            let answer = try await transport.send(mutation, deadline: .ample)
+            let answer = try await transport.send(mutation, within: .ample)
             #expect(JSONValue(answer.body) == ["data": ["renameBody": ["__typename": "Star", "name": "Wega"]]])
             let later = try await json(#"{ constellation(code: "LYR") { brightest { name } } }"#, from: transport)
             #expect(later == ["data": ["constellation": ["brightest": ["name": "Wega"]]]])
@@ -101,7 +101,7 @@ struct ForeignServerTests {
         try await withTransport { transport in
             let slow = GraphQLRequest.query("{ sleep(ms: 20000) }", name: nil)
             let error = try await transportError {
-                try await transport.send(slow, deadline: .now + .milliseconds(200))
+                try await transport.send(slow, within: .milliseconds(200))
             }
             #expect(error.code == .timedOut)
             let answer = try await json("{ sleep(ms: 1) }", from: transport)
@@ -118,7 +118,7 @@ struct ForeignServerTests {
                 await server.stop()
                 #expect(await !server.isRunning)
                 let error = try await transportError {
-                    try await transport.send(.query("{ sleep(ms: 0) }", name: nil), deadline: .ample)
+                    try await transport.send(.query("{ sleep(ms: 0) }", name: nil), within: .ample)
                 }
                 #expect(error.code == .unreachable || error.code == .interrupted)
             }

@@ -40,7 +40,7 @@ struct HTTP2AnswerTests {
     @Test("A status that is one arrives", arguments: ["404", "500", "599", "999"])
     func real(status: String) async throws {
         try await withServer(answering: [.head("103"), .head(status, isLast: true)]) { transport in
-            let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
+            let error = try await transportError { try await transport.send(.query(), within: .ample) }
             #expect(error.status == Int(status), "\(error)")
         }
     }
@@ -53,7 +53,7 @@ struct HTTP2AnswerTests {
         try await withServer(answering: answer, isEarly: true) { transport in
             // More than the streams that the server allows at a time.
             for _ in 0..<20 {
-                let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
+                let error = try await transportError { try await transport.send(.query(), within: .ample) }
                 // A stream that is reset may be so before the request has left.
                 #expect(error.status == Int(status) || !end.isEmpty && error.code == .interrupted, "\(error)")
             }
@@ -62,7 +62,7 @@ struct HTTP2AnswerTests {
 
     private func expectNoAnswer(_ frames: [FrameServer.Frame], isEarly: Bool = false) async throws {
         try await withServer(answering: frames, isEarly: isEarly) { transport in
-            let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
+            let error = try await transportError { try await transport.send(.query(), within: .ample) }
             #expect([.unusableAnswer, .interrupted].contains(error.code), "\(error)")
         }
     }

@@ -58,7 +58,7 @@ struct PersistedQueryTests {
         try await withServer(options: Self.automatic) { _ in
             .json(Self.answer)
         } _: { server, transport in
-            _ = try await transport.send(.mutation(), deadline: .ample)
+            _ = try await transport.send(.mutation(), within: .ample)
             #expect(
                 server.requests.map(\.json) == [
                     ["operationName": "Rename", "query": "mutation Rename { rename }"]
@@ -114,7 +114,7 @@ struct PersistedQueryTests {
         } _: { server, transport in
             var request = GraphQLRequest.query()
             request.documentHash = "\"}"
-            let error = try await transportError { try await transport.send(request, deadline: .ample) }
+            let error = try await transportError { try await transport.send(request, within: .ample) }
             #expect(error.code == .unusableRequest)
             #expect(server.requests.isEmpty)
         }

@@ -12,7 +12,7 @@ struct RecipeServerTests {
             var answers: [JSONValue] = []
             for document in documents {
                 let request = GraphQLRequest.query(document, name: nil, variables: variables)
-                let answer = try await transport.send(request, deadline: .ample)
+                let answer = try await transport.send(request, within: .ample)
                 answers.append(try #require(JSONValue(answer.body)))
             }
             return answers
@@ -50,7 +50,7 @@ struct RecipeServerTests {
                 """
             // An integer is as good an ID as a string.
             let request = GraphQLRequest.query(document, name: "Recipe", variables: #"{"id":2}"#)
-            let answer = try await transport.send(request, deadline: .ample)
+            let answer = try await transport.send(request, within: .ample)
             #expect(answer.status == 200)
             #expect(answer.text == Self.secondRecipe)
             #expect(server.requestCount == 1)
@@ -204,7 +204,7 @@ struct RecipeServerTests {
                     "mutation { rateRecipe(id: 7, stars: \(stars)) { ratingCount } }", name: nil)
                 request.kind = .mutation
                 request.headers = [.init(name: RecipeServer.idempotencyHeader, value: key)]
-                return JSONValue(try await transport.send(request, deadline: .ample).body)
+                return JSONValue(try await transport.send(request, within: .ample).body)
             }
             #expect(try await rate(6, key: "a")?["errors", 0, "path"] == ["rateRecipe"])
             #expect(server.effectCount == 0)
@@ -221,7 +221,7 @@ struct RecipeServerTests {
         try await withRecipes { server, transport in
             var rename = GraphQLRequest.query(#"mutation { renameRecipe(id: 1, title: "x") { id } }"#, name: nil)
             rename.kind = .mutation
-            _ = try await transport.send(rename, deadline: .ample)
+            _ = try await transport.send(rename, within: .ample)
             try await server.stop()
             try await server.startAgain()
             try await server.startAgain()
@@ -247,7 +247,7 @@ struct RecipeServerTests {
     )
     func refusesRequests(document: String) async throws {
         try await withRecipes { _, transport in
-            let answer = try await transport.send(.query(document, name: nil), deadline: .ample)
+            let answer = try await transport.send(.query(document, name: nil), within: .ample)
             let json = try #require(JSONValue(answer.body))
             #expect(answer.status == 400)
             #expect(json["errors"]?.array?.isEmpty == false)
@@ -264,7 +264,7 @@ struct RecipeServerTests {
             try await expect(#"{"data":{"recipe":{"id":"1"}}}"#, from: transport, for: query)
             var mutation = query
             mutation.document = #"mutation { renameRecipe(id: 1, title: "x") { id } }"#
-            let error = try await transportError { try await transport.send(mutation, deadline: .ample) }
+            let error = try await transportError { try await transport.send(mutation, within: .ample) }
             #expect(error.status == 405)
         }
         try await server.stop()
@@ -277,7 +277,7 @@ struct RecipeServerTests {
             try await expect(#"{"data":{"recipe":{"id":"1"}}}"#, from: transport, for: query)
             try await server.stop()
             try await server.stop()
-            let error = try await transportError { try await transport.send(query, deadline: .ample) }
+            let error = try await transportError { try await transport.send(query, within: .ample) }
             #expect(error.code == .unreachable || error.code == .interrupted)
         }
     }
@@ -288,7 +288,7 @@ struct RecipeServerTests {
             server.latency = .seconds(30)
             let query = GraphQLRequest.query("{ recipe(id: 1) { id } }", name: nil)
             let error = try await transportError {
-                try await transport.send(query, deadline: .now + .milliseconds(100))
+                try await transport.send(query, within: .milliseconds(100))
             }
             #expect(error.code == .timedOut)
         }

@@ -13,7 +13,7 @@ struct RequestTests {
         } _: { server, transport in
             let document = "query Name($a: String) {\n\t\"\"\"é \\ \u{1}\"\"\" name }"
             let answer = try await transport.send(
-                .query(document, variables: #"{"a":"\"x\"","b":[1,null]}"#), deadline: .ample
+                .query(document, variables: #"{"a":"\"x\"","b":[1,null]}"#), within: .ample
             )
             #expect(answer == GraphQLAnswer(body: Array(Self.answer.utf8), status: 200))
             let request = try #require(server.requests.first)
@@ -50,7 +50,7 @@ struct RequestTests {
         try await withServer { _ in
             .json(Self.answer)
         } _: { server, transport in
-            _ = try await transport.send(.query("{ name }", name: nil), deadline: .ample)
+            _ = try await transport.send(.query("{ name }", name: nil), within: .ample)
             #expect(server.requests.first?.json == ["query": "{ name }"])
         }
     }
@@ -62,9 +62,9 @@ struct RequestTests {
             .json(Self.answer)
         } _: { server, transport in
             _ = try await transport.send(
-                .query("query Name { name(a: \"ü&=+ #?\") }", variables: #"{"a":"100 %"}"#), deadline: .ample
+                .query("query Name { name(a: \"ü&=+ #?\") }", variables: #"{"a":"100 %"}"#), within: .ample
             )
-            _ = try await transport.send(.mutation(), deadline: .ample)
+            _ = try await transport.send(.mutation(), within: .ample)
             try #require(server.requests.count == 2)
             #expect(server.requests[0].method == .GET)
             #expect(server.requests[0].body.isEmpty)
@@ -89,8 +89,8 @@ struct RequestTests {
             .json(Self.answer)
         } _: { server, transport in
             let long = "query Name { " + String(repeating: "name ", count: 100) + "}"
-            _ = try await transport.send(.query(long), deadline: .ample)
-            _ = try await transport.send(.query(), deadline: .ample)
+            _ = try await transport.send(.query(long), within: .ample)
+            _ = try await transport.send(.query(), within: .ample)
             #expect(server.requests.map(\.method) == [.POST, .GET])
         }
     }
@@ -106,12 +106,12 @@ struct RequestTests {
             .json(Self.answer)
         } _: { server, transport in
             func document(_ count: Int) -> String { "query Name { \(String(repeating: "n", count: count)) }" }
-            _ = try await transport.send(.query(document(1)), deadline: .ample)
+            _ = try await transport.send(.query(document(1)), within: .ample)
             let first = try #require(server.requests.first)
             let origin = transport.endpoint.absoluteString.utf8.count - transport.endpoint.path().utf8.count
             let room = limit - origin - first.uri.utf8.count
-            _ = try await transport.send(.query(document(1 + room)), deadline: .ample)
-            _ = try await transport.send(.query(document(2 + room)), deadline: .ample)
+            _ = try await transport.send(.query(document(1 + room)), within: .ample)
+            _ = try await transport.send(.query(document(2 + room)), within: .ample)
             #expect(server.requests.map(\.method) == [.GET, .GET, .POST])
         }
     }
@@ -124,8 +124,8 @@ struct RequestTests {
             let endpoint = server.url.appending(queryItems: [.init(name: "tenant", value: "7")])
             let options = options { $0.method = .getForQueries }
             try await HTTPTransport.withTransport(to: endpoint, options: options) { transport in
-                _ = try await transport.send(.query(), deadline: .ample)
-                _ = try await transport.send(.mutation(), deadline: .ample)
+                _ = try await transport.send(.query(), within: .ample)
+                _ = try await transport.send(.mutation(), within: .ample)
             }
             try #require(server.requests.count == 2)
             #expect(server.requests[0].parameters["tenant"] == "7")
@@ -151,8 +151,8 @@ struct RequestTests {
             .json(Self.answer)
         } _: { server, transport in
             let own = GraphQLRequest.Header(name: "X-THREE", value: "request")
-            _ = try await transport.send(.query(headers: [own]), deadline: .ample)
-            _ = try await transport.send(.query(), deadline: .ample)
+            _ = try await transport.send(.query(headers: [own]), within: .ample)
+            _ = try await transport.send(.query(), within: .ample)
             try #require(server.requests.count == 2)
             #expect(server.requests[0].headers["X-One"] == ["options"])
             #expect(server.requests[0].headers["X-Two"] == ["closure Name 1"])
@@ -177,7 +177,7 @@ struct RequestTests {
             .json(Self.answer)
         } _: { server, transport in
             let request = GraphQLRequest.query(headers: [header])
-            let error = try await transportError { try await transport.send(request, deadline: .ample) }
+            let error = try await transportError { try await transport.send(request, within: .ample) }
             #expect(error.code == .unusableRequest)
             #expect(!error.description.contains("secret"))
             #expect(server.requests.isEmpty)
@@ -190,7 +190,7 @@ struct RequestTests {
             .json(Self.answer)
         } _: { server, transport in
             let headers = ["a", "b"].map { GraphQLRequest.Header(name: "X-Way", value: $0) }
-            _ = try await transport.send(.query(headers: headers), deadline: .ample)
+            _ = try await transport.send(.query(headers: headers), within: .ample)
             #expect(server.requests.first?.headers["x-way"] == ["a", "b"])
         }
     }
@@ -207,7 +207,7 @@ struct RequestTests {
             try await withServer(options: options) { _ in
                 .json(Self.answer)
             } _: { server, transport in
-                let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
+                let error = try await transportError { try await transport.send(.query(), within: .ample) }
                 #expect(error.code == code)
                 #expect(server.requests.isEmpty)
             }
@@ -221,7 +221,7 @@ struct RequestTests {
         } _: { server, transport in
             var request = GraphQLRequest.query("subscription S { s }", name: "S")
             request.kind = .subscription
-            let error = try await transportError { try await transport.send(request, deadline: .ample) }
+            let error = try await transportError { try await transport.send(request, within: .ample) }
             #expect(error.code == .unusableRequest)
             #expect(server.requests.isEmpty)
         }

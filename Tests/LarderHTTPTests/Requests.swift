@@ -26,9 +26,9 @@ extension GraphQLRequest {
     }
 }
 
-extension ContinuousClock.Instant {
-    /// Later than any test lasts.
-    static var ample: ContinuousClock.Instant { .now + .seconds(60) }
+extension Duration {
+    /// Longer than any test lasts.
+    static let ample = Duration.seconds(60)
 }
 
 extension GraphQLAnswer {
@@ -77,7 +77,7 @@ func expect(
     _ text: String, from transport: HTTPTransport, for request: GraphQLRequest,
     sourceLocation: SourceLocation = #_sourceLocation
 ) async throws {
-    let answer = try await transport.send(request, deadline: .ample)
+    let answer = try await transport.send(request, within: .ample)
     #expect(answer.text == text, sourceLocation: sourceLocation)
 }
 

@@ -13,7 +13,7 @@ struct SharingTests {
         try await withServer { _ in
             .json(Self.answer).gated(gate)
         } _: { server, transport in
-            let tasks = (0..<20).map { _ in Task { try await transport.send(.query(), deadline: .ample) } }
+            let tasks = (0..<20).map { _ in Task { try await transport.send(.query(), within: .ample) } }
             try await waitUntil("all of them wait") { transport.queryCallers == 20 }
             gate.open()
             for task in tasks { #expect(try await task.value.text == Self.answer) }
@@ -26,8 +26,8 @@ struct SharingTests {
         try await withServer { _ in
             .json(Self.answer)
         } _: { server, transport in
-            _ = try await transport.send(.query(), deadline: .ample)
-            _ = try await transport.send(.query(), deadline: .ample)
+            _ = try await transport.send(.query(), within: .ample)
+            _ = try await transport.send(.query(), within: .ample)
             #expect(server.requests.count == 2)
         }
     }
@@ -42,7 +42,7 @@ struct SharingTests {
                 .query(), .query("query Name { other }"), .query(name: "Other"), .query(variables: #"{"a":1}"#),
                 .query(headers: [.init(name: "X-User", value: "1")]),
             ]
-            let tasks = requests.map { request in Task { try await transport.send(request, deadline: .ample) } }
+            let tasks = requests.map { request in Task { try await transport.send(request, within: .ample) } }
             try await server.waitUntil("all requests arrive") { $0.requests.count == requests.count }
             gate.open()
             for task in tasks { #expect(try await task.value.text == Self.answer) }
@@ -57,10 +57,10 @@ struct SharingTests {
             return request.number == 0
                 ? .json(#"{"data":{"name":"old"}}"#).gated(gate) : .json(#"{"data":{"name":"new"}}"#)
         } _: { server, transport in
-            let early = Task { try await transport.send(.query(), deadline: .ample) }
+            let early = Task { try await transport.send(.query(), within: .ample) }
             try await server.waitUntil("the query arrives") { $0.requests.count == 1 }
-            _ = try await transport.send(.mutation(), deadline: .ample)
-            let late = try await transport.send(.query(), deadline: .ample)
+            _ = try await transport.send(.mutation(), within: .ample)
+            let late = try await transport.send(.query(), within: .ample)
             #expect(late.text.contains("new"))
             gate.open()
             #expect(try await early.value.text.contains("old"))
@@ -74,7 +74,7 @@ struct SharingTests {
         try await withServer { _ in
             .json(Self.answer).gated(gate)
         } _: { server, transport in
-            let tasks = (0..<3).map { _ in Task { try await transport.send(.mutation(), deadline: .ample) } }
+            let tasks = (0..<3).map { _ in Task { try await transport.send(.mutation(), within: .ample) } }
             try await server.waitUntil("all requests arrive") { $0.requests.count == 3 }
             gate.open()
             for task in tasks { #expect(try await task.value.text == Self.answer) }
@@ -87,10 +87,10 @@ struct SharingTests {
         try await withServer { _ in
             .json(Self.answer).gated(gate)
         } _: { server, transport in
-            let first = Task { try await transport.send(.query(), deadline: .ample) }
+            let first = Task { try await transport.send(.query(), within: .ample) }
             try await server.waitUntil("the request arrives") { $0.requests.count == 1 }
-            let hurried = Task { try await transport.send(.query(), deadline: .now + .milliseconds(50)) }
-            let patient = Task { try await transport.send(.query(), deadline: .ample) }
+            let hurried = Task { try await transport.send(.query(), within: .milliseconds(50)) }
+            let patient = Task { try await transport.send(.query(), within: .ample) }
             let timedOut = try await transportError { try await hurried.value }
             #expect(timedOut.code == .timedOut)
             try await waitUntil("the patient one has joined") { transport.queryCallers == 2 }
@@ -108,7 +108,7 @@ struct SharingTests {
         try await withServer { request in
             request.number == 0 ? .hang : .json(Self.answer)
         } _: { server, transport in
-            let tasks = (0..<5).map { _ in Task { try await transport.send(.query(), deadline: .ample) } }
+            let tasks = (0..<5).map { _ in Task { try await transport.send(.query(), within: .ample) } }
             try await waitUntil("all of them wait") { transport.queryCallers == 5 }
             try await server.waitUntil("the request arrives") { $0.requests.count == 1 }
             for task in tasks { task.cancel() }
@@ -127,7 +127,7 @@ struct SharingTests {
         try await withServer { _ in
             .json("", status: .badGateway).gated(gate)
         } _: { server, transport in
-            let tasks = (0..<3).map { _ in Task { try await transport.send(.query(), deadline: .ample) } }
+            let tasks = (0..<3).map { _ in Task { try await transport.send(.query(), within: .ample) } }
             try await waitUntil("all of them wait") { transport.queryCallers == 3 }
             gate.open()
             for task in tasks {
@@ -149,7 +149,7 @@ struct SharingTests {
                 return Task { () -> String in
                     try? await Task.sleep(for: .microseconds(delay))
                     let task = Task {
-                        try await transport.send(.query(variables: #"{"v":\#(variant)}"#), deadline: .ample)
+                        try await transport.send(.query(variables: #"{"v":\#(variant)}"#), within: .ample)
                     }
                     if cancels { task.cancel() }
                     do {

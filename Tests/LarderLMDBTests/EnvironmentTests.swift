@@ -77,7 +77,7 @@ struct EnvironmentTests {
                 expectFailure(.closed) { try environment.write { _ in } }
                 expectFailure(.closed) { _ = try environment.statistics() }
                 var impatient = Environment.Options.fast
-                impatient.lockDeadline = .milliseconds(1)
+                impatient.lockTimeout = .milliseconds(1)
                 expectFailure(.alreadyOpen) {
                     _ = try Environment(folder: folder.path, tables: sampleTables, options: impatient)
                 }
@@ -105,13 +105,13 @@ struct EnvironmentTests {
             reader.start()
             await Task.detached { Self.wait(for: hasClosed) }.value
             var options = Environment.Options.fast
-            options.lockDeadline = .milliseconds(200)
+            options.lockTimeout = .milliseconds(200)
             let begun = ContinuousClock.now
             let error = #expect(throws: LMDBError.self) {
                 _ = try Environment(folder: folder.path, tables: sampleTables, options: options)
             }
             #expect(error?.code == .alreadyOpen)
-            #expect(begun.duration(to: .now) >= options.lockDeadline)
+            #expect(begun.duration(to: .now) >= options.lockTimeout)
             mayEnd.signal()
             try Environment(folder: folder.path, tables: sampleTables, options: .fast).close()
             try requireSound(folder)

@@ -211,7 +211,7 @@ struct ForgettingTests {
                 defer { lock.release() }
                 let code: LarderError.Code?
                 do throws(LarderError) {
-                    try await store.forget(environment: "staging", deadline: .now + .milliseconds(50))
+                    try await store.forget(environment: "staging", within: .milliseconds(50))
                     code = nil
                 } catch { code = error.code }
                 #expect(code?.rawValue == "operations.migrationLocked")

@@ -33,7 +33,7 @@ struct MadeUpShapeTests {
             GraphQLRequest(
                 kind: kind, operationName: name, document: document, documentHash: "",
                 variables: Array(variables.utf8)),
-            deadline: .now + .seconds(60))
+            within: .seconds(60))
         guard case .object(let body) = try Value(json: answer.body), case .object(let data)? = body["data"] else {
             throw TransportError(.unusableAnswer, String(decoding: answer.body, as: UTF8.self))
         }

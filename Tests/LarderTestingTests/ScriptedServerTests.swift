@@ -11,7 +11,7 @@ struct ScriptedServerTests {
     private let request = GraphQLRequest(
         kind: .query, operationName: nil, document: "{ a }", documentHash: "", variables: Array("{}".utf8))
 
-    private var soon: ContinuousClock.Instant { .now + .seconds(60) }
+    private let soon = Duration.seconds(60)
 
     @Test("What a script throws says that the server is away, unless it is an error of a transport")
     func errors() async {
@@ -21,7 +21,7 @@ struct ScriptedServerTests {
         for (thrown, code) in cases {
             let server = ScriptedServer { _ in throw thrown }
             let error = await #expect(throws: TransportError.self) {
-                try await server.send(request, deadline: soon)
+                try await server.send(request, within: soon)
             }
             #expect(error?.code == code)
             #expect(server.requests.count == 1)
@@ -32,11 +32,11 @@ struct ScriptedServerTests {
     func unreachable() async throws {
         let server = ScriptedServer { _ in "{}" }
         server.isReachable = false
-        let error = await #expect(throws: TransportError.self) { try await server.send(request, deadline: soon) }
+        let error = await #expect(throws: TransportError.self) { try await server.send(request, within: soon) }
         #expect(error?.code == .unreachable && error?.phase == .beforeSending)
         #expect(!server.isReachable && server.requests.map(\.document) == ["{ a }"])
         server.isReachable = true
-        let answer = try await server.send(request, deadline: soon)
+        let answer = try await server.send(request, within: soon)
         #expect(answer.body == Array("{}".utf8) && answer.status == 200 && server.requests.count == 2)
     }
 
@@ -44,7 +44,7 @@ struct ScriptedServerTests {
     func waits() async throws {
         let server = ScriptedServer(.header(name: "Key")) { _ in "{}" }
         #expect(server.idempotency == .header(name: "Key"))
-        _ = try await server.send(request, deadline: soon)
+        _ = try await server.send(request, within: soon)
         let found = try await server.requests(1, within: .zero)
         #expect(found.count == 1)
         let waiting = Task { try await server.requests(2) }

@@ -134,7 +134,7 @@ struct ClosingTests {
     func nested(_ inner: String) async throws {
         try await withTemporaryFolder { folder in
             var options = Store.Options()
-            options.lockDeadline = .milliseconds(200)
+            options.lockTimeout = .milliseconds(200)
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
             let app = try store.partition()
             try await app.write(recipeList, json: soupAndBread("Soup"))
@@ -173,7 +173,7 @@ struct ClosingTests {
     func behindSlowUpdate() async throws {
         try await withTemporaryFolder { folder in
             var options = Store.Options()
-            options.lockDeadline = .seconds(20)
+            options.lockTimeout = .seconds(20)
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
             let app = try store.partition()
             try await app.write(recipeList, json: soupAndBread("Soup"))

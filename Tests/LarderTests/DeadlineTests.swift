@@ -21,8 +21,8 @@ struct DeadlineTests {
     func signIn() async throws {
         try await withSessions { bench in
             let session = bench.session()
-            try await requireCode(.notSignedIn) { try await session.signedIn(deadline: $0) }
-            try await requireCode(.notSignedIn) { _ = try await session.credentials(deadline: $0) }
+            try await requireCode(.notSignedIn) { try await session.signedIn(within: .until($0)) }
+            try await requireCode(.notSignedIn) { _ = try await session.credentials(within: .until($0)) }
         }
     }
 
@@ -30,18 +30,18 @@ struct DeadlineTests {
     func keys() async throws {
         try await withSessions { bench in
             let mine = bench.provider.signIn("ada")
-            try await bench.session().signIn(mine, deadline: soon)
+            try await bench.session().signIn(mine, within: soon)
             bench.keys.behaviour = .hanging
             let timedOut = LarderError.Code(rawValue: "keys.timedOut")
-            try await requireCode(timedOut) { try await bench.session().signIn(mine, deadline: $0) }
-            try await requireCode(timedOut) { _ = try await bench.session().credentials(deadline: $0) }
+            try await requireCode(timedOut) { try await bench.session().signIn(mine, within: .until($0)) }
+            try await requireCode(timedOut) { _ = try await bench.session().credentials(within: .until($0)) }
             let deadline = ContinuousClock.now + .milliseconds(50)
-            _ = try await bench.session().storedCredentials(deadline: deadline)
+            _ = try await bench.session().storedCredentials(within: .until(deadline))
             try requireNear(deadline)
             try await requireCode(.timedOut, naming: "had not answered by the deadline") {
                 _ = try await KeyRotation(
                     database: bench.database, provider: bench.keys, locks: bench.locks, label: "test"
-                ).run(deadline: $0)
+                ).run(within: .until($0))
             }
             bench.keys.behaviour = .ready
         }
@@ -50,19 +50,19 @@ struct DeadlineTests {
     @Test("Signing out forgets the credentials although the key provider and the server hang, and ends at its deadline")
     func signOut() async throws {
         try await withSessions { bench in
-            try await bench.session().signIn(bench.provider.signIn("ada"), deadline: soon)
+            try await bench.session().signIn(bench.provider.signIn("ada"), within: soon)
             (bench.keys.behaviour, bench.provider.behaviour) = (.hanging, .hanging)
             let session = bench.session { $0.keyTimeout = .seconds(120) }
             // The server is told with what the key provider opens, which is waited for a second at most.
             let begun = ContinuousClock.now
-            let locked = try await session.signOut(deadline: begun + .seconds(120))
+            let locked = try await session.signOut(within: .until(begun + .seconds(120)))
             try requireNear(begun + .seconds(1), slack: .seconds(60))
             #expect(locked.isServerTold == nil)
             #expect(try bench.snapshot().credentials == [])
             bench.keys.behaviour = .ready
-            try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
             let deadline = ContinuousClock.now + .milliseconds(50)
-            #expect(try await session.signOut(deadline: deadline).isServerTold == false)
+            #expect(try await session.signOut(within: .until(deadline)).isServerTold == false)
             try requireNear(deadline)
             bench.provider.behaviour = .ready
         }
@@ -74,16 +74,16 @@ struct DeadlineTests {
             let session = bench.session()
             bench.provider.behaviour = .hanging
             try await requireCode(.timedOut, naming: "the identity provider") {
-                _ = try await session.continueAsGuest(deadline: $0)
+                _ = try await session.continueAsGuest(within: .until($0))
             }
-            try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
             // The key is known, so that nothing else is waited for.
-            _ = try await session.storedCredentials(deadline: soon)
+            _ = try await session.storedCredentials(within: soon)
             bench.clock.advance(by: 3600)
-            try await requireCode(.timedOut) { _ = try await session.credentials(deadline: $0) }
+            try await requireCode(.timedOut) { _ = try await session.credentials(within: .until($0)) }
             try await eventually { bench.provider.attempts == 1 }
             try await requireCode(.timedOut, naming: "the identity provider") {
-                _ = try await session.credentials(deadline: $0)
+                _ = try await session.credentials(within: .until($0))
             }
             bench.provider.behaviour = .ready
         }
@@ -92,16 +92,16 @@ struct DeadlineTests {
     @Test("A lock that another holds is waited for until the deadline, and the error names the holder")
     func locks() async throws {
         try await withSessions { bench in
-            try await bench.session().signIn(bench.provider.signIn("ada"), deadline: soon)
+            try await bench.session().signIn(bench.provider.signIn("ada"), within: soon)
             let holder = "process \(ProcessInfo.processInfo.processIdentifier) (holder), a test, since "
             let lock = try await HeldLock.acquire(
-                CredentialVault.keyLock, in: bench.locks, FileSystem(), for: "a test", label: "holder", until: soon)
+                CredentialVault.keyLock, in: bench.locks, FileSystem(), for: "a test", label: "holder", until: .now + soon)
             let rotation = KeyRotation(
                 database: bench.database, provider: bench.keys, locks: bench.locks, label: "test")
-            try await requireCode(.timedOut, naming: holder) { _ = try await rotation.run(deadline: $0) }
+            try await requireCode(.timedOut, naming: holder) { _ = try await rotation.run(within: .until($0)) }
             try await bench.makePartitions("other")
             try await requireCode(.timedOut, naming: holder) {
-                try await bench.session("other").signIn(bench.provider.signIn("bob"), deadline: $0)
+                try await bench.session("other").signIn(bench.provider.signIn("bob"), within: .until($0))
             }
             lock.release()
         }
@@ -111,10 +111,10 @@ struct DeadlineTests {
     func keyFile() async throws {
         try await withTemporaryFolder { folder in
             let provider = FileKeyProvider(file: folder.appending(path: "keys"))
-            _ = try await provider.makeKey(deadline: soon)
+            _ = try await provider.makeKey(within: soon)
             let other = try File.locked(provider.file.path)
             let error = try await requireEnd(naming: provider.file.path) {
-                _ = try await provider.addKey(deadline: $0)
+                _ = try await provider.addKey(within: .until($0))
             }
             #expect((error as? KeyError)?.code == .timedOut)
             withExtendedLifetime(other) {}
@@ -131,7 +131,7 @@ struct DeadlineTests {
             }
             let lock = try MigrationLock.take(in: folder, for: "a backup", within: .zero)
             try await requireCode(.init(rawValue: "operations.migrationLocked"), naming: "a backup, since") {
-                try await store.forget(environment: "a", deadline: $0)
+                try await store.forget(environment: "a", within: .until($0))
             }
             lock.release()
             try await store.forget(environment: "a")

@@ -15,7 +15,7 @@ private let oneBook = Array(#"{"books":[{"id":"1","title":"7","pages":[]}]}"#.ut
 
 private func openShelf(_ folder: URL, waiting deadline: Duration = .seconds(300)) throws -> (Store, Partition) {
     var options = Store.Options()
-    options.lockDeadline = deadline
+    options.lockTimeout = deadline
     let store = try Store.open(at: folder, schema: try Schema(parsing: shelfSchema), options: options)
     return (store, try store.partition())
 }

@@ -95,7 +95,7 @@ struct RunTests {
             isSignedIn.set()
             let tokens = Credentials.UserPoolTokens(
                 idToken: "i", accessToken: "a", refreshToken: "r", expires: .distantFuture)
-            try await app.session.signIn(Credentials(userPool: tokens), deadline: .now + .seconds(300))
+            try await app.session.signIn(Credentials(userPool: tokens), within: .seconds(300))
             #expect(try await receipt.outcome(within: .seconds(300)).isApplied)
             #expect(server.requests.count == requests + 1)
             running.cancel()

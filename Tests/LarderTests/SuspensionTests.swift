@@ -14,7 +14,7 @@ struct SuspensionTests {
     ) throws -> (Store, Partition) {
         var options = Store.Options()
         options.suspensionWait = waiting
-        options.lockDeadline = .seconds(300)
+        options.lockTimeout = .seconds(300)
         let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
         return (store, try store.partition(transport: transport))
     }
@@ -362,7 +362,7 @@ struct SuspendedProcessTests {
             }
             #endif
             var options = Store.Options()
-            options.lockDeadline = .zero
+            options.lockTimeout = .zero
             let schema = try Schema(parsing: Self.schema)
             let store = try Store.open(at: place, schema: schema, options: options)
             let app = try store.partition()

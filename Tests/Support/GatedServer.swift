@@ -34,7 +34,7 @@ package final class GatedServer: GraphQLTransport {
     }
 
     package func send(
-        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
+        _ request: GraphQLRequest, within time: Duration
     ) async throws(TransportError) -> GraphQLAnswer {
         guard request.kind == .mutation else {
             // A runner asks whether the server is there.

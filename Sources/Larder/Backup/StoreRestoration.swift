@@ -66,7 +66,7 @@ package enum StoreRestoration {
             try reached(.committed)
             for name in report.caches {
                 try CacheFolder(store: store, partition: name, options).adoptStaged(
-                    token, deadline: .now + options.lockDeadline
+                    token, deadline: .now + options.lockTimeout
                 ) { try reached(.cache($0)) }
             }
             return report
@@ -142,7 +142,7 @@ package enum StoreRestoration {
                     try database.restoration()
                 }
                 if last == .some(token) {
-                    try cache.adoptStaged(token, deadline: .now + options.lockDeadline)
+                    try cache.adoptStaged(token, deadline: .now + options.lockTimeout)
                 } else {
                     cache.removeStaged(token)
                 }
@@ -159,7 +159,7 @@ package enum StoreRestoration {
             let isLeft = try !cache.stagedTokens().isEmpty
             guard isLeft, MigrationLock.holder(in: store, options.files) == nil else { return }
             let lock = try MigrationLock.take(
-                in: store, for: "finishing a restoration", within: options.lockDeadline, options.files)
+                in: store, for: "finishing a restoration", within: options.lockTimeout, options.files)
             defer { lock.release() }
             try finish(store, [partition], options)
         } catch { throw BackupFailure.typed(error) }

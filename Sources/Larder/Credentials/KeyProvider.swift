@@ -12,16 +12,16 @@ public protocol KeyProvider: Sendable, CustomStringConvertible {
     ///
     /// - Throws: `.missing` where there is none, and only if that is certain; `.locked`, `.unreadable` and the like
     ///   where it cannot be told now.
-    func keys(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys
+    func keys(within time: Duration) async throws(KeyError) -> MasterKeys
 
     /// Makes a key where there is none, durably. Where there is one after all, returns that.
-    func makeKey(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys
+    func makeKey(within time: Duration) async throws(KeyError) -> MasterKeys
 
     /// Makes a new key that is in use from now on, durably; the former key is the first of the older ones.
     ///
     /// - Throws: `.cannotRotate` where the user changes the key outside the program.
-    func addKey(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys
+    func addKey(within time: Duration) async throws(KeyError) -> MasterKeys
 
     /// Forgets older keys, durably. The key in use stays, whatever is said.
-    func dropKeys(_ ids: Set<String>, deadline: ContinuousClock.Instant) async throws(KeyError)
+    func dropKeys(_ ids: Set<String>, within time: Duration) async throws(KeyError)
 }

@@ -48,7 +48,8 @@ public struct KeyRotation: Sendable {
     ///
     /// - Throws: `keys.…` as the provider; `keys.cannotRotate`; `larder.timedOut` with the holder of the lock;
     ///   `operations.…`.
-    public func run(deadline: ContinuousClock.Instant) async throws(LarderError) -> Report {
+    package func run(within time: Duration) async throws(LarderError) -> Report {
+        let deadline = ContinuousClock.now + time
         let lock = try await HeldLock.acquire(
             CredentialVault.keyLock, in: locks, files, for: "rotating keys", label: label, until: deadline)
         let provider = provider
@@ -84,7 +85,7 @@ public struct KeyRotation: Sendable {
         let needed = Set(now.map(\.sealedWith))
         let dropped = keys.previous.map(\.id).filter { !needed.contains($0) }
         if !dropped.isEmpty {
-            do throws(KeyError) { try await provider.dropKeys(Set(dropped), deadline: deadline) } catch {
+            do throws(KeyError) { try await provider.dropKeys(Set(dropped), within: .until(deadline)) } catch {
                 throw LarderError(error)
             }
         }
@@ -97,9 +98,9 @@ public struct KeyRotation: Sendable {
 
     private func newKeys(_ deadline: ContinuousClock.Instant) async throws(LarderError) -> MasterKeys {
         do throws(KeyError) {
-            do throws(KeyError) { return try await provider.addKey(deadline: deadline) } catch {
+            do throws(KeyError) { return try await provider.addKey(within: .until(deadline)) } catch {
                 guard error.code == .cannotRotate else { throw error }
-                let keys = try await provider.keys(deadline: deadline)
+                let keys = try await provider.keys(within: .until(deadline))
                 // The key was changed outside already, and stored keys are still sealed with an older one.
                 let stored = (try? database.credentials.keys()) ?? []
                 guard stored.contains(where: { $0.sealedWith != keys.current.id && keys[$0.sealedWith] != nil }) else {

@@ -6,13 +6,15 @@ extension Store {
     /// A process that is killed while it works has lost nothing: run it again. A key provider's place is one store's:
     /// keys that two stores share would be forgotten for both.
     ///
+    /// - Parameter time: How long the key provider, and other processes that rotate keys, may be waited for; nil for the
+    ///   session's `keyTimeout`.
     /// - Throws: `keys.…` as the provider; `keys.cannotRotate`; `larder.timedOut` with the holder of the lock;
     ///   `.parked`; `operations.…`.
-    public func rotateKeys(deadline: ContinuousClock.Instant) async throws(LarderError) -> KeyRotation.Report {
+    public func rotateKeys(within time: Duration? = nil) async throws(LarderError) -> KeyRotation.Report {
         let rotation = KeyRotation(
             database: try operationsStore.database(),
             provider: options.keys(besides: folder),
             locks: folder.appending(path: "locks"), label: options.label, options.files)
-        return try await rotation.run(deadline: deadline)
+        return try await rotation.run(within: time ?? options.session.keyTimeout)
     }
 }

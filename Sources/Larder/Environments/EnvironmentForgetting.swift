@@ -35,7 +35,7 @@ package enum EnvironmentForgetting {
     ) async throws -> ForgottenWork {
         let partitions = try database.environments.partitions().filter { $0.environment == name }.map(\.name)
         return try await forget(
-            marking: partitions, in: store, database, options, deadline ?? .now + options.lockDeadline, close, reached
+            marking: partitions, in: store, database, options, deadline ?? .now + options.lockTimeout, close, reached
         ) { () async throws(OperationsError) -> ForgottenWork in
             try await database.environments.forget(environment: name, losingUnsent: discarding)
         }

@@ -10,7 +10,8 @@ extension Store {
     ///   - partition: One of `partitionIdentities()`; not the current one.
     ///   - confirming: The environment's name once more, where the environment is protected.
     ///   - losingUnsent: Whether mutations and uploads may be lost that the server may not have.
-    ///   - deadline: How long to wait for processes that migrate, back up or restore the store, and for readers.
+    ///   - time: How long to wait for processes that migrate, back up or restore the store, and for readers; nil for
+    ///     the options' `lockTimeout`.
     /// - Returns: What the storage has of uploads that were not done: abort it there, since nothing names it any more.
     /// - Throws: `operations.protected`, `operations.migrationLocked`, `operations.unknownPartition`,
     ///   `operations.environmentInUse`, `operations.unsentWork`, and `operations.uploadsLeft` where uploads that were
@@ -18,8 +19,9 @@ extension Store {
     @discardableResult
     public func forget(
         _ partition: PartitionIdentity, confirming: String? = nil, losingUnsent: Bool = false,
-        deadline: ContinuousClock.Instant = .now + .seconds(5)
+        within time: Duration? = nil
     ) async throws(LarderError) -> [AbandonedUpload] {
+        let deadline = ContinuousClock.now + (time ?? options.lockTimeout)
         let database = try operationsStore.database()
         do {
             if let name = partition.environment {
@@ -42,8 +44,9 @@ extension Store {
     @discardableResult
     public func forget(
         environment name: String, confirming: String? = nil, losingUnsent: Bool = false,
-        deadline: ContinuousClock.Instant = .now + .seconds(5)
+        within time: Duration? = nil
     ) async throws(LarderError) -> [AbandonedUpload] {
+        let deadline = ContinuousClock.now + (time ?? options.lockTimeout)
         let database = try operationsStore.database()
         do {
             try requireConfirmed(database.environments.find(name), confirming)

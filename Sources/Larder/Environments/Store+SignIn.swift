@@ -9,7 +9,7 @@ extension Store {
     /// user's partition with the credentials.
     ///
     /// ```swift
-    /// let change = try await store.signIn(credentials, pending: .carry, deadline: .now + .seconds(5), transport: http)
+    /// let change = try await store.signIn(credentials, pending: .carry, transport: http)
     /// let app = change.partition
     /// ```
     ///
@@ -17,15 +17,16 @@ extension Store {
     ///   - user: The user's id, which the environment's identity provider never gives to another user; nil for the
     ///     subject of the user pool's id token.
     ///   - work: What becomes of the mutations and transfers of the partition that is left: a guest's, above all.
-    ///   - deadline: How long the key provider may be waited for.
+    ///   - time: How long the key provider may be waited for; nil for the session's `keyTimeout`.
     ///   - transport: How the environment's server is reached.
     /// - Throws: `.noEnvironment`; `.sessionState` for no credentials at all, and where the user is not said and the
     ///   credentials do not say it; `keys.…` where no key can be had to seal them with; `.timedOut`; otherwise as
     ///   `switch(toUser:pending:transport:)`. Nothing was changed then, unless the code is `records.…`.
     public func signIn(
         _ credentials: Credentials, as user: String? = nil, pending work: PendingWork,
-        deadline: ContinuousClock.Instant, transport: (any GraphQLTransport)? = nil
+        within time: Duration? = nil, transport: (any GraphQLTransport)? = nil
     ) async throws(LarderError) -> EnvironmentSwitch {
+        let deadline = ContinuousClock.now + (time ?? options.session.keyTimeout)
         guard !credentials.isEmpty else { throw LarderError(.sessionState, "There is nothing in the credentials") }
         guard let id = user ?? credentials.userPool?.subject else {
             throw LarderError(.sessionState, "The credentials do not say whose they are; name the user")

@@ -39,7 +39,7 @@ extension MigrationPlan {
                 try reached(.migrated)
             case .transformCache(let partition, _), .rebuildCache(let partition, _, _):
                 try CacheFolder(store: store, partition: partition, options).migrate(
-                    deadline: .now + options.lockDeadline
+                    deadline: .now + options.lockTimeout
                 ) { try reached(.cache($0)) }
             }
         }

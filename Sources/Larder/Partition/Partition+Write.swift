@@ -54,7 +54,7 @@ extension Partition {
     ///
     /// An error that `change` throws is thrown on, and nothing is changed. `change` runs on the writer's thread, must
     /// not wait, and may run again where the transaction has to be made again. It may read, and sees what was there
-    /// before; another write that it waits for fails with `records.busy` after `Store.Options.lockDeadline`.
+    /// before; another write that it waits for fails with `records.busy` after `Store.Options.lockTimeout`.
     ///
     /// - Parameter change: Edits the data; objects in it have their key fields, which must stay with them.
     /// - Throws: `.miss` where the cache does not know all of it; what `change` throws; otherwise as `write`.

@@ -16,7 +16,7 @@ package struct StoreRepair: Sendable, Hashable {
     /// Looks at everything. O(size of the store).
     package init(of store: URL, options: Store.Options = Store.Options()) throws(LarderError) {
         do throws(OperationsError) {
-            let check = try OperationsDatabase.check(folder: store, waiting: options.lockDeadline)
+            let check = try OperationsDatabase.check(folder: store, waiting: options.lockTimeout)
             if let problem = check?.problems.first { steps.append(.salvageDatabase(finding: problem.description)) }
         } catch { throw LarderError(error) }
         for cache in try StoreStatus.caches(of: store, options: options) {
@@ -43,7 +43,7 @@ package struct StoreRepair: Sendable, Hashable {
                     folder: store, holding: lock, now: now, files: options.files)
             case .rebuildCache(let partition, _):
                 try CacheFolder(store: store, partition: partition, options)
-                    .rebuild(deadline: .now + options.lockDeadline)
+                    .rebuild(deadline: .now + options.lockTimeout)
             }
         }
         return report

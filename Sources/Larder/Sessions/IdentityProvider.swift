@@ -17,14 +17,14 @@ public protocol IdentityProvider: Sendable {
     /// - Throws: `.unreachable` and the like where the server has not decided; `.userPoolRefused` or
     ///   `.federatedRefused` only where it has.
     func refresh(
-        _ part: Credentials.Part, of credentials: Credentials, deadline: ContinuousClock.Instant
+        _ part: Credentials.Part, of credentials: Credentials, within time: Duration
     ) async throws(IdentityError) -> Credentials
 
     /// Tells the server that the credentials are not used any more.
-    func signOut(_ credentials: Credentials, deadline: ContinuousClock.Instant) async throws(IdentityError)
+    func signOut(_ credentials: Credentials, within time: Duration) async throws(IdentityError)
 
     /// Credentials for a user who is not signed in; nil where there are none for guests.
-    func guestCredentials(deadline: ContinuousClock.Instant) async throws(IdentityError) -> Credentials?
+    func guestCredentials(within time: Duration) async throws(IdentityError) -> Credentials?
 }
 
 extension IdentityProvider {
@@ -32,5 +32,5 @@ extension IdentityProvider {
     public var parts: Set<Credentials.Part> { Set(Credentials.Part.allCases) }
 
     /// None.
-    public func guestCredentials(deadline: ContinuousClock.Instant) async throws(IdentityError) -> Credentials? { nil }
+    public func guestCredentials(within time: Duration) async throws(IdentityError) -> Credentials? { nil }
 }

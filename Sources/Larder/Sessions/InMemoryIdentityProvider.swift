@@ -79,7 +79,7 @@ public final class InMemoryIdentityProvider: IdentityProvider {
     ///
     /// - Throws: As it behaves; `.userPoolRefused` for a refresh token that does not work.
     public func refresh(
-        _ part: Credentials.Part, of credentials: Credentials, deadline: ContinuousClock.Instant
+        _ part: Credentials.Part, of credentials: Credentials, within time: Duration
     ) async throws(IdentityError) -> Credentials {
         state.withLock { $0.attempts += 1 }
         try await behave()
@@ -106,7 +106,7 @@ public final class InMemoryIdentityProvider: IdentityProvider {
     /// Revokes the refresh token.
     ///
     /// - Throws: As it behaves.
-    public func signOut(_ credentials: Credentials, deadline: ContinuousClock.Instant) async throws(IdentityError) {
+    public func signOut(_ credentials: Credentials, within time: Duration) async throws(IdentityError) {
         try await behave()
         state.withLock { state in
             state.signOuts += 1
@@ -115,7 +115,7 @@ public final class InMemoryIdentityProvider: IdentityProvider {
     }
 
     /// - Throws: As it behaves.
-    public func guestCredentials(deadline: ContinuousClock.Instant) async throws(IdentityError) -> Credentials? {
+    public func guestCredentials(within time: Duration) async throws(IdentityError) -> Credentials? {
         try await behave()
         guard hasCloud else { return nil }
         return state.withLock { state in

@@ -6,7 +6,7 @@ extension Session {
     ///
     /// ```swift
     /// if try app.session.state == .unknown, let old = LegacyTokens.inKeychain(of: environment) {
-    ///     _ = try await app.session.adopt(old, of: environment, deadline: .now + .seconds(5))
+    ///     _ = try await app.session.adopt(old, of: environment)
     /// }
     /// ```
     ///
@@ -22,8 +22,9 @@ extension Session {
     /// - Throws: As `signIn`; `.noUserPool` where the environment has none.
     public func adopt(
         _ legacy: LegacyTokens, as user: String? = nil, of environment: BackendEnvironment,
-        deadline: ContinuousClock.Instant
+        within time: Duration? = nil
     ) async throws(LarderError) -> LegacyAdoption {
+        let deadline = ContinuousClock.now + (time ?? options.keyTimeout)
         guard let pool = environment.userPool else {
             throw LarderError(.noUserPool, "The environment has no user pool, whose tokens are to be taken over")
         }

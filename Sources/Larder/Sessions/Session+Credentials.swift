@@ -6,8 +6,10 @@ extension Session {
     /// Stored credentials that cannot be opened, because they are another environment's or damaged, are put into
     /// quarantine by this, and absent from then on; `status` lists them.
     ///
+    /// - Parameter time: How long the key provider may be waited for; nil for the options' `keyTimeout`.
     /// - Throws: `.parked`, `.cancelled`, `operations.…`.
-    public func storedCredentials(deadline: ContinuousClock.Instant) async throws(LarderError) -> CredentialReading {
+    public func storedCredentials(within time: Duration? = nil) async throws(LarderError) -> CredentialReading {
+        let deadline = ContinuousClock.now + (time ?? options.keyTimeout)
         _ = try standing()
         return try await read(until: deadline).reading
     }
@@ -15,14 +17,16 @@ extension Session {
     /// Credentials that are good now: the stored ones, or new ones for them. Where there are no new ones, for whatever
     /// reason, the call returns stored ones that end within the margin.
     ///
-    /// While no user is signed in, the call waits for a sign-in: up to the deadline, or until `releaseWaiters`. One
+    /// While no user is signed in, the call waits for a sign-in: for that time, or until `releaseWaiters`. One
     /// refresh serves all waiting callers, in whatever process. It goes on when they have given up, and its result is
     /// stored before any caller gets it.
     ///
+    /// - Parameter time: How long the call may wait in all; nil for the options' `refreshTimeout`.
     /// - Throws: `.notSignedIn`; `.waitReleased`; `.timedOut`, with what was waited for and who held it; `keys.…` where
     ///   the credentials are there and cannot be opened now; `identity.…` where there are no new ones for them;
     ///   `.cancelled`; `.parked`; `.noIdentityProvider`; `operations.…`.
-    public func credentials(deadline: ContinuousClock.Instant) async throws(LarderError) -> Credentials {
+    public func credentials(within time: Duration? = nil) async throws(LarderError) -> Credentials {
+        let deadline = ContinuousClock.now + (time ?? options.refreshTimeout)
         let releases = releases
         var refreshed: Set<Credentials.Part> = []
         var first: Credentials?
@@ -57,8 +61,10 @@ extension Session {
 
     /// Waits until a user is signed in; a guest is none.
     ///
+    /// - Parameter time: How long; nil for the options' `refreshTimeout`.
     /// - Throws: `.notSignedIn`, `.waitReleased`, `.cancelled`, `.parked`, `operations.…`.
-    public func signedIn(deadline: ContinuousClock.Instant) async throws(LarderError) {
+    public func signedIn(within time: Duration? = nil) async throws(LarderError) {
+        let deadline = ContinuousClock.now + (time ?? options.refreshTimeout)
         _ = try await waiting(until: deadline, since: releases) { $0.state == .signedIn }
     }
 

@@ -10,10 +10,11 @@ extension Session {
     /// - Parameter refused: What a server has refused although it is good by its time: other tokens are wanted. They
     ///   are refreshed once for all callers, and not at all where they have been since.
     /// - Throws: `.notSignedIn` at once, where no user is signed in; `.notInUserPool`; `.noUserPool`; otherwise as
-    ///   `credentials(deadline:)`.
+    ///   `credentials(within:)`.
     public func userPoolTokens(
-        deadline: ContinuousClock.Instant, refused: Credentials.UserPoolTokens? = nil
+        within time: Duration? = nil, refused: Credentials.UserPoolTokens? = nil
     ) async throws(LarderError) -> Credentials.UserPoolTokens {
+        let deadline = ContinuousClock.now + (time ?? options.refreshTimeout)
         let credentials = try await credentials(with: .userPool, until: deadline) { credentials in
             guard let refused, let tokens = credentials.userPool else { return false }
             return tokens.accessToken == refused.accessToken || tokens.idToken == refused.idToken
@@ -27,10 +28,11 @@ extension Session {
     ///
     /// - Parameter refused: As with `userPoolTokens`.
     /// - Throws: `.notSignedIn` at once, where there is neither a user nor a guest; `identity.federatedRefused` where
-    ///   the identity pool has refused them; `.noIdentityPool`; otherwise as `credentials(deadline:)`.
+    ///   the identity pool has refused them; `.noIdentityPool`; otherwise as `credentials(within:)`.
     public func cloudCredentials(
-        deadline: ContinuousClock.Instant, refused: Credentials.CloudCredentials? = nil
+        within time: Duration? = nil, refused: Credentials.CloudCredentials? = nil
     ) async throws(LarderError) -> Credentials.CloudCredentials {
+        let deadline = ContinuousClock.now + (time ?? options.refreshTimeout)
         let credentials = try await credentials(with: .cloud, until: deadline) { credentials in
             guard let refused, let cloud = credentials.cloud else { return false }
             return (cloud.accessKeyID, cloud.sessionToken) == (refused.accessKeyID, refused.sessionToken)
@@ -43,7 +45,8 @@ extension Session {
     /// and asked for only where there is none yet.
     ///
     /// - Throws: As `cloudCredentials`; `identity.unusable` where the identity provider gives none.
-    public func identityID(deadline: ContinuousClock.Instant) async throws(LarderError) -> String {
+    public func identityID(within time: Duration? = nil) async throws(LarderError) -> String {
+        let deadline = ContinuousClock.now + (time ?? options.refreshTimeout)
         let standing = try standing()
         if standing.state.hasCredentials || standing.state == .federatedTokensInvalid,
             case .present(let credentials) = try await read(until: deadline).reading,
@@ -51,7 +54,7 @@ extension Session {
         {
             return id
         }
-        guard let id = try await cloudCredentials(deadline: deadline).identityID else {
+        guard let id = try await cloudCredentials(within: .until(deadline)).identityID else {
             throw LarderError(IdentityError(.unusable, "The identity provider gave credentials without an identity id"))
         }
         return id
@@ -75,7 +78,7 @@ extension Session {
                 }
                 try requireSource(of: part, for: credentials)
                 if part == .cloud, credentials.userPool != nil, refreshesLeft == 2 {
-                    _ = try await userPoolTokens(deadline: deadline)
+                    _ = try await userPoolTokens(within: .until(deadline))
                 }
                 do throws(LarderError) {
                     guard refreshesLeft > 0 else {

@@ -79,8 +79,9 @@ extension Session {
         guard try standing().state.allows(part) else { return false }
         stage("the identity provider")
         let answer = await cancelled(at: end) { () -> Result<Credentials, IdentityError> in
-            do throws(IdentityError) { return .success(try await provider.refresh(part, of: old, deadline: end)) } catch
-            {
+            do throws(IdentityError) {
+                return .success(try await provider.refresh(part, of: old, within: .until(end)))
+            } catch {
                 return .failure(error)
             }
         }

@@ -26,17 +26,20 @@ extension Session {
 
     /// Stores a user's credentials in the place of whatever there is. Callers that wait for a sign-in go on.
     ///
+    /// - Parameter time: How long the key provider may be waited for; nil for the options' `keyTimeout`.
     /// - Throws: `keys.…` where no key can be had to seal them with; `.timedOut`; `.parked`; `operations.…`.
-    public func signIn(_ credentials: Credentials, deadline: ContinuousClock.Instant) async throws(LarderError) {
-        try await accept(credentials, as: .user, deadline: deadline)
+    public func signIn(_ credentials: Credentials, within time: Duration? = nil) async throws(LarderError) {
+        try await accept(credentials, as: .user, within: time)
     }
 
     /// Stores credentials in the place of whatever there is.
     ///
+    /// - Parameter time: As of `signIn`.
     /// - Throws: `.sessionState` for a guest's while a user is signed in, and for none at all; and as `signIn`.
     public func accept(
-        _ credentials: Credentials, as holder: Holder = .user, deadline: ContinuousClock.Instant
+        _ credentials: Credentials, as holder: Holder = .user, within time: Duration? = nil
     ) async throws(LarderError) {
+        let deadline = ContinuousClock.now + (time ?? options.keyTimeout)
         let event = holder == .user ? SessionEvent.signedIn : .becameGuest
         guard !credentials.isEmpty else { throw LarderError(.sessionState, "There is nothing in the credentials") }
         let standing = try standing()
@@ -55,22 +58,23 @@ extension Session {
 
     /// Asks the identity provider for a guest's credentials and stores them.
     ///
+    /// - Parameter time: How long that may take; nil for the options' `refreshTimeout`.
     /// - Returns: False where it has none for guests.
     /// - Throws: `identity.…`, `.noIdentityProvider`, and as `accept`.
-    public func continueAsGuest(deadline: ContinuousClock.Instant) async throws(LarderError) -> Bool {
+    public func continueAsGuest(within time: Duration? = nil) async throws(LarderError) -> Bool {
+        let deadline = ContinuousClock.now + (time ?? options.refreshTimeout)
         guard let provider else {
             throw LarderError(.noIdentityProvider, "There is no identity provider to ask for a guest's credentials")
         }
         let task = SharedTask(on: executor, until: deadline) { () -> Result<Credentials?, IdentityError> in
-            do throws(IdentityError) { return .success(try await provider.guestCredentials(deadline: deadline)) } catch
-            {
-                return .failure(error)
-            }
+            do throws(IdentityError) {
+                return .success(try await provider.guestCredentials(within: .until(deadline)))
+            } catch { return .failure(error) }
         }
         switch await task.value(until: deadline) {
         case .success(nil): return false
         case .success(let credentials?):
-            try await accept(credentials, as: .guest, deadline: deadline)
+            try await accept(credentials, as: .guest, within: .until(deadline))
             return true
         case .failure(let error): throw LarderError(error)
         case nil:
@@ -82,12 +86,14 @@ extension Session {
     /// How long a key provider may delay a sign-out.
     private static let signOutPatience = Duration.seconds(1)
 
-    /// Forgets the credentials, here at once and for good, and tells the server if it can be reached by the deadline.
+    /// Forgets the credentials, here at once and for good, and tells the server if it can be reached in time.
     /// Queued work stays, and the answer says how much that is.
     ///
+    /// - Parameter time: How long the server may be waited for; nil for the options' `refreshTimeout`.
     /// - Throws: `.parked`, `operations.…`: nothing was changed then.
     @discardableResult
-    public func signOut(deadline: ContinuousClock.Instant) async throws(LarderError) -> SignOut {
+    public func signOut(within time: Duration? = nil) async throws(LarderError) -> SignOut {
+        let deadline = ContinuousClock.now + (time ?? options.refreshTimeout)
         _ = try standing()
         // The server is told with these. A user whose credentials cannot be read now is signed out nevertheless.
         var old: Credentials?
@@ -110,7 +116,7 @@ extension Session {
         guard let provider, let old else { return answer }
         let task = SharedTask(on: executor, until: deadline) { () -> IdentityError? in
             do throws(IdentityError) {
-                try await provider.signOut(old, deadline: deadline)
+                try await provider.signOut(old, within: .until(deadline))
                 return nil
             } catch { return error }
         }

@@ -8,9 +8,9 @@ import Synchronization
 ///
 /// ```swift
 /// let session = app.session
-/// try await session.signIn(credentials, deadline: .now + .seconds(5))
+/// try await session.signIn(credentials)
 /// for await state in session.changes { show(state) }
-/// let proof = try await session.credentials(deadline: .now + .seconds(10))   // refreshed if they have to be
+/// let proof = try await session.credentials(within: .seconds(10))   // refreshed if they have to be
 /// ```
 ///
 /// Being offline signs no user out, and neither does a key store that is locked: only a refusal by the server does.

@@ -28,7 +28,7 @@ public final class Store: Sendable {
         /// Whether every page is looked at when the store is opened, and not only after an unclean close.
         public var verifiesAlways = false
         /// How long opening, and each write, may wait for other processes.
-        public var lockDeadline = Duration.seconds(5)
+        public var lockTimeout = Duration.seconds(5)
         /// How long a call that comes while the store is suspended waits for `resume`, before it throws `.suspended`. A
         /// call that is not `async` keeps its thread meanwhile.
         public var suspensionWait = Duration.zero
@@ -208,7 +208,7 @@ extension Store.Options {
     var operations: OperationsDatabase.Options {
         var options = OperationsDatabase.Options()
         options.isReadOnly = isReadOnly
-        options.busyTimeout = lockDeadline
+        options.busyTimeout = lockTimeout
         options.home = home.map { HomeFolder($0.standardizedFileURL.path) }
         options.device = deviceTokens.map { DeviceMark($0) }
         options.foundCopied = { [logger] count in
@@ -229,7 +229,7 @@ extension Store.Options {
         options.maximumAnswerSize = maximumAnswerSize
         options.isReadOnly = isReadOnly
         options.verifiesAlways = verifiesAlways
-        options.lockDeadline = lockDeadline
+        options.lockTimeout = lockTimeout
         options.suspensionWait = suspensionWait
         options.label = label
         options.files = files

@@ -225,10 +225,9 @@ actor SubscriptionHub {
             continuation.finish()
             if number == lineNumber { self.commands = nil }
         }
-        let deadline = ContinuousClock.now + pacing.opening
-        let carrying = Task { [transport] in
+        let carrying = Task { [transport, pacing] in
             do throws(TransportError) {
-                try await transport.carry(line, openedBy: deadline)
+                try await transport.carry(line, openedWithin: pacing.opening)
                 return nil as TransportError?
             } catch { return error }
         }

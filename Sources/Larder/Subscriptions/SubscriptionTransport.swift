@@ -15,11 +15,11 @@ public protocol SubscriptionTransport: AnyObject, Sendable {
     /// The transport tells the line `.opened` once the server has taken the connection up, and sends no command before.
     /// Cancelling the task ends the connection.
     ///
-    /// - Parameter deadline: For the opening; a connection that is not open by then is given up with `.timedOut`.
+    /// - Parameter time: For the opening; a connection that is not open by then is given up with `.timedOut`.
     /// - Throws: Why the connection ended, unless the commands did: `.notSignedIn` where another sign-in is needed, and
     ///   `.unusableRequest` where no further attempt can succeed.
     func carry(
-        _ line: SubscriptionLine, openedBy deadline: ContinuousClock.Instant
+        _ line: SubscriptionLine, openedWithin time: Duration
     ) async throws(TransportError)
 }
 

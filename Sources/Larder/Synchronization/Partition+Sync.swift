@@ -171,7 +171,7 @@ private struct SyncWalk {
         let bound = try core.operations.boundOnce(compiled, variables)
         let request = core.request(compiled, bound, headers: synchronization.headers)
         let answer: GraphQLAnswer
-        do { answer = try await transport.send(request, deadline: .now + synchronization.timeout) } catch {
+        do { answer = try await transport.send(request, within: synchronization.timeout) } catch {
             throw error.code == .cancelled
                 ? LarderError(.cancelled, "The task was cancelled", cause: error) : LarderError(error)
         }

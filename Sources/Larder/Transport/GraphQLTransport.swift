@@ -16,9 +16,9 @@ public protocol GraphQLTransport: Sendable {
     ///
     /// Cancelling the task stops the exchange itself and throws `.cancelled`.
     ///
-    /// - Parameter deadline: The instant at which the exchange is given up with `.timedOut`.
+    /// - Parameter time: How long the exchange may take; then it is given up with `.timedOut`.
     func send(
-        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
+        _ request: GraphQLRequest, within time: Duration
     ) async throws(TransportError) -> GraphQLAnswer
 }
 

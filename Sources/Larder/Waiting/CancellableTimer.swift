@@ -68,3 +68,8 @@ package final class CancellableTimer: Sendable {
         continuation.resume()
     }
 }
+
+extension Duration {
+    /// What is left until then; negative once it has passed.
+    package static func until(_ deadline: ContinuousClock.Instant) -> Duration { deadline - .now }
+}

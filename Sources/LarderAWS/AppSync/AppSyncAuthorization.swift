@@ -5,9 +5,9 @@ public import Larder
 /// A proof is asked for when a request is sent. `refused` is nil then. Where the API refuses the proof itself (not what
 /// it allows), it is asked for once more, with the one that was refused, so that another can be had.
 public enum AppSyncAuthorization: Sendable {
-    /// Gives a proof by a deadline: another one than was refused.
+    /// Gives a proof within a time: another one than was refused.
     public typealias Source<Proof: Sendable> =
-        @Sendable (_ refused: Proof?, _ deadline: ContinuousClock.Instant) async throws -> Proof
+        @Sendable (_ refused: Proof?, _ time: Duration) async throws -> Proof
 
     /// A key of the program's.
     case apiKey(String)
@@ -34,9 +34,9 @@ public enum AppSyncAuthorization: Sendable {
     public static func userPool(
         _ session: @autoclosure @escaping @Sendable () throws -> Session, token: UserPoolToken = .access
     ) -> AppSyncAuthorization {
-        .userPool { refused, deadline in
+        .userPool { refused, time in
             let tokens = try await session().userPoolTokens(
-                deadline: deadline,
+                within: time,
                 refused: refused.map { .init(idToken: $0, accessToken: $0, expires: nil) })
             return token == .access ? tokens.accessToken : tokens.idToken
         }
@@ -47,8 +47,8 @@ public enum AppSyncAuthorization: Sendable {
     public static func iam(
         region: String, _ session: @autoclosure @escaping @Sendable () throws -> Session
     ) -> AppSyncAuthorization {
-        .iam(region: region) { refused, deadline in
-            try await session().cloudCredentials(deadline: deadline, refused: refused)
+        .iam(region: region) { refused, time in
+            try await session().cloudCredentials(within: time, refused: refused)
         }
     }
 }

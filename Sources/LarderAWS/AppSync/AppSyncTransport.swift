@@ -92,13 +92,14 @@ public final class AppSyncTransport: GraphQLTransport {
     /// Sends a query or a mutation.
     ///
     /// - Throws: `.notSignedIn` where a user is needed and none is signed in; `.notPrepared` where the proof cannot be
-    ///   had for another reason, which is the `cause`; otherwise as ``HTTPTransport/send(_:deadline:)``.
+    ///   had for another reason, which is the `cause`; otherwise as ``HTTPTransport/send(_:within:)``.
     public func send(
-        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
+        _ request: GraphQLRequest, within time: Duration
     ) async throws(TransportError) -> GraphQLAnswer {
+        let deadline = ContinuousClock.now + time
         switch authorization {
         case .apiKey(let key):
-            return try await http.send(request.adding("x-api-key", key), deadline: deadline)
+            return try await http.send(request.adding("x-api-key", key), within: .until(deadline))
         case .iam(let region, let source):
             return try await send(request, by: source, deadline) { [wallClock] credentials in
                 let signer = RequestSigner(identity: "\(region) \(credentials.accessKeyID)") { url, headers, body in
@@ -126,13 +127,13 @@ public final class AppSyncTransport: GraphQLTransport {
         _ deadline: ContinuousClock.Instant,
         proven: (Proof) throws(TransportError) -> (GraphQLRequest, RequestSigner?)
     ) async throws(TransportError) -> GraphQLAnswer {
-        let proof = try await HTTPTransport.prepared(by: deadline) { try await source(nil, deadline) }
+        let proof = try await HTTPTransport.prepared(by: deadline) { try await source(nil, .until(deadline)) }
         let (first, signer) = try proven(proof)
         let outcome = await outcome(of: first, signer, deadline)
         guard outcome.isRefusalOfProof else { return try outcome.get() }
         let other: Proof
         do throws(TransportError) {
-            other = try await HTTPTransport.prepared(by: deadline) { try await source(proof, deadline) }
+            other = try await HTTPTransport.prepared(by: deadline) { try await source(proof, .until(deadline)) }
         } catch {
             // The API's refusal says more than that there is no other proof.
             if error.code == .notSignedIn { return try outcome.get() }
@@ -165,10 +166,11 @@ extension AppSyncTransport: SubscriptionTransport {
     /// is got, and the handshake made once more.
     ///
     /// - Throws: `.notSignedIn` where no proof can be had, or the API does not take it; otherwise as
-    ///   ``HTTPTransport/carry(_:openedBy:)``.
+    ///   ``HTTPTransport/carry(_:openedWithin:)``.
     public func carry(
-        _ line: SubscriptionLine, openedBy deadline: ContinuousClock.Instant
+        _ line: SubscriptionLine, openedWithin time: Duration
     ) async throws(TransportError) {
+        let deadline = ContinuousClock.now + time
         let first = AppSyncRealTime(endpoint, authorization, pacing, wallClock: wallClock)
         do throws(TransportError) { return try await carry(line, by: first, deadline) } catch {
             // There is no other key.

@@ -7,15 +7,15 @@ public import Larder
 /// let cognito = CognitoIdentityProvider(environment: environment, client: client)
 /// options.identityProvider = { _ in cognito }
 /// …
-/// switch try await cognito.userPool?.signIn("ann", password: password, deadline: deadline) {
-/// case .signedIn(let tokens): try await app.session.signIn(Credentials(userPool: tokens), deadline: deadline)
+/// switch try await cognito.userPool?.signIn("ann", password: password) {
+/// case .signedIn(let tokens): try await app.session.signIn(Credentials(userPool: tokens))
 /// case .challenge(let challenge): ask(challenge)
 /// case nil: break
 /// }
 /// ```
 public struct CognitoIdentityProvider: IdentityProvider {
     /// Gives other providers' tokens for the identity pool, by the names of who gave them.
-    public typealias LoginSource = @Sendable (_ deadline: ContinuousClock.Instant) async throws -> [String: String]
+    public typealias LoginSource = @Sendable (_ time: Duration) async throws -> [String: String]
 
     /// Nil where the environment has none.
     public let userPool: CognitoUserPool?
@@ -51,15 +51,16 @@ public struct CognitoIdentityProvider: IdentityProvider {
 
     /// Asks the pool of the part.
     public func refresh(
-        _ part: Credentials.Part, of credentials: Credentials, deadline: ContinuousClock.Instant
+        _ part: Credentials.Part, of credentials: Credentials, within time: Duration
     ) async throws(IdentityError) -> Credentials {
+        let deadline = ContinuousClock.now + time
         switch part {
         case .userPool:
             guard let userPool, let tokens = credentials.userPool else {
                 throw IdentityError(.unusable, "There is no user pool, or no tokens of it.")
             }
             do throws(CognitoError) {
-                return Credentials(userPool: try await userPool.refresh(tokens, deadline: deadline))
+                return Credentials(userPool: try await userPool.refresh(tokens, within: .until(deadline)))
             } catch {
                 throw error.identityError(refusal: .userPoolRefused)
             }
@@ -69,19 +70,21 @@ public struct CognitoIdentityProvider: IdentityProvider {
     }
 
     /// Revokes the refresh token.
-    public func signOut(_ credentials: Credentials, deadline: ContinuousClock.Instant) async throws(IdentityError) {
+    public func signOut(_ credentials: Credentials, within time: Duration) async throws(IdentityError) {
+        let deadline = ContinuousClock.now + time
         guard let userPool, let tokens = credentials.userPool else { return }
-        do throws(CognitoError) { try await userPool.revoke(tokens, deadline: deadline) } catch {
+        do throws(CognitoError) { try await userPool.revoke(tokens, within: .until(deadline)) } catch {
             throw error.identityError(refusal: .userPoolRefused)
         }
     }
 
     /// The identity pool's for guests; nil where there is no identity pool.
-    public func guestCredentials(deadline: ContinuousClock.Instant) async throws(IdentityError) -> Credentials? {
+    public func guestCredentials(within time: Duration) async throws(IdentityError) -> Credentials? {
+        let deadline = ContinuousClock.now + time
         guard let identityPool else { return nil }
         do throws(CognitoError) {
             return Credentials(
-                cloud: try await identityPool.credentials(identityID: nil, logins: [:], deadline: deadline))
+                cloud: try await identityPool.credentials(identityID: nil, logins: [:], within: .until(deadline)))
         } catch {
             throw error.identityError(refusal: .federatedRefused)
         }
@@ -93,7 +96,7 @@ public struct CognitoIdentityProvider: IdentityProvider {
         guard let identityPool else { throw IdentityError(.unusable, "There is no identity pool.") }
         var logins: [String: String] = [:]
         if let otherLogins {
-            do { logins = try await otherLogins(deadline) } catch {
+            do { logins = try await otherLogins(.until(deadline)) } catch {
                 throw IdentityError(.unreachable, "The tokens of other providers could not be had.", cause: error)
             }
         }
@@ -103,7 +106,7 @@ public struct CognitoIdentityProvider: IdentityProvider {
         }
         do throws(CognitoError) {
             return try await identityPool.credentials(
-                identityID: credentials.cloud?.identityID, logins: logins, deadline: deadline)
+                identityID: credentials.cloud?.identityID, logins: logins, within: .until(deadline))
         } catch {
             throw error.identityError(refusal: .federatedRefused)
         }

@@ -18,7 +18,7 @@ extension S3Transport {
             throw LarderError(.environment, "Environment \(environment.name): it has no bucket; configure one")
         }
         self.init(region: bucket.region, options: options, client: client) { refused, deadline in
-            try await session().cloudCredentials(deadline: deadline, refused: refused)
+            try await session().cloudCredentials(within: .until(deadline), refused: refused)
         }
     }
 }

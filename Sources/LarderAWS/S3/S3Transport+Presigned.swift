@@ -17,23 +17,26 @@ extension S3Transport {
     /// It ends with the credentials that signed it, if that is sooner. It is of the region that the bucket is known to
     /// be in; the storage is not asked.
     ///
-    /// - Parameter time: From a second to seven days.
+    /// - Parameters:
+    ///   - lifetime: From a second to seven days.
+    ///   - time: How long the credentials may be waited for.
     /// - Throws: `.unusableRequest` for another time; otherwise as the credentials and the location do.
     public func presignedURL(
-        _ use: PresignedUse, _ location: ObjectLocation, expiresAfter time: Duration,
-        deadline: ContinuousClock.Instant
+        _ use: PresignedUse, _ location: ObjectLocation, expiresAfter lifetime: Duration,
+        within time: Duration = .seconds(30)
     ) async throws(ObjectError) -> URL {
-        try await presignedURL(use, location, headers: [], expiresAfter: time, deadline: deadline)
+        try await presignedURL(use, location, headers: [], expiresAfter: lifetime, by: .now + time)
     }
 
     /// - Parameter headers: That the request must have beside its host.
     func presignedURL(
         _ use: PresignedUse, _ location: ObjectLocation, headers: [(name: String, value: String)],
-        expiresAfter time: Duration, deadline: ContinuousClock.Instant
+        expiresAfter lifetime: Duration, by deadline: ContinuousClock.Instant
     ) async throws(ObjectError) -> URL {
-        let seconds = Int(clamping: time.components.seconds)
+        let seconds = Int(clamping: lifetime.components.seconds)
         guard (1...604_800).contains(seconds) else {
-            throw ObjectError(.unusableRequest, "A presigned URL is good for a second to seven days, not for \(time).")
+            throw ObjectError(
+                .unusableRequest, "A presigned URL is good for a second to seven days, not for \(lifetime).")
         }
         let region = region(of: location.bucket, said: location.region)
         let address = try endpoint.address(bucket: location.bucket, key: location.key, region: region)

@@ -17,9 +17,9 @@ import Synchronization
 ///   a request at most 32 KiB (`.unusableRequest`).
 /// - **Nothing else is repeated.** The caller decides that.
 public final class S3Transport: ObjectTransport {
-    /// The keys that requests are signed with, by a deadline.
+    /// The keys that requests are signed with, within a time.
     public typealias CredentialSource =
-        @Sendable (_ deadline: ContinuousClock.Instant) async throws -> Credentials.CloudCredentials
+        @Sendable (_ time: Duration) async throws -> Credentials.CloudCredentials
 
     /// Where buckets are that neither their location nor the storage says otherwise of.
     public let region: String
@@ -64,7 +64,7 @@ public final class S3Transport: ObjectTransport {
         region: String, credentials: @escaping CredentialSource, options: Options = Options(), client: HTTPClient
     ) {
         self.init(region: region, options: options, client: client, renews: false) { _, deadline in
-            try await credentials(deadline)
+            try await credentials(.until(deadline))
         }
     }
 

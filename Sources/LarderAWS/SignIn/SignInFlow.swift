@@ -167,18 +167,18 @@ public final class SignInFlow {
             let (name, password) = (values["name"] ?? "", values["newPassword"] ?? "")
             let account = try await pool.signUp(
                 name, password: password, attributes: values.filter { !["name", "newPassword"].contains($0.key) },
-                deadline: deadline)
+                within: .until(deadline))
             (self.name, self.password) = (name, password)
             return account.isConfirmed ? try await signIn() : .show(.confirmAccount(account.delivery))
         case .confirmAccount:
-            try await pool.confirmSignUp(name, code: code, deadline: deadline)
+            try await pool.confirmSignUp(name, code: code, within: .until(deadline))
             return password == nil ? .show(.signIn) : try await signIn()
         case .forgotPassword:
             name = values["name"] ?? ""
-            return .show(.resetPassword(try await pool.forgotPassword(of: name, deadline: deadline)))
+            return .show(.resetPassword(try await pool.forgotPassword(of: name, within: .until(deadline))))
         case .resetPassword:
             let new = values["newPassword"] ?? ""
-            try await pool.setForgottenPassword(of: name, to: new, code: code, deadline: deadline)
+            try await pool.setForgottenPassword(of: name, to: new, code: code, within: .until(deadline))
             password = new
             return try await signIn()
         case .chooseFactor, .done, .cancelled: return .show(state.step)
@@ -187,13 +187,13 @@ public final class SignInFlow {
 
     private func signIn() async throws(CognitoError) -> Result {
         do throws(CognitoError) {
-            return .step(try await pool.signIn(name, password: password, flow: options.flow, deadline: deadline))
+            return .step(try await pool.signIn(name, password: password, flow: options.flow, within: .until(deadline)))
         } catch {
             switch error.code {
             case .userNotConfirmed:
-                return .show(.confirmAccount(try await pool.resendConfirmation(of: name, deadline: deadline)))
+                return .show(.confirmAccount(try await pool.resendConfirmation(of: name, within: .until(deadline))))
             case .passwordResetRequired:
-                return .show(.resetPassword(try await pool.forgotPassword(of: name, deadline: deadline)))
+                return .show(.resetPassword(try await pool.forgotPassword(of: name, within: .until(deadline))))
             default: throw error
             }
         }
@@ -201,7 +201,7 @@ public final class SignInFlow {
 
     private func answer(_ answer: SignInAnswer) async throws -> Result {
         guard let challenge else { return .show(.signIn) }
-        return .step(try await pool.answer(challenge, answer, deadline: deadline))
+        return .step(try await pool.answer(challenge, answer, within: .until(deadline)))
     }
 
     private func choose(_ factor: SignInFactor, _ values: [String: String]) async throws -> Result {
@@ -216,8 +216,9 @@ public final class SignInFlow {
 
     private func resend() async throws -> Result {
         switch state.step {
-        case .confirmAccount: .show(.confirmAccount(try await pool.resendConfirmation(of: name, deadline: deadline)))
-        case .resetPassword: .show(.resetPassword(try await pool.forgotPassword(of: name, deadline: deadline)))
+        case .confirmAccount:
+            .show(.confirmAccount(try await pool.resendConfirmation(of: name, within: .until(deadline))))
+        case .resetPassword: .show(.resetPassword(try await pool.forgotPassword(of: name, within: .until(deadline))))
         default: .show(state.step)
         }
     }
@@ -257,15 +258,16 @@ public final class SignInFlow {
             publish()
             let credentials = Credentials(userPool: tokens)
             switch place {
-            case .session(let session): try await session.signIn(credentials, deadline: deadline)
+            case .session(let session): try await session.signIn(credentials, within: .until(deadline))
             case .store(let store, let work, let transport):
-                change = try await store.signIn(credentials, pending: work, deadline: deadline, transport: transport)
+                change = try await store.signIn(
+                    credentials, pending: work, within: .until(deadline), transport: transport)
             }
             forget()
             show(.done)
         case .challenge(let challenge):
             guard challenge.kind == .setUpAuthenticator else { return try show(challenge) }
-            let key = try await pool.authenticatorKey(for: challenge, deadline: deadline)
+            let key = try await pool.authenticatorKey(for: challenge, within: .until(deadline))
             guard mine == number else { return }
             self.challenge = key.challenge
             show(.setUpAuthenticator(secret: key.secret, uri: key.uri(issuer: options.programName)))

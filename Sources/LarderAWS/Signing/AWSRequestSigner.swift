@@ -48,7 +48,7 @@ public struct AWSRequestSigner: Sendable {
         to url: URL, method: String = "GET", headers: [GraphQLRequest.Header] = [], body: [UInt8] = [],
         within time: Duration
     ) async throws -> [GraphQLRequest.Header] {
-        let credentials = try await session().cloudCredentials(deadline: .now + time)
+        let credentials = try await session().cloudCredentials(within: time)
         return RequestSignature.headers(
             method, to: url, headers, body: body, credentials, service: service, region: region, at: wallClock())
     }

@@ -45,8 +45,9 @@ extension HTTPTransport: SubscriptionTransport {
     ///   it answers the handshake with another status; `.notPrepared` where `payload` throws; `.interrupted`
     ///   where the connection breaks, or the server closes it with another code.
     public func carry(
-        _ line: SubscriptionLine, openedBy deadline: ContinuousClock.Instant
+        _ line: SubscriptionLine, openedWithin time: Duration
     ) async throws(TransportError) {
+        let deadline = ContinuousClock.now + time
         let connection = try await socket(
             WebSocketConnection(
                 url: options.subscriptions.url ?? endpoint, subprotocols: [GraphQLTransportWS.subprotocol]),

@@ -37,7 +37,7 @@ extension Environment {
         /// Who this is, for the error message of another who waits for the writer lock.
         package var lockLabel = "larder"
         /// How long opening may wait for another process that verifies or writes.
-        package var lockDeadline = Duration.seconds(5)
+        package var lockTimeout = Duration.seconds(5)
         /// By which this layer makes its own calls of the system; LMDB makes others.
         package var files = FileSystem()
 

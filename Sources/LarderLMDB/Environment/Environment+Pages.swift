@@ -12,7 +12,7 @@ extension Environment {
             defer { files.unregistered?.leave() }
             // A plain copy takes LMDB's writer lock for a moment, which would wait for ever on a stopped writer.
             let writer = compacting ? nil : files.writer
-            try writer?.acquire(deadline: .now + options.lockDeadline)
+            try writer?.acquire(deadline: .now + options.lockTimeout)
             defer { writer?.release() }
             let path = target + "/data.mdb"
             // LMDB would make the file readable for all users, as far as the process's mask lets it.

@@ -20,7 +20,7 @@ extension Environment {
             throw LMDBError(
                 .damaged, "There is no table \"\(first.name)\", which the file had when it was made", path: folder)
         }
-        try writer.acquire(deadline: .now + options.lockDeadline)
+        try writer.acquire(deadline: .now + options.lockTimeout)
         defer { writer.release() }
         _ = try unsafe openTables(missing, in: handle, folder: folder, making: files.data, &tables)
         return tables

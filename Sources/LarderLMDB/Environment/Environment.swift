@@ -142,7 +142,7 @@ import Synchronization
     package func synchronize() throws(LMDBError) {
         guard !options.isReadOnly, let writer = files.writer else { throw readOnlyError }
         try pinned { () throws(LMDBError) in
-            try writer.acquire(deadline: .now + options.lockDeadline)
+            try writer.acquire(deadline: .now + options.lockTimeout)
             defer { writer.release() }
             try flush(doing: "synchronizing")
         }
@@ -163,7 +163,7 @@ import Synchronization
     /// Takes a snapshot; `.readersFull` at once where no reader is left.
     ///
     /// Waits in two cases: without registered readers, as `UnregisteredReading` says; and where another process has made
-    /// the file larger than this process's map, for this process's other transactions, until `lockDeadline`.
+    /// the file larger than this process's map, for this process's other transactions, until `lockTimeout`.
     package func beginRead() throws(LMDBError) -> ReadTransaction {
         guard let unregistered else { return try takeSnapshot() }
         try unregistered.enter()
@@ -185,7 +185,7 @@ import Synchronization
         do throws(LMDBError) { return try tryTakingSnapshot() } catch {
             // Another process has a larger map, and has filled more of it than this one's holds.
             guard error.code == .mapResized else { throw error }
-            try growToFile(until: .now + options.lockDeadline)
+            try growToFile(until: .now + options.lockTimeout)
             return try tryTakingSnapshot()
         }
     }

@@ -30,7 +30,7 @@ extension EnvironmentFiles {
         case .unlessCleanlyClosed:
             if isDue { _ = try PageWalk.run(file, size: status.size) }
         case .always:
-            try writer?.acquire(deadline: .now + options.lockDeadline)
+            try writer?.acquire(deadline: .now + options.lockTimeout)
             defer { writer?.release() }
             _ = try PageWalk.run(file, size: try data.status().size)
         }

@@ -30,10 +30,10 @@ final class EnvironmentFiles: Sendable {
         }
         data = try DataFile(folder: folder, options: options)
         registration = try OpenFiles.register(
-            data.identity, by: openedBy, path: data.path, deadline: .now + options.lockDeadline)
+            data.identity, by: openedBy, path: data.path, deadline: .now + options.lockTimeout)
         writer = try Self.writerLock(folder: folder, options: options)
         presence = try PresenceLock(folder: folder, options: options)
-        let entry = try presence?.enter(deadline: .now + options.lockDeadline) ?? .first
+        let entry = try presence?.enter(deadline: .now + options.lockTimeout) ?? .first
         let isFirst = entry == .first
         mustSettle = isFirst
         unregistered = try Self.readerTable(in: folder, options, isFirst: isFirst)
@@ -81,7 +81,7 @@ final class EnvironmentFiles: Sendable {
 
     /// Lets other processes in, once the environment is mapped.
     func settle() throws(LMDBError) {
-        if mustSettle { try presence?.settle(isRecovered: wasVerified, deadline: .now + options.lockDeadline) }
+        if mustSettle { try presence?.settle(isRecovered: wasVerified, deadline: .now + options.lockTimeout) }
     }
 
     /// Stamps the data file as cleanly closed, unless another writer holds the lock or the stamp fits already.

@@ -15,7 +15,7 @@ final class UnregisteredReading: Sendable {
     private let path: String
     private let options: Environment.Options
 
-    /// - Parameter options: Their `lockDeadline` is how long a read may wait for the one that is writing.
+    /// - Parameter options: Their `lockTimeout` is how long a read may wait for the one that is writing.
     init(folder: String, options: Environment.Options) {
         path = folder + "/write.lock"
         self.options = options
@@ -28,7 +28,7 @@ final class UnregisteredReading: Sendable {
         [.permissionDenied, .readOnlyVolume, .noSpace].contains(error.code)
     }
 
-    /// Begins a read; throws `.lockTimedOut` where another process writes for longer than `Options.lockDeadline`.
+    /// Begins a read; throws `.lockTimedOut` where another process writes for longer than `Options.lockTimeout`.
     func enter() throws(LMDBError) {
         try readers.withLock { (readers) throws(LMDBError) in
             if readers.count == 0 { try lock(&readers) }
@@ -55,7 +55,7 @@ final class UnregisteredReading: Sendable {
             }
         }
         guard let lock = readers.lock else { return }
-        let deadline = ContinuousClock.now + options.lockDeadline
+        let deadline = ContinuousClock.now + options.lockTimeout
         guard try !translated({ () throws(FileError) in try lock.lock(.shared, until: deadline) }) else { return }
         let advice = "Wait longer, or give this user write access to the folder, which then reads without waiting."
         throw LMDBError(.lockTimedOut, "\(lock.note()) is writing. \(advice)", path: path)

@@ -22,7 +22,7 @@ extension RecordCache {
         /// Whether every page is looked at when the cache is opened, and not only after an unclean close.
         package var verifiesAlways = false
         /// How long a write may wait for writers of other processes.
-        package var lockDeadline = Duration.seconds(5)
+        package var lockTimeout = Duration.seconds(5)
         /// How long a call waits while the cache is suspended.
         package var suspensionWait = Duration.zero
         /// After how long without a write the file is stamped as if the cache were closed.
@@ -61,7 +61,7 @@ extension RecordCache {
             options.durability = durability == .full ? .full : .withoutMetaSync
             options.isReadOnly = isReadOnly
             options.verification = verifiesAlways ? .always : .unlessCleanlyClosed
-            options.lockDeadline = lockDeadline
+            options.lockTimeout = lockTimeout
             options.lockLabel = label
             options.files = files
             return options

@@ -34,7 +34,7 @@ extension RecordCache {
         _ steps: [WriteStep], synchronizing: Bool = false, deadline: ContinuousClock.Instant?
     ) async throws(RecordError) -> Commit {
         let outcomes = try await writer.write(
-            [steps], synchronizing: synchronizing, deadline: deadline ?? .now + options.lockDeadline)
+            [steps], synchronizing: synchronizing, deadline: deadline ?? .now + options.lockTimeout)
         guard let outcome = outcomes.first else { throw RecordError(.storage, "A write had no outcome") }
         return try outcome.get()
     }
@@ -49,7 +49,7 @@ extension RecordCache {
     ) async throws(RecordError) -> [Result<Commit, RecordError>] {
         guard !answers.isEmpty else { return [] }
         // The server has done what they tell of: behind a compaction of this process they wait for longer.
-        let turnDeadline = ContinuousClock.now + max(options.lockDeadline, .seconds(60))
+        let turnDeadline = ContinuousClock.now + max(options.lockTimeout, .seconds(60))
         let parts = answers.map { answer -> [WriteStep] in
             [
                 .note(answer.key, .applied, time: options.now()),
@@ -57,7 +57,7 @@ extension RecordCache {
             ] + answer.edits.map(WriteStep.edit)
         }
         return try await writer.write(
-            parts, synchronizing: true, deadline: deadline ?? .now + options.lockDeadline, turnDeadline: turnDeadline)
+            parts, synchronizing: true, deadline: deadline ?? .now + options.lockTimeout, turnDeadline: turnDeadline)
     }
 
     /// Stores responses in their order, in one commit.
@@ -70,7 +70,7 @@ extension RecordCache {
         guard !responses.isEmpty else { return [] }
         return try await writer.write(
             responses.map { [.store($0.parsed, of: $0.operation, at: .query)] },
-            deadline: deadline ?? .now + options.lockDeadline)
+            deadline: deadline ?? .now + options.lockTimeout)
     }
 
     /// Reads an answer, lets `body` make a response of it, and stores that, all in one transaction.

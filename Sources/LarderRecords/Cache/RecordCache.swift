@@ -77,7 +77,7 @@ package final class RecordCache: Sendable {
     package func stamp(deadline: ContinuousClock.Instant? = nil) async throws(RecordError) {
         guard !options.isReadOnly else { return }
         let generations = generations
-        try await writer.betweenWrites(until: deadline ?? .now + options.lockDeadline) {
+        try await writer.betweenWrites(until: deadline ?? .now + options.lockTimeout) {
             try generations.current.environment.stamp()
         }
     }

@@ -82,7 +82,7 @@ extension RecordCache {
     ///
     /// - Complexity: one lookup where nothing happened, otherwise O(n) in the changes.
     package func noticeOtherProcesses() async throws(RecordError) {
-        try await writer.betweenWrites(until: .now + options.lockDeadline) {
+        try await writer.betweenWrites(until: .now + options.lockTimeout) {
             for commit in try self.observers.others.look(self) { self.observers.tell(commit) }
             self.layerTelling.tell()
         }

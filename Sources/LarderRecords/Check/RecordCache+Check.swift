@@ -18,7 +18,7 @@ extension RecordCache {
                     try generation.check(level, transaction)
                 }
             }
-            let deadline = deadline ?? .now + options.lockDeadline
+            let deadline = deadline ?? .now + options.lockTimeout
             return try generations.retrying(to: "check it", until: deadline) { generation in
                 let transaction = try generation.environment.beginWrite(deadline: deadline)
                 return try check(generation, level, transaction)

@@ -34,7 +34,7 @@ struct GenerationDraft {
     /// Runs `body` in a write transaction of the draft, and commits it.
     func fill(_ body: (inout WriteTransaction, Tables) throws -> Void) throws {
         do {
-            try environment.write(deadline: .now + folder.options.lockDeadline) { transaction in
+            try environment.write(deadline: .now + folder.options.lockTimeout) { transaction in
                 try body(&transaction, tables)
             }
         } catch {

@@ -17,7 +17,7 @@ extension RecordCache {
     func compact(
         deadline: ContinuousClock.Instant? = nil, reached: @escaping @Sendable (RecordCache.KillPoint) throws -> Void
     ) async throws(RecordError) -> CompactionReport {
-        let deadline = deadline ?? .now + options.lockDeadline
+        let deadline = deadline ?? .now + options.lockTimeout
         return try await writer.betweenWrites(until: deadline) { [cache = self] in
             let (bytesBefore, _) = try cache.supersede(deadline, reached) { (old, draft, transaction, state) throws in
                 var next = state
@@ -47,7 +47,7 @@ extension RecordCache {
     func clear(
         deadline: ContinuousClock.Instant? = nil, reached: @escaping @Sendable (RecordCache.KillPoint) throws -> Void
     ) async throws(RecordError) -> Commit {
-        let deadline = deadline ?? .now + options.lockDeadline
+        let deadline = deadline ?? .now + options.lockTimeout
         return try await writer.betweenWrites(until: deadline) { [cache = self] in
             let (_, state) = try cache.supersede(deadline, reached) { (old, draft, transaction, _) throws in
                 let fresh = GenerationState.fresh()

@@ -9,7 +9,7 @@ extension CacheFolder {
     ///   it is superseded again and again.
     package func copy(to target: String) throws(RecordError) {
         try translated {
-            var retries = Retries(until: .now + folder.options.lockDeadline)
+            var retries = Retries(until: .now + folder.options.lockTimeout)
             repeat {
                 let found = try format()
                 switch found.state {
@@ -95,7 +95,7 @@ extension CacheFolder {
         let generation = Generation(
             number: 1, identity: 0, environment: environment, tables: tables,
             maximumAnswerSize: folder.options.maximumAnswerSize, now: folder.options.now)
-        try environment.write(deadline: .now + folder.options.lockDeadline) { transaction in
+        try environment.write(deadline: .now + folder.options.lockTimeout) { transaction in
             guard !options.mustExist else {
                 for step in FormatStep.path(from: format, in: steps) ?? [] { try step.rewrite(&transaction, tables) }
                 return try restamp(&transaction, tables)

@@ -12,7 +12,7 @@ import Testing
     .enabled(if: ForeignServer.isAvailable, "\(ForeignServer.requirement)"))
 struct AppSyncTransportTests {
     private func name(_ transport: AppSyncTransport) async throws -> String {
-        let answer = try await transport.send(.appSync("{ name }"), deadline: ample)
+        let answer = try await transport.send(.appSync("{ name }"), within: ample)
         return String(decoding: answer.body, as: UTF8.self)
     }
 
@@ -43,7 +43,7 @@ struct AppSyncTransportTests {
                 (AppSyncAuthorization.apiKey("wrong"), 401), (.iam(region: "eu-west-1") { _, _ in wrong }, 403),
                 (.iam(region: "eu-west-2") { _, _ in AppSyncFixture.credentials }, 403),
             ] {
-                let answer = try await fixture.transport(authorization).send(.appSync("{ name }"), deadline: ample)
+                let answer = try await fixture.transport(authorization).send(.appSync("{ name }"), within: ample)
                 #expect(answer.status == status)
             }
         }
@@ -54,7 +54,7 @@ struct AppSyncTransportTests {
         try await AppSyncFixture.run { fixture in
             let transport = fixture.transport(.iam(region: "eu-west-1") { _, _ in AppSyncFixture.credentials })
             for text in ["é", "日本語", "🍣", #"\"\\"#, String(repeating: "x", count: 100_000)] {
-                let answer = try await transport.send(.appSync("{ name(text: \"\(text)\") }"), deadline: ample)
+                let answer = try await transport.send(.appSync("{ name(text: \"\(text)\") }"), within: ample)
                 #expect(answer.status == 200)
             }
         }
@@ -74,7 +74,7 @@ struct AppSyncTransportTests {
             let transport = try AppSyncTransport(
                 environment: environment, session: try app.session, client: fixture.client)
             let user = fixture.provider.signIn("ada")
-            try await app.session.signIn(user, deadline: ample)
+            try await app.session.signIn(user, within: ample)
             try await fixture.accept(user.userPool?.accessToken)
             let answer = try await app.with(transport: transport).fetch(
                 GraphQLOperation("{ name }"), policy: .networkOnly)
@@ -109,7 +109,7 @@ struct AppSyncTransportTests {
                 // The deadline is far away; the test's own time limit is not.
                 let error = try await transportCode {
                     try await fixture.transport(authorization).send(
-                        .appSync("mutation { rename }", kind: .mutation), deadline: .now + .seconds(3600))
+                        .appSync("mutation { rename }", kind: .mutation), within: .seconds(3600))
                 }
                 #expect(error.code == .notSignedIn)
                 #expect(error.phase == .beforeSending)
@@ -124,7 +124,7 @@ struct AppSyncTransportTests {
         try await AppSyncFixture.run { fixture in
             let app = fixture.app
             let old = fixture.provider.signIn("ada")
-            try await app.session.signIn(old, deadline: ample)
+            try await app.session.signIn(old, within: ample)
             // What the provider will give next.
             try await fixture.accept("access-ada-2")
             let transport = fixture.transport(.userPool(try app.session))
@@ -132,7 +132,7 @@ struct AppSyncTransportTests {
                 for number in 0..<20 {
                     group.addTask {
                         try await transport.send(
-                            .appSync("mutation M\(number) { set }", kind: .mutation), deadline: ample
+                            .appSync("mutation M\(number) { set }", kind: .mutation), within: ample
                         ).status
                     }
                 }
@@ -149,10 +149,10 @@ struct AppSyncTransportTests {
     func refusedAgain() async throws {
         try await AppSyncFixture.run { fixture in
             let app = fixture.app
-            try await app.session.signIn(fixture.provider.signIn("ada"), deadline: ample)
+            try await app.session.signIn(fixture.provider.signIn("ada"), within: ample)
             try await fixture.accept()
             let transport = fixture.transport(.userPool(try app.session))
-            let answer = try await transport.send(.appSync("{ name }"), deadline: ample)
+            let answer = try await transport.send(.appSync("{ name }"), within: ample)
             #expect(answer.status == 401)
             #expect(fixture.provider.refreshes == 1)
             #expect(try await fixture.control().count == 2)
@@ -163,13 +163,13 @@ struct AppSyncTransportTests {
     func poolRefuses() async throws {
         try await AppSyncFixture.run { fixture in
             let app = fixture.app
-            try await app.session.signIn(fixture.provider.signIn("ada"), deadline: ample)
+            try await app.session.signIn(fixture.provider.signIn("ada"), within: ample)
             try await fixture.accept()
             fixture.provider.behaviour = .refusingUserPool
             let transport = fixture.transport(.userPool(try app.session))
-            #expect(try await transport.send(.appSync("{ name }"), deadline: ample).status == 401)
+            #expect(try await transport.send(.appSync("{ name }"), within: ample).status == 401)
             #expect(try app.session.state == .userPoolTokensInvalid)
-            let error = try await transportCode { try await transport.send(.appSync("{ name }"), deadline: ample) }
+            let error = try await transportCode { try await transport.send(.appSync("{ name }"), within: ample) }
             #expect(error.code == .notSignedIn)
             #expect(try await fixture.control().count == 1)
         }
@@ -179,11 +179,11 @@ struct AppSyncTransportTests {
     func poolAway() async throws {
         try await AppSyncFixture.run { fixture in
             let app = fixture.app
-            try await app.session.signIn(fixture.provider.signIn("ada"), deadline: ample)
+            try await app.session.signIn(fixture.provider.signIn("ada"), within: ample)
             try await fixture.accept()
             fixture.provider.behaviour = .unreachable
             let transport = fixture.transport(.userPool(try app.session))
-            let error = try await transportCode { try await transport.send(.appSync("{ name }"), deadline: ample) }
+            let error = try await transportCode { try await transport.send(.appSync("{ name }"), within: ample) }
             #expect(error.code == .notPrepared)
             #expect(error.phase == .beforeSending)
             #expect(try app.session.state == .signedIn)
@@ -195,7 +195,7 @@ struct AppSyncTransportTests {
         try await AppSyncFixture.run { fixture in
             let app = fixture.app
             let user = fixture.provider.signIn("ada")
-            try await app.session.signIn(user, deadline: ample)
+            try await app.session.signIn(user, within: ample)
             try await fixture.accept(user.userPool?.accessToken)
             let transport = fixture.transport(.userPool(try app.session))
             let error = try #require(
@@ -235,7 +235,7 @@ struct AppSyncTransportTests {
                     if refused == nil { (keys.accessKeyID, keys.sessionToken) = ("OLD", "ENDED") }
                     return keys
                 })
-            #expect(try await transport.send(.appSync("{ name }"), deadline: ample).status == 200)
+            #expect(try await transport.send(.appSync("{ name }"), within: ample).status == 200)
             #expect(asked.withLock { $0 } == [nil, "OLD"])
         }
     }
@@ -249,7 +249,7 @@ struct AppSyncTransportTests {
                     return ""
                 })
             let error = try await transportCode {
-                try await transport.send(.appSync("{ name }"), deadline: .now + .milliseconds(50))
+                try await transport.send(.appSync("{ name }"), within: .milliseconds(50))
             }
             #expect(error.code == .timedOut)
             #expect(error.phase == .beforeSending)
@@ -264,7 +264,7 @@ struct AppSyncTransportTests {
                 AppSyncAuthorization.openIDConnect { _, _ in "s3cret\r\nx: y" }, .lambda { _, _ in long },
             ] {
                 let error = try await transportCode {
-                    try await fixture.transport(authorization).send(.appSync("{ name }"), deadline: ample)
+                    try await fixture.transport(authorization).send(.appSync("{ name }"), within: ample)
                 }
                 #expect(!"\(error)".contains("s3cret"))
                 #expect(error.phase == .beforeSending)

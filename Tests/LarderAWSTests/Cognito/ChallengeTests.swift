@@ -25,7 +25,7 @@ struct ChallengeTests {
         _ flow: CognitoUserPool.Flow, _ password: String?, _ name: String, _ parameters: [String: String]
     ) async throws {
         try await Script.run(["InitiateAuth": try Script.result()]) { (script) async throws in
-            let tokens = try await script.pool().signIn("ann", password: password, flow: flow, deadline: ample).tokens
+            let tokens = try await script.pool().signIn("ann", password: password, flow: flow, within: ample).tokens
             #expect(tokens.refreshToken == nil)
             let members = try script.members()
             #expect(members["AuthFlow"] as? String == name && members["ClientId"] as? String == "client")
@@ -43,7 +43,7 @@ struct ChallengeTests {
     func needsPassword(_ flow: CognitoUserPool.Flow) async throws {
         try await Script.run { (script) async throws in
             let code = try await cognitoCode {
-                try await script.pool().signIn("ann", password: nil, flow: flow, deadline: ample)
+                try await script.pool().signIn("ann", password: nil, flow: flow, within: ample)
             }
             #expect(code == .invalidInput && script.operations.isEmpty)
         }
@@ -89,7 +89,7 @@ struct ChallengeTests {
         try await Script.run { (script) async throws in
             for (name, parameters, more, kind) in cases {
                 script.set("InitiateAuth", try Script.challenge(name, parameters, more: more))
-                let found = try await script.pool().signIn("ann", password: nil, flow: .custom, deadline: ample)
+                let found = try await script.pool().signIn("ann", password: nil, flow: .custom, within: ample)
                     .challenge
                 #expect(found.kind == kind, "\(name)")
                 #expect(found.user == parameters["USERNAME"] ?? "ann" && found.description == "challenge \(name)")
@@ -120,8 +120,8 @@ struct ChallengeTests {
             let pool = script.pool()
             for (name, parameters, more, answer, responses) in cases {
                 script.set("InitiateAuth", try Script.challenge(name, parameters, more: more))
-                let challenge = try await pool.signIn("ann", password: nil, flow: .custom, deadline: ample).challenge
-                _ = try await pool.answer(challenge, answer, deadline: ample).tokens
+                let challenge = try await pool.signIn("ann", password: nil, flow: .custom, within: ample).challenge
+                _ = try await pool.answer(challenge, answer, within: ample).tokens
                 let members = try script.members()
                 #expect(members["ChallengeName"] as? String == name && members["Session"] as? String == "s1")
                 let expected = responses.merging(["USERNAME": "ann"]) { $1 }
@@ -140,22 +140,22 @@ struct ChallengeTests {
         ]
         try await Script.run(answers) { (script) async throws in
             let pool = script.pool()
-            let challenge = try await pool.signIn("ann", password: nil, flow: .custom, deadline: ample).challenge
-            let key = try await pool.authenticatorKey(for: challenge, deadline: ample)
+            let challenge = try await pool.signIn("ann", password: nil, flow: .custom, within: ample).challenge
+            let key = try await pool.authenticatorKey(for: challenge, within: ample)
             #expect(key.secret == "KEY" && key.challenge.kind == .confirmAuthenticator && key.challenge.user == "ann")
             #expect(try script.text() == #"{"Session":"s1"}"#)
-            let refused = try await cognitoCode { try await pool.answer(key.challenge, .code("1"), deadline: ample) }
+            let refused = try await cognitoCode { try await pool.answer(key.challenge, .code("1"), within: ample) }
             #expect(refused == .codeMismatch)
             #expect(try script.text() == #"{"Session":"s2","UserCode":"1"}"#)
             script.set("VerifySoftwareToken", #"{"Status": "SUCCESS", "Session": "s3"}"#)
-            _ = try await pool.answer(key.challenge, .code("1"), deadline: ample).tokens
+            _ = try await pool.answer(key.challenge, .code("1"), within: ample).tokens
             #expect(try script.members()["Session"] as? String == "s3")
             // No other challenge has a key, and none comes without a session to go on with.
-            let wrong = try await cognitoCode { try await pool.authenticatorKey(for: key.challenge, deadline: ample) }
+            let wrong = try await cognitoCode { try await pool.authenticatorKey(for: key.challenge, within: ample) }
             #expect(wrong == .invalidInput)
             for answer in ["{}", #"{"SecretCode": "KEY"}"#, #"{"Session": "s2"}"#] {
                 script.set("AssociateSoftwareToken", answer)
-                let code = try await cognitoCode { try await pool.authenticatorKey(for: challenge, deadline: ample) }
+                let code = try await cognitoCode { try await pool.authenticatorKey(for: challenge, within: ample) }
                 #expect(code == .unusableAnswer)
             }
         }

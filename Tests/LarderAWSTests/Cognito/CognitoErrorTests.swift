@@ -44,7 +44,7 @@ struct CognitoErrorTests {
 
     private func error(_ script: CognitoScript) async throws -> CognitoError {
         let error = await #expect(throws: CognitoError.self) {
-            _ = try await script.pool().forgotPassword(of: "ann", deadline: ample)
+            _ = try await script.pool().forgotPassword(of: "ann", within: ample)
         }
         return try #require(error)
     }
@@ -139,16 +139,16 @@ struct CognitoErrorTests {
     func transport() async throws {
         try await CognitoScript.run { (script) async throws in
             let (pool, away) = (script.pool(), script.pool { $0.endpoint = URL(string: "http://127.0.0.1:1/") })
-            let refused = try await cognitoCode { try await away.forgotPassword(of: "a", deadline: ample) }
+            let refused = try await cognitoCode { try await away.forgotPassword(of: "a", within: ample) }
             #expect(refused == .unreachable)
-            let late = try await cognitoCode { try await pool.forgotPassword(of: "a", deadline: .now) }
+            let late = try await cognitoCode { try await pool.forgotPassword(of: "a", within: .zero) }
             #expect(late == .unreachable)
             script.set("ForgotPassword", Reply(ending: .hang, isSilent: true))
             let silent = try await cognitoCode {
-                try await pool.forgotPassword(of: "a", deadline: .now + .milliseconds(50))
+                try await pool.forgotPassword(of: "a", within: .milliseconds(50))
             }
             #expect(silent == .unreachable)
-            let task = Task { try await pool.forgotPassword(of: "a", deadline: ample) }
+            let task = Task { try await pool.forgotPassword(of: "a", within: ample) }
             task.cancel()
             let cancelled = try await cognitoCode { try await task.value }
             #expect(cancelled == .cancelled)
@@ -176,10 +176,10 @@ struct CognitoErrorTests {
             }
             let provider = script.provider()
             let user = Credentials(userPool: try CognitoScript.tokens())
-            let out = await #expect(throws: IdentityError.self) { try await provider.signOut(user, deadline: ample) }
+            let out = await #expect(throws: IdentityError.self) { try await provider.signOut(user, within: ample) }
             #expect(out?.code.rawValue == code && out?.retryAfter == .seconds(3))
             let refresh = await #expect(throws: IdentityError.self) {
-                _ = try await provider.refresh(.userPool, of: user, deadline: ample)
+                _ = try await provider.refresh(.userPool, of: user, within: ample)
             }
             #expect(refresh?.code.rawValue == code)
         }

@@ -75,7 +75,7 @@ struct CognitoFixture: Sendable {
     func tokens(
         _ user: String = "ann", _ password: String = "right password", flow: CognitoUserPool.Flow = .password
     ) async throws -> Credentials.UserPoolTokens {
-        try await pool().signIn(user, password: password, flow: flow, deadline: ample).tokens
+        try await pool().signIn(user, password: password, flow: flow, within: ample).tokens
     }
 
     /// Changes how Cognito behaves.

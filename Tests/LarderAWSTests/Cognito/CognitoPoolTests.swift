@@ -24,7 +24,7 @@ struct CognitoPoolTests {
     func guest() async throws {
         try await CognitoScript.run(["GetId": #"{"IdentityId": "i"}"#]) { (script) async throws in
             script.set("GetCredentialsForIdentity", Self.keys(), headers: Self.date)
-            let keys = try await script.identityPool().credentials(identityID: nil, logins: [:], deadline: ample)
+            let keys = try await script.identityPool().credentials(identityID: nil, logins: [:], within: ample)
             #expect(keys.identityID == "i" && keys.accessKeyID == "A" && keys.secretAccessKey == "S")
             #expect(keys.sessionToken == "T" && keys.expires == Date(timeIntervalSince1970: 2_000_000_600))
             #expect(script.operations == ["GetId", "GetCredentialsForIdentity"])
@@ -37,7 +37,7 @@ struct CognitoPoolTests {
     func role() async throws {
         try await CognitoScript.run(["GetCredentialsForIdentity": Self.keys()]) { (script) async throws in
             let pool = script.identityPool { $0.roleARN = "arn" }
-            _ = try await pool.credentials(identityID: "known", logins: ["a": "t"], deadline: ample)
+            _ = try await pool.credentials(identityID: "known", logins: ["a": "t"], within: ample)
             let asked = try script.text()
             #expect(asked == #"{"CustomRoleArn":"arn","IdentityId":"known","Logins":{"a":"t"}}"#)
             #expect(script.operations == ["GetCredentialsForIdentity"])
@@ -51,7 +51,7 @@ struct CognitoPoolTests {
         try await CognitoScript.run { (script) async throws in
             let more = expiration.map { #", "Expiration": \#($0)"# } ?? ""
             script.set("GetCredentialsForIdentity", Self.keys(more), headers: Self.date)
-            let keys = try await script.identityPool().credentials(identityID: "i", logins: [:], deadline: ample)
+            let keys = try await script.identityPool().credentials(identityID: "i", logins: [:], within: ample)
             #expect(keys.expires == lifetime.map { Date(timeIntervalSince1970: 2_000_000_000 + $0) })
         }
     }
@@ -63,7 +63,7 @@ struct CognitoPoolTests {
             for answer in ["{}", #"{"IdentityId": ""}"#] {
                 script.set("GetId", answer)
                 let code = try await cognitoCode {
-                    try await pool.credentials(identityID: nil, logins: [:], deadline: ample)
+                    try await pool.credentials(identityID: nil, logins: [:], within: ample)
                 }
                 #expect(code == .unusableAnswer)
             }
@@ -73,7 +73,7 @@ struct CognitoPoolTests {
             ] {
                 script.set("GetCredentialsForIdentity", #"{"Credentials": \#(keys)}"#)
                 let code = try await cognitoCode {
-                    try await pool.credentials(identityID: "i", logins: [:], deadline: ample)
+                    try await pool.credentials(identityID: "i", logins: [:], within: ample)
                 }
                 #expect(code == .unusableAnswer, "\(keys)")
             }
@@ -88,7 +88,7 @@ struct CognitoPoolTests {
             for (known, asked) in [("old", 3), (nil, 2)] {
                 let before = script.operations.count
                 let code = try await cognitoCode {
-                    try await pool.credentials(identityID: known, logins: [:], deadline: ample)
+                    try await pool.credentials(identityID: known, logins: [:], within: ample)
                 }
                 #expect(code == .configuration)
                 #expect(script.operations.count - before == asked)
@@ -96,7 +96,7 @@ struct CognitoPoolTests {
             script.fail("GetCredentialsForIdentity", "InternalErrorException")
             let before = script.operations.count
             let code = try await cognitoCode {
-                try await pool.credentials(identityID: "old", logins: [:], deadline: ample)
+                try await pool.credentials(identityID: "old", logins: [:], within: ample)
             }
             #expect(code == .unreachable && script.operations.count - before == 1)
         }
@@ -115,12 +115,12 @@ struct CognitoPoolTests {
             let user = Credentials(userPool: try CognitoScript.tokens())
             for part in [Credentials.Part.userPool, .cloud] {
                 let error = await #expect(throws: IdentityError.self) {
-                    _ = try await alone.refresh(part, of: user, deadline: ample)
+                    _ = try await alone.refresh(part, of: user, within: ample)
                 }
                 #expect(error?.code == .unusable)
             }
-            try await alone.signOut(user, deadline: ample)
-            let guest = try await alone.guestCredentials(deadline: ample)
+            try await alone.signOut(user, within: ample)
+            let guest = try await alone.guestCredentials(within: ample)
             #expect(guest == nil && script.operations.isEmpty)
         }
     }
@@ -131,14 +131,14 @@ struct CognitoPoolTests {
         try await CognitoScript.run(answers) { (script) async throws in
             let provider = script.provider { _ in ["accounts.google.com": "g"] }
             let user = Credentials(userPool: try CognitoScript.tokens())
-            let new = try await provider.refresh(.cloud, of: user, deadline: ample)
+            let new = try await provider.refresh(.cloud, of: user, within: ample)
             #expect(new.userPool == nil && new.cloud?.identityID == "i")
             let logins = try script.members()["Logins"] as? [String: String]
             let name = "cognito-idp.eu-west-1.amazonaws.com/\(CognitoScript.poolID)"
             #expect(logins == ["accounts.google.com": "g", name: try CognitoScript.token("id")])
             let away = script.provider { _ in throw CancellationError() }
             let error = await #expect(throws: IdentityError.self) {
-                _ = try await away.refresh(.cloud, of: user, deadline: ample)
+                _ = try await away.refresh(.cloud, of: user, within: ample)
             }
             #expect(error?.code == .unreachable)
         }
@@ -153,11 +153,11 @@ struct CognitoPoolTests {
             ] {
                 script.fail("GetId", name, "token session secret disabled")
                 let guest = await #expect(throws: IdentityError.self) {
-                    _ = try await provider.guestCredentials(deadline: ample)
+                    _ = try await provider.guestCredentials(within: ample)
                 }
                 #expect(guest?.code.rawValue == "identity.\(code)")
                 let user = await #expect(throws: IdentityError.self) {
-                    _ = try await provider.refresh(.cloud, of: Credentials(), deadline: ample)
+                    _ = try await provider.refresh(.cloud, of: Credentials(), within: ample)
                 }
                 #expect(user?.code.rawValue == "identity.\(code)")
             }
@@ -171,9 +171,9 @@ struct CognitoPoolTests {
         try await CognitoScript.run { (script) async throws in
             let pool = script.pool()
             let tokens = try CognitoScript.tokens(refresh: nil)
-            let code = try await cognitoCode { try await pool.refresh(tokens, deadline: ample) }
+            let code = try await cognitoCode { try await pool.refresh(tokens, within: ample) }
             #expect(code == .signInAgain)
-            try await pool.revoke(tokens, deadline: ample)
+            try await pool.revoke(tokens, within: ample)
             #expect(script.operations.isEmpty)
         }
     }
@@ -184,11 +184,11 @@ struct CognitoPoolTests {
         try await CognitoScript.run(["GetTokensFromRefreshToken": answer, "InitiateAuth": answer]) {
             (script) async throws in
             let old = try CognitoScript.tokens(device: "D")
-            let new = try await script.pool(secret: "s").refresh(old, deadline: ample)
+            let new = try await script.pool(secret: "s").refresh(old, within: ample)
             #expect(new.refreshToken == "R" && new.deviceKey == "D")
             let asked = try script.text()
             #expect(asked == #"{"ClientId":"client","ClientSecret":"s","DeviceKey":"D","RefreshToken":"R"}"#)
-            _ = try await script.pool { $0.refreshesByFlow = true }.refresh(old, deadline: ample)
+            _ = try await script.pool { $0.refreshesByFlow = true }.refresh(old, within: ample)
             let byFlow = try script.text()
             #expect(
                 byFlow == #"{"AuthFlow":"REFRESH_TOKEN_AUTH","AuthParameters":"#
@@ -197,9 +197,9 @@ struct CognitoPoolTests {
                 "GetTokensFromRefreshToken",
                 try CognitoScript.result(
                     more: #", "ExpiresIn": 60, "RefreshToken": "R2", "NewDeviceMetadata": {"DeviceKey": "D2"}"#))
-            let rotated = try await script.pool().refresh(old, deadline: ample)
+            let rotated = try await script.pool().refresh(old, within: ample)
             #expect(rotated.refreshToken == "R2" && rotated.deviceKey == "D2")
-            try await script.pool(secret: "s").revoke(old, deadline: ample)
+            try await script.pool(secret: "s").revoke(old, within: ample)
             let revoked = try script.text()
             #expect(revoked == #"{"ClientId":"client","ClientSecret":"s","Token":"R"}"#)
         }
@@ -219,7 +219,7 @@ struct CognitoPoolTests {
                 "InitiateAuth",
                 try CognitoScript.result(id: use == "id" ? token : nil, access: use == "id" ? nil : token))
             let code = try await cognitoCode {
-                try await script.pool().signIn("ann", password: "word", flow: .password, deadline: ample)
+                try await script.pool().signIn("ann", password: "word", flow: .password, within: ample)
             }
             #expect(code == .foreignToken)
         }
@@ -230,7 +230,7 @@ struct CognitoPoolTests {
         try await CognitoScript.run { (script) async throws in
             func signIn(_ id: String, _ access: String, _ more: String) async throws -> SignInStep {
                 script.set("InitiateAuth", try CognitoScript.result(id: id, access: access, more: more))
-                return try await script.pool().signIn("ann", password: "word", flow: .password, deadline: ample)
+                return try await script.pool().signIn("ann", password: "word", flow: .password, within: ample)
             }
             func token(_ use: String, _ end: Double?) throws -> String {
                 try CognitoScript.token(use) { $0["exp"] = end }
@@ -265,30 +265,30 @@ struct CognitoPoolTests {
                 #expect(found == keys.sorted(), sourceLocation: location)
             }
             let client = ["ClientId", "SecretHash", "Username"]
-            let made = try await pool.signUp("ann", password: "p", attributes: ["b": "2", "a": "1"], deadline: ample)
+            let made = try await pool.signUp("ann", password: "p", attributes: ["b": "2", "a": "1"], within: ample)
             #expect(made.isConfirmed && made.id == "sub" && made.delivery.attribute == "phone")
             #expect(made.delivery.medium == "SMS" && made.delivery.destination == "+1***")
             try expect("SignUp", client + ["Password", "UserAttributes"])
             #expect(
                 try script.text().contains(#""UserAttributes":[{"Name":"a","Value":"1"},{"Name":"b","Value":"2"}]"#))
-            try await pool.confirmSignUp("ann", code: "1", deadline: ample)
+            try await pool.confirmSignUp("ann", code: "1", within: ample)
             try expect("ConfirmSignUp", client + ["ConfirmationCode"])
-            #expect(try await pool.resendConfirmation(of: "ann", deadline: ample).medium == "SMS")
+            #expect(try await pool.resendConfirmation(of: "ann", within: ample).medium == "SMS")
             try expect("ResendConfirmationCode", client)
-            #expect(try await pool.forgotPassword(of: "ann", deadline: ample).destination == "+1***")
+            #expect(try await pool.forgotPassword(of: "ann", within: ample).destination == "+1***")
             try expect("ForgotPassword", client)
-            try await pool.setForgottenPassword(of: "ann", to: "n", code: "1", deadline: ample)
+            try await pool.setForgottenPassword(of: "ann", to: "n", code: "1", within: ample)
             try expect("ConfirmForgotPassword", client + ["ConfirmationCode", "Password"])
-            try await pool.changePassword(from: "old", to: "new", tokens, deadline: ample)
+            try await pool.changePassword(from: "old", to: "new", tokens, within: ample)
             try expect("ChangePassword", ["AccessToken", "PreviousPassword", "ProposedPassword"])
             #expect(try script.members()["PreviousPassword"] as? String == "old")
-            #expect(try await pool.attributes(tokens, deadline: ample) == ["a": "1", "b": ""])
+            #expect(try await pool.attributes(tokens, within: ample) == ["a": "1", "b": ""])
             try expect("GetUser", ["AccessToken"])
-            try await pool.changeAttributes(["a": "2"], tokens, deadline: ample)
+            try await pool.changeAttributes(["a": "2"], tokens, within: ample)
             try expect("UpdateUserAttributes", ["AccessToken", "UserAttributes"])
-            try await pool.deleteUser(tokens, deadline: ample)
+            try await pool.deleteUser(tokens, within: ample)
             try expect("DeleteUser", ["AccessToken"])
-            try await pool.signOutEverywhere(tokens, deadline: ample)
+            try await pool.signOutEverywhere(tokens, within: ample)
             try expect("GlobalSignOut", ["AccessToken"])
             #expect(try script.members()["AccessToken"] as? String == tokens.accessToken)
         }
@@ -297,7 +297,7 @@ struct CognitoPoolTests {
     @Test("An account that waits for its code is not confirmed")
     func unconfirmed() async throws {
         try await CognitoScript.run { (script) async throws in
-            let made = try await script.pool().signUp("ann", password: "p", deadline: ample)
+            let made = try await script.pool().signUp("ann", password: "p", within: ample)
             #expect(!made.isConfirmed && made.id == nil && made.delivery == CodeDelivery(medium: nil, destination: nil))
             let keys = try script.members().keys.sorted()
             #expect(keys == ["ClientId", "Password", "UserAttributes", "Username"])

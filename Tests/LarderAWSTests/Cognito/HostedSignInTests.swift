@@ -48,12 +48,12 @@ struct HostedSignInTests {
             // A program that was ended meanwhile goes on with what it had kept.
             let kept = try JSONDecoder().decode(HostedSignIn.self, from: JSONEncoder().encode(attempt))
             let tokens = try await pool.finishHostedSignIn(
-                kept, on: pages, callback: try await Self.follow(attempt.url), deadline: ample)
-            let new = try await pool.refresh(tokens, deadline: ample)
+                kept, on: pages, callback: try await Self.follow(attempt.url), within: ample)
+            let new = try await pool.refresh(tokens, within: ample)
             #expect(new.subject == tokens.subject && new.refreshToken == tokens.refreshToken)
             #expect(new.accessToken != tokens.accessToken)
-            try await pool.revoke(new, deadline: ample)
-            #expect(try await cognitoCode { try await pool.refresh(new, deadline: ample) } == .signInAgain)
+            try await pool.revoke(new, within: ample)
+            #expect(try await cognitoCode { try await pool.refresh(new, within: ample) } == .signInAgain)
             #expect(try await fixture.control().allSatisfy { $0.hasPrefix("/oauth2/") })
         }
     }
@@ -65,12 +65,12 @@ struct HostedSignInTests {
             let (mine, others) = (try pool.beginHostedSignIn(on: pages), try pool.beginHostedSignIn(on: pages))
             let callback = try await Self.follow(mine.url)
             let code = try await cognitoCode {
-                try await pool.finishHostedSignIn(others, on: pages, callback: callback, deadline: ample)
+                try await pool.finishHostedSignIn(others, on: pages, callback: callback, within: ample)
             }
             #expect(code == .invalidInput)
-            _ = try await pool.finishHostedSignIn(mine, on: pages, callback: callback, deadline: ample)
+            _ = try await pool.finishHostedSignIn(mine, on: pages, callback: callback, within: ample)
             let again = try await cognitoCode {
-                try await pool.finishHostedSignIn(mine, on: pages, callback: callback, deadline: ample)
+                try await pool.finishHostedSignIn(mine, on: pages, callback: callback, within: ample)
             }
             #expect(again == .signInAgain)
         }
@@ -84,12 +84,12 @@ struct HostedSignInTests {
             let attempt = try pool.beginHostedSignIn(on: pages)
             let callback = try await Self.follow(attempt.url)
             let code = try await cognitoCode {
-                try await pool.finishHostedSignIn(attempt, on: pages, callback: callback, deadline: ample)
+                try await pool.finishHostedSignIn(attempt, on: pages, callback: callback, within: ample)
             }
             #expect(code == .cancelled)
             let foreign = try #require(URL(string: "other://in?" + (callback.query() ?? "")))
             let other = try await cognitoCode {
-                try await pool.finishHostedSignIn(attempt, on: pages, callback: foreign, deadline: ample)
+                try await pool.finishHostedSignIn(attempt, on: pages, callback: foreign, within: ample)
             }
             #expect(other == .invalidInput)
         }
@@ -125,16 +125,16 @@ struct RememberedDeviceTests {
         try await CognitoFixture.run(users: ["ann": User(steps: ["SMS_MFA"])]) { fixture in
             try await fixture.control(#"{"devices": true}"#)
             let pool = try fixture.pool()
-            let first = try await pool.signIn("ann", password: "right password", flow: .password, deadline: ample)
+            let first = try await pool.signIn("ann", password: "right password", flow: .password, within: ample)
             guard case .challenge(let challenge) = first else {
                 Issue.record("no code was asked for")
                 return
             }
-            let tokens = try await pool.answer(challenge, .code("123456"), deadline: ample).tokens
-            let device = try #require(try await pool.rememberDevice(of: tokens, named: "a phone", deadline: ample))
+            let tokens = try await pool.answer(challenge, .code("123456"), within: ample).tokens
+            let device = try #require(try await pool.rememberDevice(of: tokens, named: "a phone", within: ample))
             #expect(device.key == tokens.deviceKey)
             let again = try await pool.signIn(
-                "ann", password: "right password", device: device, deadline: ample
+                "ann", password: "right password", device: device, within: ample
             ).tokens
             #expect(again.deviceKey == device.key)
             let asked = try await fixture.control()
@@ -148,12 +148,12 @@ struct RememberedDeviceTests {
             try await fixture.control(#"{"devices": true}"#)
             let pool = try fixture.pool()
             let tokens = try await fixture.tokens(flow: .passwordProof)
-            #expect(try await pool.rememberDevice(of: tokens, deadline: ample) == nil, "another sign-in's device")
-            let mine = try await pool.signIn("ann", password: "right password", deadline: ample).tokens
-            let device = try #require(try await pool.rememberDevice(of: mine, deadline: ample))
-            try await pool.forgetDevice(device, of: mine, deadline: ample)
+            #expect(try await pool.rememberDevice(of: tokens, within: ample) == nil, "another sign-in's device")
+            let mine = try await pool.signIn("ann", password: "right password", within: ample).tokens
+            let device = try #require(try await pool.rememberDevice(of: mine, within: ample))
+            try await pool.forgetDevice(device, of: mine, within: ample)
             let again = try await pool.signIn(
-                "ann", password: "right password", device: device, deadline: ample
+                "ann", password: "right password", device: device, within: ample
             ).tokens
             #expect(again.deviceKey != device.key)
         }
@@ -164,8 +164,8 @@ struct RememberedDeviceTests {
         try await CognitoFixture.run { fixture in
             try await fixture.control(#"{"devices": true}"#)
             let pool = try fixture.pool { $0.random = { Array(repeating: 7, count: $0) } }
-            let tokens = try await pool.signIn("ann", password: "right password", deadline: ample).tokens
-            let device = try #require(try await pool.rememberDevice(of: tokens, deadline: ample))
+            let tokens = try await pool.signIn("ann", password: "right password", within: ample).tokens
+            let device = try #require(try await pool.rememberDevice(of: tokens, within: ample))
             var dumped = ""
             dump(device, to: &dumped)
             dumped += "\(device) \(String(reflecting: device))"

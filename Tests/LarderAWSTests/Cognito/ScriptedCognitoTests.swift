@@ -84,7 +84,7 @@ struct ScriptedCognitoTests {
             options.wallClock = { Date(timeIntervalSince1970: 2_000_000_000) }
             let pool = CognitoIdentityPool(
                 .init(id: "cn-north-1:1", region: "cn-north-1"), client: client, options: options)
-            let keys = try await pool.credentials(identityID: "i", logins: [:], deadline: ample)
+            let keys = try await pool.credentials(identityID: "i", logins: [:], within: ample)
             #expect(keys.expires == Date(timeIntervalSince1970: 2_000_000_600))
         }
     }
@@ -106,7 +106,7 @@ struct ScriptedCognitoTests {
                 identityPool: .init(id: "\(region):1", region: region))
             let provider = CognitoIdentityProvider(environment: environment, client: client, identityPool: options)
             let user = Credentials(userPool: tokens(of: "ann"))
-            _ = try await provider.refresh(.cloud, of: user, deadline: ample)
+            _ = try await provider.refresh(.cloud, of: user, within: ample)
             for request in server.requests {
                 let logins = try members(request)["Logins"] as? [String: String]
                 #expect(logins == ["cognito-idp.\(region).\(domain)/\(region)_a": tokens(of: "ann").idToken])
@@ -120,8 +120,8 @@ struct ScriptedCognitoTests {
         try await withServer(["GetTokensFromRefreshToken": result(of: "eve")]) { server, client in
             let pool = userPool(server, client)
             #expect(
-                try await cognitoCode { try await pool.refresh(tokens(of: "ann"), deadline: ample) } == .foreignToken)
-            _ = try await pool.refresh(tokens(of: "eve"), deadline: ample)
+                try await cognitoCode { try await pool.refresh(tokens(of: "ann"), within: ample) } == .foreignToken)
+            _ = try await pool.refresh(tokens(of: "eve"), within: ample)
         }
     }
 
@@ -130,7 +130,7 @@ struct ScriptedCognitoTests {
     func firstEnd(_ seconds: Int) async throws {
         let answers = ["GetTokensFromRefreshToken": result(of: "ann", endingIn: seconds)]
         try await withServer(answers) { server, client in
-            let new = try await userPool(server, client).refresh(tokens(of: "ann"), deadline: ample)
+            let new = try await userPool(server, client).refresh(tokens(of: "ann"), within: ample)
             // The tokens themselves are good for an hour.
             let end = 2_000_000_000 + Double(min(seconds, 3_600))
             #expect(new.expires == Date(timeIntervalSince1970: end))
@@ -148,10 +148,10 @@ struct ScriptedCognitoTests {
         try await withServer(answers) { server, client in
             let pool = userPool(server, client)
             let challenge = try await pool.signIn(
-                "ann@example.com", password: "word", flow: .password, deadline: ample
+                "ann@example.com", password: "word", flow: .password, within: ample
             ).challenge
             #expect(challenge.user == "sub-ann")
-            _ = try await pool.answer(challenge, .code("123456"), deadline: ample).tokens
+            _ = try await pool.answer(challenge, .code("123456"), within: ample).tokens
             let responses = try members(#require(server.requests.last))["ChallengeResponses"] as? [String: String]
             #expect(responses == ["USERNAME": "sub-ann", "SMS_MFA_CODE": "123456"])
         }
@@ -162,7 +162,7 @@ struct ScriptedCognitoTests {
         try await withServer(["InitiateAuth": result(of: "sub-ann")]) { server, client in
             let pool = userPool(server, client, secret: "secret", byFlow: true)
             for (name, proven) in [("ann", "ann"), (nil, "sub-ann")] {
-                _ = try await pool.refresh(tokens(of: "sub-ann", named: name), deadline: ample)
+                _ = try await pool.refresh(tokens(of: "sub-ann", named: name), within: ample)
                 let parameters = try members(#require(server.requests.last))["AuthParameters"] as? [String: String]
                 let hash = HMAC<SHA256>.authenticationCode(
                     for: Data("\(proven)client".utf8), using: SymmetricKey(data: Data("secret".utf8)))
@@ -184,7 +184,7 @@ struct ScriptedCognitoTests {
             let pool = CognitoIdentityPool(
                 .init(id: "cn-north-1:1", region: "cn-north-1"), client: client, options: options)
             #expect(
-                try await cognitoCode { try await pool.credentials(identityID: nil, logins: [:], deadline: ample) }
+                try await cognitoCode { try await pool.credentials(identityID: nil, logins: [:], within: ample) }
                     == .unusableAnswer)
             #expect(server.requests.count == 1)
         }
@@ -199,7 +199,7 @@ struct ScriptedCognitoTests {
                 let transport = AppSyncTransport(endpoint: server.url, authorization: authorization, client: client)
                 var request = GraphQLRequest.appSync("{ name }")
                 request.headers = [.init(name: name, value: "mine")]
-                _ = try await transport.send(request, deadline: ample)
+                _ = try await transport.send(request, within: ample)
                 #expect(server.requests.last?.headers[name] == ["mine"])
             }
         }

@@ -45,7 +45,7 @@ struct SignInFlowTests {
             await flow.perform(.submit, Self.right)
             #expect(flow.state.step == .done && flow.state.failure == nil)
             #expect(session.state == .signedIn)
-            let user = try await session.credentials(deadline: ample).userPool
+            let user = try await session.credentials(within: ample).userPool
             #expect(user != nil)
         }
     }

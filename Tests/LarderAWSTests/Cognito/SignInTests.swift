@@ -47,7 +47,7 @@ struct SignInTests {
             let pool = try fixture.pool()
             for flow in [CognitoUserPool.Flow.passwordProof, .password] {
                 let code = try await cognitoCode {
-                    try await pool.signIn("ann", password: "wrong password", flow: flow, deadline: ample)
+                    try await pool.signIn("ann", password: "wrong password", flow: flow, within: ample)
                 }
                 #expect(code == .wrongCredentials)
             }
@@ -67,15 +67,15 @@ struct SignInTests {
     func clientSecret() async throws {
         try await CognitoFixture.run(secret: "sss") { fixture in
             let tokens = try await fixture.tokens(flow: .passwordProof)
-            _ = try await fixture.pool().refresh(tokens, deadline: ample)
-            _ = try await fixture.pool { $0.refreshesByFlow = true }.refresh(tokens, deadline: ample)
-            try await fixture.pool().revoke(tokens, deadline: ample)
+            _ = try await fixture.pool().refresh(tokens, within: ample)
+            _ = try await fixture.pool { $0.refreshesByFlow = true }.refresh(tokens, within: ample)
+            try await fixture.pool().revoke(tokens, within: ample)
             var environment = fixture.environment()
             environment.clientSecret = nil
             let without = try #require(fixture.provider(environment).userPool)
             #expect(
                 try await cognitoCode {
-                    try await without.signIn("ann", password: "right password", flow: .password, deadline: ample)
+                    try await without.signIn("ann", password: "right password", flow: .password, within: ample)
                 } == .clientSecret)
         }
     }
@@ -89,21 +89,21 @@ struct SignInTests {
     func code(_ step: String, _ factor: SignInFactor) async throws {
         try await CognitoFixture.run(users: ["ann": User(steps: [step])]) { fixture in
             let pool = try fixture.pool()
-            let challenge = try await pool.signIn("ann", password: "right password", deadline: ample).challenge
+            let challenge = try await pool.signIn("ann", password: "right password", within: ample).challenge
             guard case .code(factor, _) = challenge.kind else {
                 Issue.record("\(challenge.kind)")
                 return
             }
             #expect(
-                try await cognitoCode { try await pool.answer(challenge, .code("000000"), deadline: ample) }
+                try await cognitoCode { try await pool.answer(challenge, .code("000000"), within: ample) }
                     == .codeMismatch)
             #expect(
-                try await cognitoCode { try await pool.answer(challenge, .code("999999"), deadline: ample) }
+                try await cognitoCode { try await pool.answer(challenge, .code("999999"), within: ample) }
                     == .codeExpired)
-            _ = try await pool.answer(challenge, .code("123456"), deadline: ample).tokens
+            _ = try await pool.answer(challenge, .code("123456"), within: ample).tokens
             // It is good for one answer.
             #expect(
-                try await cognitoCode { try await pool.answer(challenge, .code("123456"), deadline: ample) }
+                try await cognitoCode { try await pool.answer(challenge, .code("123456"), within: ample) }
                     == .signInAgain)
         }
     }
@@ -112,7 +112,7 @@ struct SignInTests {
     func newPassword() async throws {
         try await CognitoFixture.run(users: ["ann": User(steps: ["NEW_PASSWORD_REQUIRED"])]) { fixture in
             let pool = try fixture.pool()
-            let challenge = try await pool.signIn("ann", password: "right password", flow: .password, deadline: ample)
+            let challenge = try await pool.signIn("ann", password: "right password", flow: .password, within: ample)
                 .challenge
             #expect(
                 challenge.kind
@@ -120,14 +120,14 @@ struct SignInTests {
             #expect(
                 try await cognitoCode {
                     try await pool.answer(
-                        challenge, .newPassword("short", attributes: ["nickname": "a"]), deadline: ample)
+                        challenge, .newPassword("short", attributes: ["nickname": "a"]), within: ample)
                 } == .weakPassword)
             #expect(
                 try await cognitoCode {
-                    try await pool.answer(challenge, .newPassword("a longer one"), deadline: ample)
+                    try await pool.answer(challenge, .newPassword("a longer one"), within: ample)
                 } == .invalidInput)
             _ = try await pool.answer(
-                challenge, .newPassword("a longer one", attributes: ["nickname": "a"]), deadline: ample
+                challenge, .newPassword("a longer one", attributes: ["nickname": "a"]), within: ample
             ).tokens
             _ = try await fixture.tokens("ann", "a longer one")
         }
@@ -137,11 +137,11 @@ struct SignInTests {
     func chooseSecond() async throws {
         try await CognitoFixture.run(users: ["ann": User(steps: ["SELECT_MFA_TYPE"])]) { fixture in
             let pool = try fixture.pool()
-            let choice = try await pool.signIn("ann", password: "right password", flow: .password, deadline: ample)
+            let choice = try await pool.signIn("ann", password: "right password", flow: .password, within: ample)
                 .challenge
             #expect(choice.kind == .chooseSecondFactor([.secondMessageCode, .authenticator]))
-            let code = try await pool.answer(choice, .factor(.authenticator), deadline: ample).challenge
-            _ = try await pool.answer(code, .code("123456"), deadline: ample).tokens
+            let code = try await pool.answer(choice, .factor(.authenticator), within: ample).challenge
+            _ = try await pool.answer(code, .code("123456"), within: ample).tokens
         }
     }
 
@@ -150,15 +150,15 @@ struct SignInTests {
         try await CognitoFixture.run { fixture in
             let pool = try fixture.pool()
             func begin() async throws -> SignInChallenge {
-                try await pool.signIn("ann", password: nil, flow: .choice(), deadline: ample).challenge
+                try await pool.signIn("ann", password: nil, flow: .choice(), within: ample).challenge
             }
             #expect(try await begin().kind == .chooseFirstFactor([.password, .passwordProof, .emailCode]))
-            _ = try await pool.answer(begin(), .password("right password"), deadline: ample).tokens
-            _ = try await pool.answer(begin(), .password("right password", asProof: false), deadline: ample).tokens
-            let code = try await pool.answer(begin(), .factor(.emailCode), deadline: ample).challenge
-            _ = try await pool.answer(code, .code("123456"), deadline: ample).tokens
+            _ = try await pool.answer(begin(), .password("right password"), within: ample).tokens
+            _ = try await pool.answer(begin(), .password("right password", asProof: false), within: ample).tokens
+            let code = try await pool.answer(begin(), .factor(.emailCode), within: ample).challenge
+            _ = try await pool.answer(code, .code("123456"), within: ample).tokens
             _ = try await pool.signIn(
-                "ann", password: "right password", flow: .choice(preferred: .passwordProof), deadline: ample
+                "ann", password: "right password", flow: .choice(preferred: .passwordProof), within: ample
             ).tokens
         }
     }
@@ -167,17 +167,17 @@ struct SignInTests {
     func authenticator() async throws {
         try await CognitoFixture.run(users: ["ann": User(steps: ["MFA_SETUP"])]) { fixture in
             let pool = try fixture.pool()
-            let challenge = try await pool.signIn("ann", password: "right password", flow: .password, deadline: ample)
+            let challenge = try await pool.signIn("ann", password: "right password", flow: .password, within: ample)
                 .challenge
             #expect(challenge.kind == .setUpAuthenticator)
-            let key = try await pool.authenticatorKey(for: challenge, deadline: ample)
+            let key = try await pool.authenticatorKey(for: challenge, within: ample)
             #expect(
                 key.uri(issuer: "My Movies")
                     == "otpauth://totp/My%20Movies:ann?secret=JBSWY3DPEHPK3PXP&issuer=My%20Movies")
             #expect(
-                try await cognitoCode { try await pool.answer(key.challenge, .code("000000"), deadline: ample) }
+                try await cognitoCode { try await pool.answer(key.challenge, .code("000000"), within: ample) }
                     == .codeMismatch)
-            _ = try await pool.answer(key.challenge, .code("123456"), deadline: ample).tokens
+            _ = try await pool.answer(key.challenge, .code("123456"), within: ample).tokens
         }
     }
 
@@ -185,9 +185,9 @@ struct SignInTests {
     func custom() async throws {
         try await CognitoFixture.run { fixture in
             let pool = try fixture.pool()
-            let challenge = try await pool.signIn("ann", password: nil, flow: .custom, deadline: ample).challenge
+            let challenge = try await pool.signIn("ann", password: nil, flow: .custom, within: ample).challenge
             #expect(challenge.kind == .custom(["question": "What is the word?"]))
-            _ = try await pool.answer(challenge, .text("sesame"), deadline: ample).tokens
+            _ = try await pool.answer(challenge, .text("sesame"), within: ample).tokens
         }
     }
 
@@ -195,15 +195,15 @@ struct SignInTests {
     func unknown() async throws {
         try await CognitoFixture.run(users: ["ann": User(steps: ["RETINA_SCAN"])]) { fixture in
             let pool = try fixture.pool()
-            let challenge = try await pool.signIn("ann", password: "right password", flow: .password, deadline: ample)
+            let challenge = try await pool.signIn("ann", password: "right password", flow: .password, within: ample)
                 .challenge
             #expect(challenge.kind == .unknown(name: "RETINA_SCAN"))
             #expect(
-                try await cognitoCode { try await pool.answer(challenge, .code("1"), deadline: ample) }
+                try await cognitoCode { try await pool.answer(challenge, .code("1"), within: ample) }
                     == .unknownChallenge)
-            let custom = try await pool.signIn("ann", password: nil, flow: .custom, deadline: ample).challenge
+            let custom = try await pool.signIn("ann", password: nil, flow: .custom, within: ample).challenge
             #expect(
-                try await cognitoCode { try await pool.answer(custom, .code("1"), deadline: ample) } == .invalidInput)
+                try await cognitoCode { try await pool.answer(custom, .code("1"), within: ample) } == .invalidInput)
         }
     }
 
@@ -279,7 +279,7 @@ struct SignInTests {
     func secrets() async throws {
         try await CognitoFixture.run(users: ["ann": User(steps: ["SMS_MFA"])]) { fixture in
             let challenge = try await fixture.pool().signIn(
-                "ann", password: "right password", flow: .password, deadline: ample
+                "ann", password: "right password", flow: .password, within: ample
             )
             .challenge
             var dumped = ""

@@ -13,7 +13,7 @@ struct TokenTests {
         try await CognitoFixture.run { fixture in
             let old = try await fixture.tokens()
             for byFlow in [false, true] {
-                let new = try await fixture.pool { $0.refreshesByFlow = byFlow }.refresh(old, deadline: ample)
+                let new = try await fixture.pool { $0.refreshesByFlow = byFlow }.refresh(old, within: ample)
                 #expect(new.refreshToken == old.refreshToken)
                 #expect(new.accessToken != old.accessToken)
             }
@@ -25,11 +25,11 @@ struct TokenTests {
         try await CognitoFixture.run(rotates: true) { fixture in
             let pool = try fixture.pool()
             let first = try await fixture.tokens()
-            let second = try await pool.refresh(first, deadline: ample)
+            let second = try await pool.refresh(first, within: ample)
             #expect(second.refreshToken != first.refreshToken)
-            _ = try await pool.refresh(second, deadline: ample)
+            _ = try await pool.refresh(second, within: ample)
             let error = try #require(
-                await #expect(throws: CognitoError.self) { _ = try await pool.refresh(first, deadline: ample) })
+                await #expect(throws: CognitoError.self) { _ = try await pool.refresh(first, within: ample) })
             #expect(error.code == .signInAgain)
             #expect(error.serverCode == "RefreshTokenReuseException")
         }
@@ -42,9 +42,9 @@ struct TokenTests {
             let pool = try fixture.pool()
             let tokens = try await fixture.tokens()
             try await fixture.fail("GetTokensFromRefreshToken", #"{"after": true}"#)
-            #expect(try await cognitoCode { try await pool.refresh(tokens, deadline: ample) } == .unreachable)
+            #expect(try await cognitoCode { try await pool.refresh(tokens, within: ample) } == .unreachable)
             try await fixture.fail("GetTokensFromRefreshToken", nil)
-            _ = try await pool.refresh(tokens, deadline: ample)
+            _ = try await pool.refresh(tokens, within: ample)
         }
     }
 
@@ -53,12 +53,12 @@ struct TokenTests {
         try await CognitoFixture.run(rotates: true) { fixture in
             try await fixture.withStore { _, app in
                 let tokens = try await fixture.tokens()
-                try await app.session.signIn(Credentials(userPool: tokens), deadline: ample)
+                try await app.session.signIn(Credentials(userPool: tokens), within: ample)
                 let session = try app.session
                 let before = try await fixture.control().count
                 let given = try await withThrowingTaskGroup(of: String.self) { group in
                     for _ in 0..<50 {
-                        group.addTask { try await session.userPoolTokens(deadline: ample, refused: tokens).accessToken }
+                        group.addTask { try await session.userPoolTokens(within: ample, refused: tokens).accessToken }
                     }
                     return try await group.reduce(into: Set()) { $0.insert($1) }
                 }
@@ -86,17 +86,17 @@ struct TokenTests {
         try await CognitoFixture.run { fixture in
             try await fixture.withStore { _, app in
                 let tokens = try await fixture.tokens()
-                try await app.session.signIn(Credentials(userPool: tokens), deadline: ample)
+                try await app.session.signIn(Credentials(userPool: tokens), within: ample)
                 try await fixture.fail(
                     "GetTokensFromRefreshToken", #"{"type": "\#(type)", "message": "\#(message)"}"#)
                 let session = try app.session
                 await #expect(throws: LarderError.self) {
-                    _ = try await session.userPoolTokens(deadline: ample, refused: tokens)
+                    _ = try await session.userPoolTokens(within: ample, refused: tokens)
                 }
                 #expect(session.state == state)
                 // They are good by their time still.
                 if state == .signedIn {
-                    #expect(try await session.userPoolTokens(deadline: ample) == tokens)
+                    #expect(try await session.userPoolTokens(within: ample) == tokens)
                 }
             }
         }
@@ -107,13 +107,13 @@ struct TokenTests {
         try await CognitoFixture.run { fixture in
             try await fixture.withStore { _, app in
                 let tokens = try await fixture.tokens()
-                try await app.session.signIn(Credentials(userPool: tokens), deadline: ample)
-                #expect(try await app.session.signOut(deadline: ample).isServerTold == true)
+                try await app.session.signIn(Credentials(userPool: tokens), within: ample)
+                #expect(try await app.session.signOut(within: ample).isServerTold == true)
                 #expect(
-                    try await cognitoCode { try await fixture.pool().refresh(tokens, deadline: ample) } == .signInAgain)
-                try await app.session.signIn(Credentials(userPool: try await fixture.tokens()), deadline: ample)
+                    try await cognitoCode { try await fixture.pool().refresh(tokens, within: ample) } == .signInAgain)
+                try await app.session.signIn(Credentials(userPool: try await fixture.tokens()), within: ample)
                 try await fixture.fail("RevokeToken", #"{"type": "InternalErrorException"}"#)
-                let left = try await app.session.signOut(deadline: ample)
+                let left = try await app.session.signOut(within: ample)
                 #expect(left.isServerTold == false)
                 #expect(try app.session.state == .signedOut)
             }
@@ -125,9 +125,9 @@ struct TokenTests {
         try await CognitoFixture.run { fixture in
             let (here, there) = (try await fixture.tokens(), try await fixture.tokens())
             let pool = try fixture.pool()
-            try await pool.signOutEverywhere(here, deadline: ample)
-            #expect(try await cognitoCode { try await pool.refresh(there, deadline: ample) } == .signInAgain)
-            #expect(try await cognitoCode { try await pool.attributes(there, deadline: ample) } == .signInAgain)
+            try await pool.signOutEverywhere(here, within: ample)
+            #expect(try await cognitoCode { try await pool.refresh(there, within: ample) } == .signInAgain)
+            #expect(try await cognitoCode { try await pool.attributes(there, within: ample) } == .signInAgain)
         }
     }
 
@@ -136,38 +136,38 @@ struct TokenTests {
         try await CognitoFixture.run { fixture in
             let pool = try fixture.pool()
             let made = try await pool.signUp(
-                "bob", password: "a long password", attributes: ["email": "bob@example.com"], deadline: ample)
+                "bob", password: "a long password", attributes: ["email": "bob@example.com"], within: ample)
             #expect(!made.isConfirmed)
             #expect(made.delivery.destination == "a***@e***")
             #expect(
                 try await cognitoCode {
-                    try await pool.signUp("bob", password: "a long password", deadline: ample)
+                    try await pool.signUp("bob", password: "a long password", within: ample)
                 } == .userExists)
             #expect(
-                try await cognitoCode { try await pool.signUp("eve", password: "short", deadline: ample) }
+                try await cognitoCode { try await pool.signUp("eve", password: "short", within: ample) }
                     == .weakPassword)
             #expect(try await cognitoCode { try await fixture.tokens("bob", "a long password") } == .userNotConfirmed)
             #expect(
-                try await cognitoCode { try await pool.confirmSignUp("bob", code: "000000", deadline: ample) }
+                try await cognitoCode { try await pool.confirmSignUp("bob", code: "000000", within: ample) }
                     == .codeMismatch)
-            #expect(try await pool.resendConfirmation(of: "bob", deadline: ample).medium == "EMAIL")
-            try await pool.confirmSignUp("bob", code: "123456", deadline: ample)
+            #expect(try await pool.resendConfirmation(of: "bob", within: ample).medium == "EMAIL")
+            try await pool.confirmSignUp("bob", code: "123456", within: ample)
             let tokens = try await fixture.tokens("bob", "a long password")
-            try await pool.changeAttributes(["nickname": "B"], tokens, deadline: ample)
+            try await pool.changeAttributes(["nickname": "B"], tokens, within: ample)
             #expect(
-                try await pool.attributes(tokens, deadline: ample)
+                try await pool.attributes(tokens, within: ample)
                     == ["sub": "sub-bob", "email": "bob@example.com", "nickname": "B"])
-            try await pool.changePassword(from: "a long password", to: "another one", tokens, deadline: ample)
+            try await pool.changePassword(from: "a long password", to: "another one", tokens, within: ample)
             _ = try await fixture.tokens("bob", "another one")
-            #expect(try await pool.forgotPassword(of: "bob", deadline: ample).attribute == "email")
+            #expect(try await pool.forgotPassword(of: "bob", within: ample).attribute == "email")
             #expect(
                 try await cognitoCode {
                     try await pool.setForgottenPassword(
-                        of: "bob", to: "a third one", code: "999999", deadline: ample)
+                        of: "bob", to: "a third one", code: "999999", within: ample)
                 } == .codeExpired)
-            try await pool.setForgottenPassword(of: "bob", to: "a third one", code: "123456", deadline: ample)
+            try await pool.setForgottenPassword(of: "bob", to: "a third one", code: "123456", within: ample)
             _ = try await fixture.tokens("bob", "a third one")
-            try await pool.deleteUser(tokens, deadline: ample)
+            try await pool.deleteUser(tokens, within: ample)
             #expect(try await cognitoCode { try await fixture.tokens("bob", "a third one") } == .userNotFound)
         }
     }

@@ -15,7 +15,7 @@ struct WiringTests {
     ) async throws {
         try await CognitoFixture.run { fixture in
             try await fixture.withStore { _, app in
-                try await app.session.signIn(Credentials(userPool: try await fixture.tokens()), deadline: ample)
+                try await app.session.signIn(Credentials(userPool: try await fixture.tokens()), within: ample)
                 try await body(fixture, app)
             }
         }
@@ -36,12 +36,12 @@ struct WiringTests {
                         options: options)
                     let app = try store.partition(of: fixture.environment())
                     if round == 0 {
-                        try await app.session.signIn(Credentials(userPool: try await fixture.tokens()), deadline: ample)
+                        try await app.session.signIn(Credentials(userPool: try await fixture.tokens()), within: ample)
                     }
-                    let keys = try await app.session.cloudCredentials(deadline: ample)
-                    let next = try await app.session.cloudCredentials(deadline: ample, refused: keys)
+                    let keys = try await app.session.cloudCredentials(within: ample)
+                    let next = try await app.session.cloudCredentials(within: ample, refused: keys)
                     #expect(next.accessKeyID != keys.accessKeyID)
-                    ids.insert(try await app.session.identityID(deadline: ample))
+                    ids.insert(try await app.session.identityID(within: ample))
                     try store.close()
                 }
                 #expect(ids.count == 1)
@@ -55,17 +55,17 @@ struct WiringTests {
         try await CognitoFixture.run { fixture in
             try await fixture.withStore { _, app in
                 let session = try app.session
-                #expect(try await session.continueAsGuest(deadline: ample))
+                #expect(try await session.continueAsGuest(within: ample))
                 #expect(session.state == .guest)
-                let id = try await session.identityID(deadline: ample)
-                let keys = try await session.cloudCredentials(deadline: ample)
-                #expect(try await session.cloudCredentials(deadline: ample, refused: keys).identityID == id)
+                let id = try await session.identityID(within: ample)
+                let keys = try await session.cloudCredentials(within: ample)
+                #expect(try await session.cloudCredentials(within: ample, refused: keys).identityID == id)
             }
             try await fixture.control(#"{"guests": false}"#)
             try await fixture.withStore { _, app in
                 let error = try #require(
                     await #expect(throws: LarderError.self) {
-                        _ = try await app.session.continueAsGuest(deadline: ample)
+                        _ = try await app.session.continueAsGuest(within: ample)
                     })
                 #expect(error.code.rawValue == "identity.federatedRefused")
                 #expect(try app.session.state == .unknown)
@@ -78,14 +78,14 @@ struct WiringTests {
         try await withUser { fixture, app in
             try await fixture.fail("GetId", #"{"type": "InternalErrorException"}"#)
             let session = try app.session
-            await #expect(throws: LarderError.self) { _ = try await session.cloudCredentials(deadline: ample) }
+            await #expect(throws: LarderError.self) { _ = try await session.cloudCredentials(within: ample) }
             #expect(session.state == .signedIn)
             try await fixture.fail("GetId", #"{"type": "NotAuthorizedException", "message": "no"}"#)
             let error = try #require(
-                await #expect(throws: LarderError.self) { _ = try await session.cloudCredentials(deadline: ample) })
+                await #expect(throws: LarderError.self) { _ = try await session.cloudCredentials(within: ample) })
             #expect(error.code.rawValue == "identity.federatedRefused")
-            let tokens = try await session.userPoolTokens(deadline: ample)
-            _ = try await session.userPoolTokens(deadline: ample, refused: tokens)
+            let tokens = try await session.userPoolTokens(within: ample)
+            _ = try await session.userPoolTokens(within: ample, refused: tokens)
         }
     }
 
@@ -93,12 +93,12 @@ struct WiringTests {
     func deletedIdentity() async throws {
         try await CognitoFixture.run { fixture in
             let pool = try #require(fixture.provider().identityPool)
-            let keys = try await pool.credentials(identityID: "us-east-1:gone", logins: [:], deadline: ample)
+            let keys = try await pool.credentials(identityID: "us-east-1:gone", logins: [:], within: ample)
             #expect(keys.identityID != "us-east-1:gone")
             let error = try #require(
                 await #expect(throws: CognitoError.self) {
                     _ = try await pool.credentials(
-                        identityID: nil, logins: ["cognito-idp.us-east-1.amazonaws.com/x": "no"], deadline: ample)
+                        identityID: nil, logins: ["cognito-idp.us-east-1.amazonaws.com/x": "no"], within: ample)
                 })
             #expect(error.code == .federatedRefused)
         }
@@ -131,13 +131,13 @@ struct WiringTests {
                             environment: environment, session: try app.session, client: cognito.client)
                         let online = app.with(transport: api)
                         let tokens = try await cognito.tokens()
-                        try await app.session.signIn(Credentials(userPool: tokens), deadline: ample)
+                        try await app.session.signIn(Credentials(userPool: tokens), within: ample)
                         // The API knows the token that the next refresh gives only once it was given.
                         let refused = Task {
                             try await online.fetch(GraphQLOperation("{ name }"), policy: .networkOnly)
                         }
                         _ = await refused.result
-                        let now = try await app.session.userPoolTokens(deadline: ample)
+                        let now = try await app.session.userPoolTokens(within: ample)
                         #expect(now.accessToken != tokens.accessToken)
                         try await appSync.accept(now.accessToken)
                         let answer = try await online.fetch(GraphQLOperation("{ name }"), policy: .networkOnly)
@@ -151,7 +151,7 @@ struct WiringTests {
                         let place = storage.location()
                         let bytes = Array("hello".utf8)
                         _ = try await s3.put(ObjectBody(bytes), to: place, .init(), idle: .seconds(60))
-                        #expect(try await s3.object(at: place, deadline: ample).size == 5)
+                        #expect(try await s3.object(at: place, within: ample).size == 5)
                     }
                 }
             }
@@ -166,7 +166,7 @@ struct WiringTests {
                 environment.bucket = .init(name: storage.bucket, region: StorageServer.region)
                 try await cognito.control(#"{"sessionToken": null}"#)
                 try await cognito.withStore(environment) { _, app in
-                    _ = try await app.session.continueAsGuest(deadline: ample)
+                    _ = try await app.session.continueAsGuest(within: ample)
                     try await cognito.control(
                         #"{"accessKey": "\#(storage.accessKeyID)", "secretKey": "\#(storage.secretAccessKey)"}"#)
                     var options = S3Transport.Options()
@@ -184,12 +184,12 @@ struct WiringTests {
     func offline() async throws {
         try await withUser { fixture, app in
             let session = try app.session
-            let tokens = try await session.userPoolTokens(deadline: ample)
+            let tokens = try await session.userPoolTokens(within: ample)
             for fault in [#"{"raw": "", "status": 503}"#, #"{"after": true}"#] {
                 try await fixture.fail("GetTokensFromRefreshToken", fault)
                 let error = try #require(
                     await #expect(throws: LarderError.self) {
-                        _ = try await session.userPoolTokens(deadline: ample, refused: tokens)
+                        _ = try await session.userPoolTokens(within: ample, refused: tokens)
                     })
                 #expect(error.code.rawValue == "identity.unreachable")
                 #expect(session.state == .signedIn)

@@ -28,7 +28,7 @@ struct AWSRequestSignerTests {
             let keys = Credentials.CloudCredentials(
                 accessKeyID: "AKIDEXAMPLE", secretAccessKey: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY",
                 sessionToken: nil, expires: Date.now.addingTimeInterval(3600))
-            try await session.signIn(Credentials(cloud: keys), deadline: ample)
+            try await session.signIn(Credentials(cloud: keys), within: ample)
             let signer = AWSRequestSigner(
                 service: "iam", region: "us-east-1", session: { session },
                 wallClock: { Date(timeIntervalSince1970: 1_440_938_160) })

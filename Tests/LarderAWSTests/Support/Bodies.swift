@@ -89,13 +89,8 @@ func objectError<Result>(
 
 struct NothingThrown: Error {}
 
-extension ContinuousClock.Instant {
-    /// A deadline that no test reaches.
-    static var ample: ContinuousClock.Instant { .now + .seconds(300) }
-}
-
 extension Duration {
-    /// A time without bytes that no test reaches.
+    /// A time that no test reaches.
     static let ample = Duration.seconds(300)
 }
 

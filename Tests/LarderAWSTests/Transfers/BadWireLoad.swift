@@ -96,7 +96,7 @@ struct BadWireLoad {
 
     private func expectNothingLeft(_ location: ObjectLocation, _ note: Comment) async throws {
         let uploads = try await storage.uploads(
-            in: server.bucket, region: nil, prefix: location.key, deadline: .now + .seconds(10))
+            in: server.bucket, region: nil, prefix: location.key, within: .seconds(10))
         #expect(uploads.isEmpty, note)
         let partials = try? FileManager.default.contentsOfDirectory(
             atPath: folder.appending(path: "store/transfers").path)
@@ -107,7 +107,7 @@ struct BadWireLoad {
 extension S3Transport {
     /// All of an object.
     func bytes(of location: ObjectLocation) async throws -> [UInt8] {
-        let object = try await object(at: location, deadline: .ample)
+        let object = try await object(at: location, within: .ample)
         guard let size = object.size, size > 0 else { return [] }
         let collected = Collected()
         _ = try await get(0..<size, of: location, etag: object.etag, into: collected.sink(), idle: .ample)

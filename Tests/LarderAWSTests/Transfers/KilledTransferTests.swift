@@ -183,7 +183,7 @@ private struct TransferLoad {
             #expect(try Array(Data(contentsOf: file)) == bytes, "\(file.lastPathComponent); \(note)")
         }
         let left = try await storage.uploads(
-            in: server.bucket, region: nil, prefix: prefix, deadline: .ample)
+            in: server.bucket, region: nil, prefix: prefix, within: .ample)
         #expect(left.isEmpty, note)
         let partials = try? FileManager.default.contentsOfDirectory(
             atPath: folder.appending(path: "store/transfers").path)

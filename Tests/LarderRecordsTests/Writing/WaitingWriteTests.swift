@@ -57,7 +57,7 @@ struct WaitingWriteTests {
         let schema = try SchemaIndex(parsing: movieSchema)
         try await withTemporaryFolder { folder in
             var options = RecordCache.Options()
-            options.lockDeadline = .milliseconds(50)
+            options.lockTimeout = .milliseconds(50)
             let sample = try SampleCache(schema, path: folder.path, options: options)
             try await sample.write("{ count }", data: #"{"count":1}"#)
             let rate = try sample.operation("mutation { rate(id: 1, stars: 3) { stars } }")

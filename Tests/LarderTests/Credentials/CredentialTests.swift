@@ -36,15 +36,15 @@ struct CredentialTests {
     @Test("Sealed credentials are read again, all of them, by another process as well")
     func roundTrip() async throws {
         try await withSessions { bench in
-            try await bench.session().signIn(Self.secret, deadline: soon)
-            #expect(try await bench.session().storedCredentials(deadline: soon) == .present(Self.secret))
+            try await bench.session().signIn(Self.secret, within: soon)
+            #expect(try await bench.session().storedCredentials(within: soon) == .present(Self.secret))
             var guest = Self.secret
             guest.userPool = nil
             try await bench.makePartitions("other")
-            try await bench.session("other").accept(guest, as: .guest, deadline: soon)
+            try await bench.session("other").accept(guest, as: .guest, within: soon)
             let other = try OperationsDatabase(folder: bench.folder)
             #expect(
-                try await bench.session("other", database: other).storedCredentials(deadline: soon) == .present(guest))
+                try await bench.session("other", database: other).storedCredentials(within: soon) == .present(guest))
             try other.close()
         }
     }
@@ -53,11 +53,11 @@ struct CredentialTests {
     func replaced() async throws {
         try await withSessions { bench in
             let session = bench.session()
-            try await session.signIn(Self.secret, deadline: soon)
+            try await session.signIn(Self.secret, within: soon)
             var new = Self.secret
             new.cloud = nil
-            try await session.signIn(new, deadline: soon)
-            #expect(try await session.storedCredentials(deadline: soon) == .present(new))
+            try await session.signIn(new, within: soon)
+            #expect(try await session.storedCredentials(within: soon) == .present(new))
             #expect(try bench.snapshot().credentials.map(\.kind) == ["userPool"])
         }
     }
@@ -65,7 +65,7 @@ struct CredentialTests {
     @Test("Opening a session and looking at its state asks no key provider", arguments: [true, false])
     func lazy(isSignedIn: Bool) async throws {
         try await withSessions { bench in
-            if isSignedIn { try await bench.session().signIn(Self.secret, deadline: soon) }
+            if isSignedIn { try await bench.session().signIn(Self.secret, within: soon) }
             let keys = InMemoryKeyProvider(behaviour: .hanging)
             let session = bench.session(keys: keys)
             #expect(session.state == (isSignedIn ? .signedIn : .unknown))
@@ -80,9 +80,9 @@ struct CredentialTests {
             let provider = FileKeyProvider(besides: folder.appending(path: "store"))
             try await withSessions { bench in
                 let session = bench.session(keys: provider)
-                #expect(try await session.storedCredentials(deadline: soon) == .absent)
+                #expect(try await session.storedCredentials(within: soon) == .absent)
                 #expect(!FileManager.default.fileExists(atPath: provider.file.path))
-                try await session.signIn(Self.secret, deadline: soon)
+                try await session.signIn(Self.secret, within: soon)
                 #expect(FileManager.default.fileExists(atPath: provider.file.path))
             }
         }
@@ -95,35 +95,35 @@ struct CredentialTests {
         ])
     func locked(_ behaviour: InMemoryKeyProvider.Behaviour) async throws {
         try await withSessions { bench in
-            try await bench.session().signIn(Self.secret, deadline: soon)
+            try await bench.session().signIn(Self.secret, within: soon)
             bench.keys.behaviour = behaviour
             // As after a restart: nothing is remembered.
             let session = bench.session()
-            let reading = try await session.storedCredentials(deadline: .now + .milliseconds(50))
+            let reading = try await session.storedCredentials(within: .milliseconds(50))
             let code: KeyError.Code = behaviour == .locked ? .locked : .timedOut
             #expect(reading == .unavailable(KeyError(code, "")))
             await expectCode(.init(rawValue: code.rawValue)) {
-                _ = try await session.credentials(deadline: .now + .milliseconds(50))
+                _ = try await session.credentials(within: .milliseconds(50))
             }
             #expect(session.state == .signedIn)
             #expect(try session.status().quarantined == [])
             #expect(try bench.snapshot().credentials.count == 2)
             bench.keys.behaviour = .ready
-            #expect(try await bench.session().storedCredentials(deadline: soon) == .present(Self.secret))
+            #expect(try await bench.session().storedCredentials(within: soon) == .present(Self.secret))
         }
     }
 
     @Test("A key provider that hangs holds no caller past the deadline, and few of its calls are left behind")
     func hanging() async throws {
         try await withSessions { bench in
-            try await bench.session().signIn(Self.secret, deadline: soon)
+            try await bench.session().signIn(Self.secret, within: soon)
             bench.keys.behaviour = .hanging
             let reads = bench.keys.reads
             let session = bench.session { $0.keyTimeout = .milliseconds(1) }
             await withTaskGroup { group in
                 for _ in 0..<50 {
                     group.addTask {
-                        let reading = try? await session.storedCredentials(deadline: .now + .milliseconds(20))
+                        let reading = try? await session.storedCredentials(within: .milliseconds(20))
                         #expect(reading == .unavailable(KeyError(.timedOut, "")))
                     }
                 }
@@ -131,21 +131,21 @@ struct CredentialTests {
             #expect(bench.keys.reads - reads <= 4)
             bench.keys.behaviour = .ready
             // A call that was given up has answered for this one.
-            #expect(try await session.storedCredentials(deadline: soon) == .present(Self.secret))
+            #expect(try await session.storedCredentials(within: soon) == .present(Self.secret))
         }
     }
 
     @Test("A slow provider's late answer is used by the next caller")
     func late() async throws {
         try await withSessions { bench in
-            try await bench.session().signIn(Self.secret, deadline: soon)
+            try await bench.session().signIn(Self.secret, within: soon)
             bench.keys.behaviour = .hanging
             let session = bench.session()
             let reads = bench.keys.reads
-            let reading = try await session.storedCredentials(deadline: .now + .milliseconds(1))
+            let reading = try await session.storedCredentials(within: .milliseconds(1))
             #expect(reading == .unavailable(KeyError(.timedOut, "")))
             bench.keys.behaviour = .ready
-            #expect(try await session.storedCredentials(deadline: soon) == .present(Self.secret))
+            #expect(try await session.storedCredentials(within: soon) == .present(Self.secret))
             #expect(bench.keys.reads == reads + 1)
         }
     }
@@ -153,25 +153,25 @@ struct CredentialTests {
     @Test("A key of another id is missing, and that is unavailable, not absent")
     func otherKeys() async throws {
         try await withSessions { bench in
-            try await bench.session().signIn(Self.secret, deadline: soon)
+            try await bench.session().signIn(Self.secret, within: soon)
             let stranger = InMemoryKeyProvider(MasterKeys(current: MasterKey()))
-            let reading = try await bench.session(keys: stranger).storedCredentials(deadline: soon)
+            let reading = try await bench.session(keys: stranger).storedCredentials(within: soon)
             #expect(reading == .unavailable(KeyError(.unknownKey, "")))
-            let nothing = try await bench.session(keys: InMemoryKeyProvider()).storedCredentials(deadline: soon)
+            let nothing = try await bench.session(keys: InMemoryKeyProvider()).storedCredentials(within: soon)
             #expect(nothing == .unavailable(KeyError(.missing, "")))
-            #expect(try await bench.session().storedCredentials(deadline: soon) == .present(Self.secret))
+            #expect(try await bench.session().storedCredentials(within: soon) == .present(Self.secret))
         }
     }
 
     @Test("A sign-in where the key is gone succeeds, and the credentials that it opened are in quarantine")
     func keyGone() async throws {
         try await withSessions { bench in
-            try await bench.session().signIn(Self.secret, deadline: soon)
+            try await bench.session().signIn(Self.secret, within: soon)
             let session = bench.session(keys: InMemoryKeyProvider())
             var new = Self.secret
             new.cloud = nil
-            try await session.signIn(new, deadline: soon)
-            #expect(try await session.storedCredentials(deadline: soon) == .present(new))
+            try await session.signIn(new, within: soon)
+            #expect(try await session.storedCredentials(within: soon) == .present(new))
             let status = try session.status()
             #expect(status.standing.state == .signedIn)
             #expect(status.quarantined.map(\.reason) == ["keyGone", "keyGone", "keyGone"])
@@ -182,28 +182,28 @@ struct CredentialTests {
     @Test("A sign-in while the key is only locked is refused, and nothing is lost")
     func signInLocked() async throws {
         try await withSessions { bench in
-            try await bench.session().signIn(Self.secret, deadline: soon)
+            try await bench.session().signIn(Self.secret, within: soon)
             bench.keys.behaviour = .locked
             await expectCode(.init(rawValue: "keys.locked")) {
-                try await bench.session().signIn(Credentials(userPool: Self.secret.userPool), deadline: soon)
+                try await bench.session().signIn(Credentials(userPool: Self.secret.userPool), within: soon)
             }
             bench.keys.behaviour = .ready
-            #expect(try await bench.session().storedCredentials(deadline: soon) == .present(Self.secret))
+            #expect(try await bench.session().storedCredentials(within: soon) == .present(Self.secret))
         }
     }
 
     @Test("A sign-in that fails, since no new key can be made either, loses nothing")
     func signInWithoutKey() async throws {
         try await withSessions { bench in
-            try await bench.session().signIn(Self.secret, deadline: soon)
+            try await bench.session().signIn(Self.secret, within: soon)
             let before = try bench.snapshot()
             let nothing = EnvironmentKeyProvider { [:] }
             await #expect(throws: LarderError.self) {
-                try await bench.session(keys: nothing).signIn(Self.secret, deadline: soon)
+                try await bench.session(keys: nothing).signIn(Self.secret, within: soon)
             }
             #expect(try bench.snapshot() == before)
             #expect(try bench.session().status().quarantined == [])
-            #expect(try await bench.session().storedCredentials(deadline: soon) == .present(Self.secret))
+            #expect(try await bench.session().storedCredentials(within: soon) == .present(Self.secret))
         }
     }
 
@@ -214,11 +214,11 @@ struct CredentialTests {
                 let other = try OperationsDatabase(folder: bench.folder)
                 let sessions = [bench.session(), bench.session(database: other)]
                 try await withThrowingTaskGroup { group in
-                    for session in sessions { group.addTask { try await session.signIn(Self.secret, deadline: soon) } }
+                    for session in sessions { group.addTask { try await session.signIn(Self.secret, within: soon) } }
                     try await group.waitForAll()
                 }
                 for session in sessions + [bench.session()] {
-                    #expect(try await session.storedCredentials(deadline: soon) == .present(Self.secret))
+                    #expect(try await session.storedCredentials(within: soon) == .present(Self.secret))
                 }
                 #expect(try sessions[0].status().quarantined == [])
                 try other.close()
@@ -231,7 +231,7 @@ struct CredentialTests {
         try await withSessions { bench in
             let provider = FileKeyProvider(file: bench.folder.appending(path: "locks/../keys/k"))
             await expectCode(.init(rawValue: "keys.exposed")) {
-                try await bench.session(keys: provider).signIn(Self.secret, deadline: soon)
+                try await bench.session(keys: provider).signIn(Self.secret, within: soon)
             }
             #expect(!FileManager.default.fileExists(atPath: provider.file.path))
             #expect(bench.session().state == .unknown)
@@ -242,12 +242,12 @@ struct CredentialTests {
     func copy() async throws {
         try await withSessions { bench in
             let session = bench.session()
-            try await session.signIn(Self.secret, deadline: soon)
+            try await session.signIn(Self.secret, within: soon)
             try await bench.makePartitions("guest")
-            try await bench.session("guest").accept(Credentials(cloud: Self.secret.cloud), as: .guest, deadline: soon)
+            try await bench.session("guest").accept(Credentials(cloud: Self.secret.cloud), as: .guest, within: soon)
             let files = try FileManager.default.subpathsOfDirectory(atPath: bench.folder.path)
             #expect(files.contains("larder.sqlite-wal"))
-            let master = Data(try await bench.keys.keys(deadline: soon).current.bytes)
+            let master = Data(try await bench.keys.keys(within: soon).current.bytes)
             var searched = 0
             for file in files {
                 guard let bytes = try? Data(contentsOf: bench.folder.appending(path: file)) else { continue }
@@ -259,7 +259,7 @@ struct CredentialTests {
             #expect(searched > 1000)
             // Whoever has the copy and another key of their own gets nothing either.
             let reading = try await bench.session(keys: InMemoryKeyProvider(MasterKeys(current: MasterKey())))
-                .storedCredentials(deadline: soon)
+                .storedCredentials(within: soon)
             #expect(reading == .unavailable(KeyError(.unknownKey, "")))
         }
     }
@@ -268,7 +268,7 @@ struct CredentialTests {
     func destroyed() async throws {
         try await withSessions { bench in
             let session = bench.session()
-            try await session.signIn(Self.secret, deadline: soon)
+            try await session.signIn(Self.secret, within: soon)
             let sealed = Data(try #require(try bench.snapshot().key).sealed)
             func isThere() throws -> Bool {
                 try FileManager.default.subpathsOfDirectory(atPath: bench.folder.path).contains {
@@ -276,14 +276,14 @@ struct CredentialTests {
                 }
             }
             #expect(try isThere())
-            #expect(try await bench.database.credentials.destroyKey(of: "main", until: soon))
+            #expect(try await bench.database.credentials.destroyKey(of: "main", until: .now + soon))
             #expect(try !isThere())
-            #expect(try await session.storedCredentials(deadline: soon) == .absent)
+            #expect(try await session.storedCredentials(within: soon) == .absent)
             #expect(session.state == .signedOut)
             #expect(try session.status().quarantined.map(\.reason) == ["keyDestroyed", "keyDestroyed"])
             // Its user may come back.
-            try await session.signIn(Self.secret, deadline: soon)
-            #expect(try await session.storedCredentials(deadline: soon) == .present(Self.secret))
+            try await session.signIn(Self.secret, within: soon)
+            #expect(try await session.storedCredentials(within: soon) == .present(Self.secret))
         }
     }
 }

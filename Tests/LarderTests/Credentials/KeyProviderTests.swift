@@ -26,13 +26,13 @@ struct KeyFileTests {
             let provider = FileKeyProvider(besides: folder.appending(path: "app"))
             #expect(provider.file.lastPathComponent == "app.key")
             #expect(provider.file.deletingLastPathComponent().lastPathComponent == folder.lastPathComponent)
-            await expectKeyError(.missing) { _ = try await provider.keys(deadline: soon) }
-            let made = try await provider.makeKey(deadline: soon)
+            await expectKeyError(.missing) { _ = try await provider.keys(within: soon) }
+            let made = try await provider.makeKey(within: soon)
             #expect(try mode(provider.file) == 0o600)
-            #expect(try await provider.keys(deadline: soon) == made)
-            #expect(try await provider.makeKey(deadline: soon) == made)
+            #expect(try await provider.keys(within: soon) == made)
+            #expect(try await provider.makeKey(within: soon) == made)
             let again = FileKeyProvider(file: provider.file)
-            #expect(try await again.keys(deadline: soon).current.bytes == made.current.bytes)
+            #expect(try await again.keys(within: soon).current.bytes == made.current.bytes)
             #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["app.key"])
         }
     }
@@ -43,7 +43,7 @@ struct KeyFileTests {
             let keys = try await withThrowingTaskGroup(of: MasterKeys.self) { group in
                 for _ in 0..<20 {
                     group.addTask {
-                        try await FileKeyProvider(file: folder.appending(path: "k")).makeKey(deadline: soon)
+                        try await FileKeyProvider(file: folder.appending(path: "k")).makeKey(within: soon)
                     }
                 }
                 return try await group.reduce(into: Set()) { $0.insert($1) }
@@ -63,10 +63,10 @@ struct KeyFileTests {
             for name in ["k.new.0123ABCD", "k.new.txt", "k.new.0123ABCDE", "j.new.0123ABCD"] {
                 try Data("x".utf8).write(to: folder.appending(path: name))
             }
-            _ = try await provider.makeKey(deadline: soon)
+            _ = try await provider.makeKey(within: soon)
             #expect(try names() == ["j.new.0123ABCD", "k", "k.new.0123ABCDE", "k.new.txt"])
             try Data("x".utf8).write(to: folder.appending(path: "k.new.FEDC9876"))
-            _ = try await provider.addKey(deadline: soon)
+            _ = try await provider.addKey(within: soon)
             #expect(try names() == ["j.new.0123ABCD", "k", "k.new.0123ABCDE", "k.new.txt"])
         }
     }
@@ -75,17 +75,17 @@ struct KeyFileTests {
     func changed() async throws {
         try await withTemporaryFolder { folder in
             let provider = FileKeyProvider(file: folder.appending(path: "k"))
-            let first = try await provider.makeKey(deadline: soon).current
+            let first = try await provider.makeKey(within: soon).current
             try await withThrowingTaskGroup { group in
-                for _ in 0..<10 { group.addTask { _ = try await provider.addKey(deadline: soon) } }
+                for _ in 0..<10 { group.addTask { _ = try await provider.addKey(within: soon) } }
                 try await group.waitForAll()
             }
-            let keys = try await provider.keys(deadline: soon)
+            let keys = try await provider.keys(within: soon)
             #expect(keys.previous.count == 10)
             #expect(keys.previous.last == first)
             #expect(try mode(provider.file) == 0o600)
-            try await provider.dropKeys([first.id, keys.current.id], deadline: soon)
-            let left = try await provider.keys(deadline: soon)
+            try await provider.dropKeys([first.id, keys.current.id], within: soon)
+            let left = try await provider.keys(within: soon)
             #expect(left.current == keys.current)
             #expect(left.previous == keys.previous.dropLast())
             #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["k"])
@@ -97,9 +97,9 @@ struct KeyFileTests {
     func exposed(_ mode: Int) async throws {
         try await withTemporaryFolder { folder in
             let provider = FileKeyProvider(file: folder.appending(path: "it's.key"))
-            _ = try await provider.makeKey(deadline: soon)
+            _ = try await provider.makeKey(within: soon)
             try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: provider.file.path)
-            let error = await #expect(throws: KeyError.self) { _ = try await provider.keys(deadline: soon) }
+            let error = await #expect(throws: KeyError.self) { _ = try await provider.keys(within: soon) }
             #expect(error?.code == .exposed)
             let command = try #require(error?.message.components(separatedBy: "run: ").last)
             let shell = Process()
@@ -107,7 +107,7 @@ struct KeyFileTests {
             shell.arguments = ["-c", command]
             try shell.run()
             await shell.ended()
-            _ = try await provider.keys(deadline: soon)
+            _ = try await provider.keys(within: soon)
         }
     }
 
@@ -118,7 +118,7 @@ struct KeyFileTests {
             let text = "larder key file 1\n" + String(repeating: "#", count: 1 << 16) + "\n"
             try Data(text.utf8).write(to: provider.file)
             try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: provider.file.path)
-            await expectKeyError(.foreign) { _ = try await provider.keys(deadline: soon) }
+            await expectKeyError(.foreign) { _ = try await provider.keys(within: soon) }
             #expect(try Data(contentsOf: provider.file) == Data(text.utf8))
         }
     }
@@ -127,14 +127,14 @@ struct KeyFileTests {
     func truncated() async throws {
         try await withTemporaryFolder { folder in
             let provider = FileKeyProvider(file: folder.appending(path: "k"))
-            _ = try await provider.makeKey(deadline: soon)
+            _ = try await provider.makeKey(within: soon)
             let whole = try Data(contentsOf: provider.file)
             for count in 0..<whole.count {
                 let handle = try FileHandle(forWritingTo: provider.file)
                 try handle.truncate(atOffset: 0)
                 try handle.write(contentsOf: whole.prefix(count))
                 try handle.close()
-                await expectKeyError(.damaged) { _ = try await provider.makeKey(deadline: soon) }
+                await expectKeyError(.damaged) { _ = try await provider.makeKey(within: soon) }
                 #expect(try Data(contentsOf: provider.file).count == count)
             }
         }
@@ -145,7 +145,7 @@ struct KeyFileTests {
         try await withTemporaryFolder { folder in
             var random = SeededNumbers(seed: seed)
             let provider = FileKeyProvider(file: folder.appending(path: "k"))
-            _ = try await provider.makeKey(deadline: soon)
+            _ = try await provider.makeKey(within: soon)
             let whole = try Data(contentsOf: provider.file)
             for _ in 0..<200 {
                 var bytes = whole
@@ -154,7 +154,7 @@ struct KeyFileTests {
                 try handle.write(contentsOf: bytes)
                 try handle.close()
                 let error = await #expect(throws: KeyError.self, "seed \(seed)") {
-                    _ = try await provider.keys(deadline: soon)
+                    _ = try await provider.keys(within: soon)
                 }
                 #expect([.damaged, .foreign, .newerFormat].contains(error?.code), "seed \(seed)")
             }
@@ -170,24 +170,24 @@ struct KeyFileTests {
                 try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: provider.file.path)
             }
             try put("-----BEGIN OPENSSH PRIVATE KEY-----\n")
-            await expectKeyError(.foreign) { _ = try await provider.keys(deadline: soon) }
+            await expectKeyError(.foreign) { _ = try await provider.keys(within: soon) }
             try put("larder key file 2\nsomething new\n")
             await expectKeyError(.newerFormat, containing: "update the program") {
-                _ = try await provider.keys(deadline: soon)
+                _ = try await provider.keys(within: soon)
             }
             try put(String(repeating: "x", count: 1 << 17))
-            await expectKeyError(.foreign) { _ = try await provider.keys(deadline: soon) }
+            await expectKeyError(.foreign) { _ = try await provider.keys(within: soon) }
             try FileManager.default.removeItem(at: provider.file)
             try FileManager.default.createDirectory(at: provider.file, withIntermediateDirectories: true)
-            await expectKeyError(.foreign) { _ = try await provider.keys(deadline: soon) }
+            await expectKeyError(.foreign) { _ = try await provider.keys(within: soon) }
             try FileManager.default.removeItem(at: provider.file)
             try #require(mkfifo(provider.file.path, 0o600) == 0)
-            await expectKeyError(.foreign) { _ = try await provider.keys(deadline: soon) }
+            await expectKeyError(.foreign) { _ = try await provider.keys(within: soon) }
             await expectKeyError(.missing) {
-                _ = try await FileKeyProvider(file: folder.appending(path: "none")).addKey(deadline: soon)
+                _ = try await FileKeyProvider(file: folder.appending(path: "none")).addKey(within: soon)
             }
             await expectKeyError(.notWritable) {
-                _ = try await FileKeyProvider(file: URL(filePath: "/proc/none/k")).makeKey(deadline: soon)
+                _ = try await FileKeyProvider(file: URL(filePath: "/proc/none/k")).makeKey(within: soon)
             }
         }
     }
@@ -202,22 +202,22 @@ struct KeyProviderTests {
             EnvironmentKeyProvider { ["LARDER_KEY": key, "LARDER_PREVIOUS_KEYS": previous].compactMapValues(\.self) }
         }
         func text(_ key: MasterKey) -> String { Data(key.bytes).base64EncodedString() }
-        #expect(try await provider(text(one)).keys(deadline: soon) == MasterKeys(current: one))
+        #expect(try await provider(text(one)).keys(within: soon) == MasterKeys(current: one))
         #expect(
-            try await provider(text(one) + "\n", text(two)).keys(deadline: soon)
+            try await provider(text(one) + "\n", text(two)).keys(within: soon)
                 == MasterKeys(current: one, previous: [two]))
         await expectKeyError(.missing, containing: "openssl rand -base64 32") {
-            _ = try await provider(nil).makeKey(deadline: soon)
+            _ = try await provider(nil).makeKey(within: soon)
         }
         for wrong in ["x", "AAAA", text(one) + "AAAA", Data(one.bytes.dropLast()).base64EncodedString()] {
-            let error = await #expect(throws: KeyError.self) { _ = try await provider(wrong).keys(deadline: soon) }
+            let error = await #expect(throws: KeyError.self) { _ = try await provider(wrong).keys(within: soon) }
             #expect(error?.code == .invalid)
             #expect(error?.message.contains(wrong) == false || wrong == "x")
             await expectKeyError(.invalid, containing: "LARDER_PREVIOUS_KEYS") {
-                _ = try await provider(text(one), wrong).keys(deadline: soon)
+                _ = try await provider(text(one), wrong).keys(within: soon)
             }
         }
-        await expectKeyError(.cannotRotate) { _ = try await provider(text(one)).addKey(deadline: soon) }
+        await expectKeyError(.cannotRotate) { _ = try await provider(text(one)).addKey(within: soon) }
     }
 
     @Test("A key is of 32 bytes, and its id tells nothing of it")
@@ -238,7 +238,7 @@ struct KeyProviderTests {
         let writer = ToolRun(
             program: "/bin/sh", arguments: ["-c", text, tool.path, script],
             environment: ProcessInfo.processInfo.environment, of: "the test")
-        try #require(try await writer.answer(to: [], until: soon).status == 0)
+        try #require(try await writer.answer(to: [], until: .now + soon).status == 0)
         return SecretServiceKeyProvider(
             store: "test; rm -rf $HOME", environment: ["PATH": "/nonexistent:\(folder.path)", "SPOT": folder.path])
     }
@@ -254,12 +254,12 @@ struct KeyProviderTests {
                 lookup) test -f "$SPOT/secret" && /bin/cat "$SPOT/secret" ;;
                 esac
                 """, in: folder)
-            await expectKeyError(.missing) { _ = try await provider.keys(deadline: soon) }
-            let made = try await provider.makeKey(deadline: soon)
-            let added = try await provider.addKey(deadline: soon)
+            await expectKeyError(.missing) { _ = try await provider.keys(within: soon) }
+            let made = try await provider.makeKey(within: soon)
+            let added = try await provider.addKey(within: soon)
             #expect(added.previous == [made.current])
-            try await provider.dropKeys([made.current.id], deadline: soon)
-            #expect(try await provider.keys(deadline: soon) == MasterKeys(current: added.current))
+            try await provider.dropKeys([made.current.id], within: soon)
+            #expect(try await provider.keys(within: soon) == MasterKeys(current: added.current))
             let said = try String(contentsOf: folder.appending(path: "arguments"), encoding: .utf8)
             #expect(said.contains("lookup application larder store test; rm -rf $HOME\n"))
             for key in [made.current, added.current] {
@@ -272,21 +272,21 @@ struct KeyProviderTests {
     func failures() async throws {
         try await withTemporaryFolder { folder in
             let hanging = try await stand("echo $$ > \"$SPOT/pid\"; exec /bin/sleep 1000", in: folder)
-            await expectKeyError(.timedOut) { _ = try await hanging.keys(deadline: .now + .seconds(3)) }
+            await expectKeyError(.timedOut) { _ = try await hanging.keys(within: .seconds(3)) }
             let pid = try String(contentsOf: folder.appending(path: "pid"), encoding: .utf8)
             let number = try #require(pid_t(pid.trimmingCharacters(in: .whitespacesAndNewlines)))
             #expect(kill(number, 0) != 0)
             let failing = try await stand("echo 'Could not connect: no bus' >&2; exit 1", in: folder)
-            await expectKeyError(.unreadable, containing: "no bus") { _ = try await failing.keys(deadline: soon) }
-            await expectKeyError(.unreadable) { _ = try await failing.makeKey(deadline: soon) }
+            await expectKeyError(.unreadable, containing: "no bus") { _ = try await failing.keys(within: soon) }
+            await expectKeyError(.unreadable) { _ = try await failing.makeKey(within: soon) }
             let locked = try await stand("case $1 in lookup) exit 1;; search) echo '[/1]';; esac", in: folder)
-            await expectKeyError(.locked) { _ = try await locked.makeKey(deadline: soon) }
+            await expectKeyError(.locked) { _ = try await locked.makeKey(within: soon) }
             let other = try await stand("echo a password", in: folder)
-            await expectKeyError(.foreign) { _ = try await other.keys(deadline: soon) }
+            await expectKeyError(.foreign) { _ = try await other.keys(within: soon) }
             let loud = try await stand("/bin/dd if=/dev/zero bs=1000000 count=1 2>/dev/null", in: folder)
-            await expectKeyError(.foreign) { _ = try await loud.keys(deadline: soon) }
+            await expectKeyError(.foreign) { _ = try await loud.keys(within: soon) }
             let none = SecretServiceKeyProvider(store: "x", environment: ["PATH": "/nonexistent"])
-            await expectKeyError(.unsupported) { _ = try await none.keys(deadline: soon) }
+            await expectKeyError(.unsupported) { _ = try await none.keys(within: soon) }
         }
     }
 
@@ -300,7 +300,7 @@ struct KeyProviderTests {
             defer { close(reading) }
             var byte: UInt8 = 0
             let provider = try await stand("(echo; exec /bin/sleep 1000) > \"$SPOT/pipe\" & wait", in: folder)
-            let asking = Task { try await provider.keys(deadline: soon) }
+            let asking = Task { try await provider.keys(within: soon) }
             try await eventually { read(reading, &byte, 1) == 1 }
             asking.cancel()
             await expectKeyError(.cancelled) { _ = try await asking.value }
@@ -352,7 +352,7 @@ struct KeyProviderTests {
                 let tool = ToolRun(
                     program: "dbus-run-session", arguments: ["--", "sh", "-c", script], environment: environment,
                     of: "the test")
-                let session = Task { try await tool.answer(to: [], until: soon) }
+                let session = Task { try await tool.answer(to: [], until: .now + soon) }
                 try await eventually { FileManager.default.fileExists(atPath: address.path) }
                 var inside = environment
                 inside["DBUS_SESSION_BUS_ADDRESS"] = try String(contentsOf: address, encoding: .utf8)
@@ -367,19 +367,19 @@ struct KeyProviderTests {
             }
             var made: MasterKeys?
             try await desktop("printf pw | gnome-keyring-daemon --unlock") { provider in
-                await expectKeyError(.missing) { _ = try await provider.keys(deadline: soon) }
-                let first = try await provider.makeKey(deadline: soon)
-                let second = try await provider.addKey(deadline: soon)
+                await expectKeyError(.missing) { _ = try await provider.keys(within: soon) }
+                let first = try await provider.makeKey(within: soon)
+                let second = try await provider.addKey(within: soon)
                 #expect(second.previous == [first.current])
-                #expect(try await provider.keys(deadline: soon) == second)
+                #expect(try await provider.keys(within: soon) == second)
                 made = second
             }
             try await desktop("gnome-keyring-daemon") { provider in
-                await expectKeyError(.locked) { _ = try await provider.keys(deadline: soon) }
-                await expectKeyError(.locked) { _ = try await provider.makeKey(deadline: soon) }
+                await expectKeyError(.locked) { _ = try await provider.keys(within: soon) }
+                await expectKeyError(.locked) { _ = try await provider.makeKey(within: soon) }
             }
             try await desktop("printf pw | gnome-keyring-daemon --unlock") { provider in
-                let again = try await provider.keys(deadline: soon)
+                let again = try await provider.keys(within: soon)
                 #expect(again == made)
             }
         }

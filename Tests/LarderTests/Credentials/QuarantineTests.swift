@@ -22,9 +22,9 @@ struct QuarantineTests {
     @Test("Foreign tokens are neither used nor kept where they would be: same pool with another client")
     func otherEnvironment() async throws {
         try await withSessions { bench in
-            try await bench.session().signIn(bench.provider.signIn("ada"), deadline: soon)
+            try await bench.session().signIn(bench.provider.signIn("ada"), within: soon)
             let other = bench.session(identity: "identity-of-b")
-            #expect(try await other.storedCredentials(deadline: soon) == .absent)
+            #expect(try await other.storedCredentials(within: soon) == .absent)
             #expect(other.state == .signedOut)
             let status = try other.status()
             #expect(status.credentials == [])
@@ -46,27 +46,27 @@ struct QuarantineTests {
             try await bench.database.environments.enter(
                 Destination(environment: .stored("a"), user: .guest, newName: "pa"), leaving: nil, now: bench.clock.now)
             let old = bench.session("pa")
-            try await old.signIn(bench.provider.signIn("ada"), deadline: soon)
+            try await old.signIn(bench.provider.signIn("ada"), within: soon)
             try await enter("identity-of-b")
             let (new, mine) = (bench.session("pa", identity: "identity-of-b"), bench.provider.signIn("bob"))
-            try await new.signIn(mine, deadline: soon)
+            try await new.signIn(mine, within: soon)
             let before = try bench.snapshot("pa")
-            await expectCode(.parked) { _ = try await old.storedCredentials(deadline: soon) }
-            await expectCode(.parked) { _ = try await old.credentials(deadline: soon) }
-            await expectCode(.parked) { try await old.signIn(bench.provider.signIn("ada"), deadline: soon) }
+            await expectCode(.parked) { _ = try await old.storedCredentials(within: soon) }
+            await expectCode(.parked) { _ = try await old.credentials(within: soon) }
+            await expectCode(.parked) { try await old.signIn(bench.provider.signIn("ada"), within: soon) }
             #expect(try bench.snapshot("pa") == before)
             #expect(try new.status().quarantined == [])
-            #expect(try await new.storedCredentials(deadline: soon) == .present(mine))
+            #expect(try await new.storedCredentials(within: soon) == .present(mine))
         }
     }
 
     @Test("A foreign credential is not waited for, even where the key store never answers")
     func foreignWhileHanging() async throws {
         try await withSessions { bench in
-            try await bench.session().signIn(bench.provider.signIn("ada"), deadline: soon)
+            try await bench.session().signIn(bench.provider.signIn("ada"), within: soon)
             bench.keys.behaviour = .hanging
             let reads = bench.keys.reads
-            #expect(try await bench.session(identity: "identity-of-b").storedCredentials(deadline: soon) == .absent)
+            #expect(try await bench.session(identity: "identity-of-b").storedCredentials(within: soon) == .absent)
             #expect(bench.keys.reads == reads)
             bench.keys.behaviour = .ready
         }
@@ -94,20 +94,20 @@ struct QuarantineTests {
             let session = bench.session()
             var (mine, theirs) = (bench.provider.signIn("ada"), bench.provider.signIn("bob"))
             (mine.cloud, theirs.cloud) = (nil, nil)
-            try await session.signIn(mine, deadline: soon)
+            try await session.signIn(mine, within: soon)
             try await bench.makePartitions("other")
-            try await bench.session("other").signIn(theirs, deadline: soon)
+            try await bench.session("other").signIn(theirs, within: soon)
             // The other has a key, and is to have the first's credentials.
             try await bench.database.credentials.forget(in: "other") { _ in nil }
             try run(sql, bench)
             let (isMoved, isOfB) = (sql.contains("partition = 2"), sql.contains("identity-of-b"))
             let reader = bench.session(
                 isMoved ? "other" : "main", identity: isOfB ? "identity-of-b" : SessionBench.identity)
-            #expect(try await reader.storedCredentials(deadline: soon) == .absent)
+            #expect(try await reader.storedCredentials(within: soon) == .absent)
             #expect(reader.state == .signedOut)
             #expect(try reader.status().quarantined.map(\.reason) == [reason])
             // Once and for all.
-            #expect(try await reader.storedCredentials(deadline: soon) == .absent)
+            #expect(try await reader.storedCredentials(within: soon) == .absent)
             #expect(try reader.status().quarantined.count == 1)
         }
     }
@@ -120,31 +120,31 @@ struct QuarantineTests {
 
         init(_ keys: MasterKeys, after failures: Int) { (self.keys, self.failures) = (keys, Countdown(failures)) }
 
-        func keys(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
+        func keys(within time: Duration) async throws(KeyError) -> MasterKeys {
             if failures.take() { throw KeyError(.locked, "not yet") }
             return keys
         }
 
-        func makeKey(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys { keys }
-        func addKey(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys { keys }
-        func dropKeys(_ ids: Set<String>, deadline: ContinuousClock.Instant) async throws(KeyError) {}
+        func makeKey(within time: Duration) async throws(KeyError) -> MasterKeys { keys }
+        func addKey(within time: Duration) async throws(KeyError) -> MasterKeys { keys }
+        func dropKeys(_ ids: Set<String>, within time: Duration) async throws(KeyError) {}
     }
 
     @Test("A key that cannot be had for a moment is not taken for lost: what it has sealed stays", arguments: [2, 3])
     func late(failures: Int) async throws {
         try await withSessions { bench in
             let mine = bench.provider.signIn("ada")
-            try await bench.session().signIn(mine, deadline: soon)
-            let keys = LateKeys(try await bench.keys.keys(deadline: soon), after: failures)
+            try await bench.session().signIn(mine, within: soon)
+            let keys = LateKeys(try await bench.keys.keys(within: soon), after: failures)
             let before = try bench.snapshot()
             let session = bench.session(keys: keys)
             let error = await #expect(throws: LarderError.self) {
-                try await session.signIn(bench.provider.signIn("bob"), deadline: soon)
+                try await session.signIn(bench.provider.signIn("bob"), within: soon)
             }
             #expect(error?.code.rawValue == "keys.locked")
             #expect(try bench.snapshot() == before)
             #expect(try bench.session().status().quarantined == [])
-            #expect(try await bench.session().storedCredentials(deadline: soon) == .present(mine))
+            #expect(try await bench.session().storedCredentials(within: soon) == .present(mine))
         }
     }
 
@@ -152,10 +152,10 @@ struct QuarantineTests {
     func one() async throws {
         try await withSessions { bench in
             let (session, mine) = (bench.session(), bench.provider.signIn("ada"))
-            try await session.signIn(mine, deadline: soon)
+            try await session.signIn(mine, within: soon)
             try run("UPDATE credential SET sealed = zeroblob(200) WHERE kind = 'cloud'", bench)
             #expect(
-                try await session.storedCredentials(deadline: soon) == .present(Credentials(userPool: mine.userPool)))
+                try await session.storedCredentials(within: soon) == .present(Credentials(userPool: mine.userPool)))
             #expect(session.state == .signedIn)
             #expect(try session.status().quarantined.map(\.kind) == ["cloud"])
         }
@@ -172,11 +172,11 @@ struct QuarantineTests {
         ])
     func incomplete(isLocked: Bool, _ sql: String) async throws {
         try await withSessions { bench in
-            try await bench.session().signIn(bench.provider.signIn("ada"), deadline: soon)
+            try await bench.session().signIn(bench.provider.signIn("ada"), within: soon)
             try run(sql, bench)
             if isLocked { bench.keys.behaviour = .locked }
             let session = bench.session()
-            #expect(try await session.storedCredentials(deadline: soon) == .absent)
+            #expect(try await session.storedCredentials(within: soon) == .absent)
             #expect(session.state == .signedOut)
             #expect(try session.status().quarantined.map(\.kind) == ["userPool", "cloud"])
             #expect(try session.status().quarantined.map(\.reason) == ["damaged", "incomplete"])
@@ -187,29 +187,29 @@ struct QuarantineTests {
     func damagedKey() async throws {
         try await withSessions { bench in
             let mine = bench.provider.signIn("ada")
-            try await bench.session().signIn(mine, deadline: soon)
+            try await bench.session().signIn(mine, within: soon)
             try run("UPDATE partition_key SET sealed = CAST(substr(sealed, 1, 40) || zeroblob(34) AS BLOB)", bench)
             let session = bench.session()
-            #expect(try await session.storedCredentials(deadline: soon) == .absent)
+            #expect(try await session.storedCredentials(within: soon) == .absent)
             #expect(session.state == .signedOut)
             #expect(Set(try session.status().quarantined.map(\.kind)) == ["cloud", "userPool", "partitionKey"])
-            try await session.signIn(mine, deadline: soon)
-            #expect(try await session.storedCredentials(deadline: soon) == .present(mine))
+            try await session.signIn(mine, within: soon)
+            #expect(try await session.storedCredentials(within: soon) == .present(mine))
         }
     }
 
     @Test("A store that is read only reports what is foreign, and moves nothing")
     func readOnly() async throws {
         try await withSessions { bench in
-            try await bench.session().signIn(bench.provider.signIn("ada"), deadline: soon)
+            try await bench.session().signIn(bench.provider.signIn("ada"), within: soon)
             let before = try bench.snapshot()
             var options = OperationsDatabase.Options()
             options.isReadOnly = true
             let reader = try OperationsDatabase(folder: bench.folder, options: options)
             let session = bench.session(identity: "identity-of-b", database: reader)
-            #expect(try await session.storedCredentials(deadline: soon) == .absent)
-            await expectCode(.notSignedIn) { _ = try await session.credentials(deadline: soon) }
-            let found = try await session.vault.read(until: soon) { _ in nil }
+            #expect(try await session.storedCredentials(within: soon) == .absent)
+            await expectCode(.notSignedIn) { _ = try await session.credentials(within: soon) }
+            let found = try await session.vault.read(until: .now + soon) { _ in nil }
             #expect(found.suspects.map(\.reason) == ["otherEnvironment", "otherEnvironment"])
             #expect(try bench.snapshot() == before)
             try reader.close()
@@ -223,7 +223,7 @@ struct QuarantineTests {
             let mine = Credentials(userPool: bench.provider.signIn("ada").userPool)
             let session = bench.session()
             for _ in 0..<30 {
-                try await session.signIn(mine, deadline: soon)
+                try await session.signIn(mine, within: soon)
                 var bytes = try #require(try bench.snapshot().credentials.first).sealed
                 switch random.next() % 3 {
                 case 0: bytes[Int(random.next() % UInt64(bytes.count))] ^= UInt8(1 + random.next() % 255)
@@ -232,7 +232,7 @@ struct QuarantineTests {
                 }
                 let text = hexadecimal(bytes)
                 try run("UPDATE credential SET sealed = x'\(text)'", bench)
-                let reading = try await session.storedCredentials(deadline: soon)
+                let reading = try await session.storedCredentials(within: soon)
                 #expect(reading == .absent, "seed \(seed): \(text)")
             }
         }

@@ -18,18 +18,18 @@ struct RotationTests {
             let partitions = ["a", "b", "c"]
             for name in partitions {
                 try await bench.makePartitions(name)
-                try await bench.session(name).signIn(Self.secret, deadline: soon)
+                try await bench.session(name).signIn(Self.secret, within: soon)
             }
-            let (old, before) = (try await bench.keys.keys(deadline: soon), try bench.snapshot("a").credentials)
-            let report = try await rotation(bench).run(deadline: soon)
+            let (old, before) = (try await bench.keys.keys(within: soon), try bench.snapshot("a").credentials)
+            let report = try await rotation(bench).run(within: soon)
             #expect(report.resealed == 3)
             #expect(report.dropped == [old.current.id])
             #expect(report.unopened == [])
-            let new = try await bench.keys.keys(deadline: soon)
+            let new = try await bench.keys.keys(within: soon)
             #expect(new.current.id == report.current && new.previous == [] && new.current != old.current)
             #expect(try bench.snapshot("a").credentials == before)
             for name in partitions {
-                #expect(try await bench.session(name).storedCredentials(deadline: soon) == .present(Self.secret))
+                #expect(try await bench.session(name).storedCredentials(within: soon) == .present(Self.secret))
                 #expect(try bench.session(name).status().sealedWith == new.current.id)
             }
         }
@@ -39,10 +39,10 @@ struct RotationTests {
     func open() async throws {
         try await withSessions { bench in
             let session = bench.session()
-            try await session.signIn(Self.secret, deadline: soon)
+            try await session.signIn(Self.secret, within: soon)
             for _ in 0..<3 {
-                _ = try await rotation(bench).run(deadline: soon)
-                #expect(try await session.storedCredentials(deadline: soon) == .present(Self.secret))
+                _ = try await rotation(bench).run(within: soon)
+                #expect(try await session.storedCredentials(within: soon) == .present(Self.secret))
             }
         }
     }
@@ -51,14 +51,14 @@ struct RotationTests {
     func unopened() async throws {
         try await withSessions { bench in
             try await bench.makePartitions("a", "b")
-            try await bench.session("a").signIn(Self.secret, deadline: soon)
+            try await bench.session("a").signIn(Self.secret, within: soon)
             let stranger = InMemoryKeyProvider()
-            try await bench.session("b", keys: stranger).signIn(Self.secret, deadline: soon)
-            let report = try await rotation(bench).run(deadline: soon)
+            try await bench.session("b", keys: stranger).signIn(Self.secret, within: soon)
+            let report = try await rotation(bench).run(within: soon)
             #expect(report.unopened == ["b"])
             #expect(report.resealed == 1)
             #expect(
-                try await bench.session("b", keys: stranger).storedCredentials(deadline: soon) == .present(Self.secret))
+                try await bench.session("b", keys: stranger).storedCredentials(within: soon) == .present(Self.secret))
         }
     }
 
@@ -71,31 +71,31 @@ struct RotationTests {
             let (one, two) = (
                 Data(MasterKey().bytes).base64EncodedString(), Data(MasterKey().bytes).base64EncodedString()
             )
-            try await bench.session(keys: provider(["LARDER_KEY": one])).signIn(Self.secret, deadline: soon)
+            try await bench.session(keys: provider(["LARDER_KEY": one])).signIn(Self.secret, within: soon)
             await expectCode(.init(rawValue: "keys.cannotRotate")) {
-                _ = try await rotation(bench, provider(["LARDER_KEY": one])).run(deadline: soon)
+                _ = try await rotation(bench, provider(["LARDER_KEY": one])).run(within: soon)
             }
             let both = provider(["LARDER_KEY": two, "LARDER_PREVIOUS_KEYS": one])
-            #expect(try await bench.session(keys: both).storedCredentials(deadline: soon) == .present(Self.secret))
-            #expect(try await rotation(bench, both).run(deadline: soon).resealed == 1)
+            #expect(try await bench.session(keys: both).storedCredentials(within: soon) == .present(Self.secret))
+            #expect(try await rotation(bench, both).run(within: soon).resealed == 1)
             let after = bench.session(keys: provider(["LARDER_KEY": two]))
-            #expect(try await after.storedCredentials(deadline: soon) == .present(Self.secret))
+            #expect(try await after.storedCredentials(within: soon) == .present(Self.secret))
         }
     }
 
     @Test("A provider that hangs ends the rotation at its deadline, with nothing lost")
     func hanging() async throws {
         try await withSessions { bench in
-            try await bench.session().signIn(Self.secret, deadline: soon)
+            try await bench.session().signIn(Self.secret, within: soon)
             bench.keys.behaviour = .hanging
-            await expectCode(.timedOut) { _ = try await rotation(bench).run(deadline: .now + .milliseconds(30)) }
+            await expectCode(.timedOut) { _ = try await rotation(bench).run(within: .milliseconds(30)) }
             // The first is under way still, and the next is told so.
             let error = await #expect(throws: LarderError.self) {
-                _ = try await rotation(bench).run(deadline: .now + .milliseconds(30))
+                _ = try await rotation(bench).run(within: .milliseconds(30))
             }
             #expect(error?.message.contains("rotating keys, since") == true)
             bench.keys.behaviour = .ready
-            #expect(try await bench.session().storedCredentials(deadline: soon) == .present(Self.secret))
+            #expect(try await bench.session().storedCredentials(within: soon) == .present(Self.secret))
         }
     }
 
@@ -108,7 +108,7 @@ struct RotationTests {
             let session = Session(
                 database: database, partition: words[0], identity: "identity", keys: FileKeyProvider(besides: store),
                 provider: nil, locksFolder: store.appending(path: "locks"))
-            guard case .present(let credentials) = try await session.storedCredentials(deadline: soon) else {
+            guard case .present(let credentials) = try await session.storedCredentials(within: soon) else {
                 Issue.record("\(words[0]) cannot be read: \(comment)")
                 continue
             }
@@ -124,9 +124,9 @@ struct RotationTests {
         let keys = FileKeyProvider(besides: store)
         let report = try await KeyRotation(
             database: database, provider: keys, locks: store.appending(path: "locks"), label: "test"
-        ).run(deadline: soon)
+        ).run(within: soon)
         #expect(report.unopened == [])
-        #expect(try await keys.keys(deadline: soon).previous == [])
+        #expect(try await keys.keys(within: soon).previous == [])
         try database.close()
     }
 

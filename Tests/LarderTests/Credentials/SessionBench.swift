@@ -65,7 +65,7 @@ func withSessions(_ body: (SessionBench) async throws -> Void) async throws {
 }
 
 /// Long enough for whatever is to happen, beside all other tests on whatever machine.
-var soon: ContinuousClock.Instant { .now + .seconds(300) }
+let soon = Duration.seconds(300)
 
 func expectCode(
     _ code: LarderError.Code, sourceLocation: SourceLocation = #_sourceLocation, _ body: () async throws -> Void
@@ -78,7 +78,7 @@ func expectCode(
 func eventually(
     sourceLocation: SourceLocation = #_sourceLocation, _ isSo: () throws -> Bool
 ) async throws {
-    let deadline = soon
+    let deadline = ContinuousClock.now + soon
     while try !isSo() {
         try #require(.now < deadline, "it did not come about", sourceLocation: sourceLocation)
         try await Task.sleep(for: .milliseconds(2))

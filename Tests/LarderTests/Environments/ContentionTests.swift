@@ -23,7 +23,7 @@ struct ContentionTests {
                     Credentials(
                         userPool: .init(
                             idToken: "id", accessToken: "access", refreshToken: token, expires: Date())),
-                    deadline: .now + .seconds(10))
+                    within: .seconds(10))
             }
             try store.close()
 

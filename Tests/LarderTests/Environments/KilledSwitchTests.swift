@@ -101,7 +101,7 @@ struct KilledSwitchTests {
         #expect(queued.subtracting(there).isEmpty, comment)
         for (name, number) in signed {
             let app = try await store.switch(to: backend(name)).partition
-            let reading = try await app.session.storedCredentials(deadline: .now + .seconds(300))
+            let reading = try await app.session.storedCredentials(within: .seconds(300))
             guard case .present(let credentials) = reading else {
                 Issue.record("the credentials of \(name) are \(reading): \(comment)")
                 continue

@@ -32,8 +32,8 @@ struct LateChangeTests {
             let identities = InMemoryIdentityProvider(lifetime: 1)
             let store = try open(folder.appending(path: "store")) { $0.identityProvider = { _ in identities } }
             let app = try store.partition()
-            try await app.session.signIn(identities.signIn("ada"), deadline: soon)
-            _ = try await app.session.credentials(deadline: soon)
+            try await app.session.signIn(identities.signIn("ada"), within: soon)
+            _ = try await app.session.credentials(within: soon)
             #expect(identities.refreshes == 1)
             try store.close()
         }
@@ -100,19 +100,19 @@ struct LateChangeTests {
             let identities = InMemoryIdentityProvider(lifetime: 0)
             let writer = OtherWriter()
             let store = try open(place) { options in
-                options.lockDeadline = .milliseconds(50)
+                options.lockTimeout = .milliseconds(50)
                 options.identityProvider = { _ in ProviderWithHook(base: identities) { writer.begin(in: place) } }
             }
             let app = try store.partition(of: backend("a"))
-            try await app.session.signIn(identities.signIn("ada"), deadline: soon)
+            try await app.session.signIn(identities.signIn("ada"), within: soon)
             await expectCode(.init(rawValue: "operations.busy")) {
-                _ = try await app.session.credentials(deadline: soon)
+                _ = try await app.session.credentials(within: soon)
             }
             writer.end()
             _ = try await store.switch(to: backend("b"))
             let back = try await store.switch(to: backend("a")).partition
-            let credentials = try await back.session.credentials(deadline: .now + .seconds(300))
-            #expect(try await back.session.storedCredentials(deadline: soon) == .present(credentials))
+            let credentials = try await back.session.credentials(within: .seconds(300))
+            #expect(try await back.session.storedCredentials(within: soon) == .present(credentials))
             #expect(identities.refreshes == 1 && identities.refusals == 0)
             try store.close()
         }
@@ -141,15 +141,16 @@ private struct ProviderWithHook: IdentityProvider {
     let refreshed: @Sendable () -> Void
 
     func refresh(
-        _ part: Credentials.Part, of credentials: Credentials, deadline: ContinuousClock.Instant
+        _ part: Credentials.Part, of credentials: Credentials, within time: Duration
     ) async throws(IdentityError) -> Credentials {
-        let new = try await base.refresh(part, of: credentials, deadline: deadline)
+        let deadline = ContinuousClock.now + time
+        let new = try await base.refresh(part, of: credentials, within: .until(deadline))
         refreshed()
         return new
     }
 
-    func signOut(_ credentials: Credentials, deadline: ContinuousClock.Instant) async throws(IdentityError) {
-        try await base.signOut(credentials, deadline: deadline)
+    func signOut(_ credentials: Credentials, within time: Duration) async throws(IdentityError) {
+        try await base.signOut(credentials, within: time)
     }
 }
 

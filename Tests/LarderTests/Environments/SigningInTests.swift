@@ -24,11 +24,11 @@ struct SigningInTests {
     @Test("A user who signs in works in a partition of his or her own, which has the credentials")
     func signingIn() async throws {
         try await withGuest { store, guest in
-            let change = try await store.signIn(tokens(1), as: "ada", pending: .park, deadline: soon)
+            let change = try await store.signIn(tokens(1), as: "ada", pending: .park, within: soon)
             #expect(try store.current()?.user == .user("ada"))
             let session = try change.partition.session
             #expect(session.state == .signedIn)
-            #expect(try await session.storedCredentials(deadline: soon) == .present(tokens(1)))
+            #expect(try await session.storedCredentials(within: soon) == .present(tokens(1)))
             #expect(throws: LarderError.self) { try guest.session }
         }
     }
@@ -37,7 +37,7 @@ struct SigningInTests {
     func pendingWork(_ work: PendingWork) async throws {
         try await withGuest { store, guest in
             try await guest.enqueue(giveStars("1", 4))
-            let change = try await store.signIn(tokens(1), as: "ada", pending: work, deadline: soon)
+            let change = try await store.signIn(tokens(1), as: "ada", pending: work, within: soon)
             #expect(change.left?.after.pending == (work == .park ? 1 : 0))
             #expect(change.carried == (work == .carry ? 1 : 0))
             #expect(change.discarded == (work == .discard ? 1 : 0))
@@ -48,10 +48,10 @@ struct SigningInTests {
     @Test("What another user has queued stays with that user, whatever is said of it", arguments: PendingWork.allCases)
     func anothersWork(_ work: PendingWork) async throws {
         try await withGuest { store, _ in
-            let ada = try await store.signIn(tokens(1), as: "ada", pending: .park, deadline: soon).partition
+            let ada = try await store.signIn(tokens(1), as: "ada", pending: .park, within: soon).partition
             try await ada.enqueue(giveStars("1", 4))
-            try await ada.session.signOut(deadline: soon)
-            let change = try await store.signIn(tokens(2), as: "bob", pending: work, deadline: soon)
+            try await ada.session.signOut(within: soon)
+            let change = try await store.signIn(tokens(2), as: "bob", pending: work, within: soon)
             #expect(change.left?.after.pending == 1 && change.carried == 0 && change.discarded == 0)
             #expect(try change.partition.mutations().isEmpty)
         }
@@ -61,10 +61,10 @@ struct SigningInTests {
     func subject() async throws {
         try await withGuest { store, _ in
             let claims = Data(#"{"sub":"7a-3f"}"#.utf8).base64EncodedString().replacing("=", with: "")
-            _ = try await store.signIn(tokens(1, id: "e30.\(claims).x"), pending: .park, deadline: soon)
+            _ = try await store.signIn(tokens(1, id: "e30.\(claims).x"), pending: .park, within: soon)
             #expect(try store.current()?.user == .user("7a-3f"))
             await expectCode(.sessionState) {
-                _ = try await store.signIn(tokens(2), pending: .park, deadline: soon)
+                _ = try await store.signIn(tokens(2), pending: .park, within: soon)
             }
         }
     }
@@ -75,10 +75,10 @@ struct SigningInTests {
             let environment = try WrittenConfiguration.environment("staging")
             let app = try await store.switch(to: environment, user: .user("bob")).partition
             let legacy = AdoptionTests.legacy()
-            #expect(try await app.session.adopt(legacy, of: environment, deadline: soon) == .quarantined)
-            #expect(try await app.session.storedCredentials(deadline: soon) == .absent)
+            #expect(try await app.session.adopt(legacy, of: environment, within: soon) == .quarantined)
+            #expect(try await app.session.storedCredentials(within: soon) == .absent)
             let own = try await store.switch(toUser: .user("sub"), pending: .park).partition
-            #expect(try await own.session.adopt(legacy, as: "sub", of: environment, deadline: soon) == .adopted)
+            #expect(try await own.session.adopt(legacy, as: "sub", of: environment, within: soon) == .adopted)
         }
     }
 
@@ -90,7 +90,7 @@ struct SigningInTests {
         try await withGuest(options) { store, guest in
             keys.behaviour = .locked
             await expectCode(.init(rawValue: "keys.locked")) {
-                _ = try await store.signIn(tokens(1), as: "ada", pending: .discard, deadline: soon)
+                _ = try await store.signIn(tokens(1), as: "ada", pending: .discard, within: soon)
             }
             let (user, partitions) = (try store.current()?.user, try store.partitionIdentities())
             let state = try guest.session.state
@@ -101,22 +101,22 @@ struct SigningInTests {
     @Test("The user who is at work signs in again in the same partition, and waiting callers go on")
     func again() async throws {
         try await withGuest { store, _ in
-            let app = try await store.signIn(tokens(1), as: "ada", pending: .park, deadline: soon).partition
+            let app = try await store.signIn(tokens(1), as: "ada", pending: .park, within: soon).partition
             let (session, name) = (try app.session, try store.current()?.name)
-            try await session.signOut(deadline: soon)
-            async let waiting: Void = session.signedIn(deadline: .now + .seconds(300))
-            let change = try await store.signIn(tokens(2), as: "ada", pending: .discard, deadline: soon)
+            try await session.signOut(within: soon)
+            async let waiting: Void = session.signedIn(within: .seconds(300))
+            let change = try await store.signIn(tokens(2), as: "ada", pending: .discard, within: soon)
             try await waiting
             #expect(change.left == nil && change.entered.partition.name == name)
-            #expect(try await session.storedCredentials(deadline: soon) == .present(tokens(2)))
+            #expect(try await session.storedCredentials(within: soon) == .present(tokens(2)))
         }
     }
 
     @Test("Signing out leaves the program in the user's partition, signed out, and leads to no guest by itself")
     func signingOut() async throws {
         try await withGuest { store, _ in
-            let app = try await store.signIn(tokens(1), as: "ada", pending: .park, deadline: soon).partition
-            try await app.session.signOut(deadline: soon)
+            let app = try await store.signIn(tokens(1), as: "ada", pending: .park, within: soon).partition
+            try await app.session.signOut(within: soon)
             #expect(try app.session.state == .signedOut && store.current()?.user == .user("ada"))
             let guest = try await store.switch(toUser: .guest, pending: .park).partition
             #expect(try guest.session.state == .unknown)
@@ -129,7 +129,7 @@ struct SigningInTests {
             let store = try Store.open(
                 at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema))
             await expectCode(.noEnvironment) {
-                _ = try await store.signIn(tokens(1), as: "ada", pending: .park, deadline: soon)
+                _ = try await store.signIn(tokens(1), as: "ada", pending: .park, within: soon)
             }
             try store.close()
         }
@@ -197,7 +197,7 @@ struct KilledSignInTests {
             guard let user = identity.user.id else { continue }
             let session = try await store.switch(toUser: identity.user, pending: .park).partition.session
             // A user's partition without credentials would be half a sign-in.
-            guard case .present(let credentials) = try await session.storedCredentials(deadline: soon) else {
+            guard case .present(let credentials) = try await session.storedCredentials(within: soon) else {
                 Issue.record("\(user) has a partition and no credentials")
                 continue
             }

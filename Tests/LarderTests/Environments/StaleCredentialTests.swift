@@ -45,7 +45,7 @@ struct StaleCredentialTests {
         let store = try open(folder)
         let app = try store.partition(of: prototype, user: .user("ada"))
         let credentials = identities.signIn("ada")
-        try await app.session.signIn(credentials, deadline: .now + .seconds(300))
+        try await app.session.signIn(credentials, within: .seconds(300))
         try await app.write(
             recipeList,
             json: Array(
@@ -71,10 +71,10 @@ struct StaleCredentialTests {
             #expect(try app.session.state == .unknown)
             #expect(throws: LarderError.self) { try app.read(recipeList) }
             #expect(keys.reads <= 2, "no key was asked for by opening")
-            let reading = try await app.session.storedCredentials(deadline: .now + .milliseconds(300))
+            let reading = try await app.session.storedCredentials(within: .milliseconds(300))
             #expect(reading == .absent)
             await #expect(throws: LarderError.self) {
-                try await app.session.credentials(deadline: .now + .milliseconds(300))
+                try await app.session.credentials(within: .milliseconds(300))
             }
             await #expect(throws: LarderError.self) {
                 try await app.fetch(
@@ -89,7 +89,7 @@ struct StaleCredentialTests {
             #expect(try back.read(recipeList)["recipes"]?.count == 1)
             #expect(try back.mutations().count == 1)
             if keyStore != .ready {
-                let unavailable = try await back.session.storedCredentials(deadline: .now + .milliseconds(300))
+                let unavailable = try await back.session.storedCredentials(within: .milliseconds(300))
                 guard case .unavailable = unavailable else {
                     Issue.record("a key store that does not answer was taken for an empty one: \(unavailable)")
                     return
@@ -99,7 +99,7 @@ struct StaleCredentialTests {
             keys.behaviour = .ready
             identities.behaviour = .ready
             // Whoever asks while the key is on its way waits with the others.
-            #expect(try await back.session.storedCredentials(deadline: .now + .seconds(300)) == .present(credentials))
+            #expect(try await back.session.storedCredentials(within: .seconds(300)) == .present(credentials))
             try store.close()
         }
     }
@@ -117,15 +117,15 @@ struct StaleCredentialTests {
 
             store = try open(folder)
             let session = try store.partition(of: development).session
-            #expect(try await session.storedCredentials(deadline: .now + .seconds(300)) == .absent)
+            #expect(try await session.storedCredentials(within: .seconds(300)) == .absent)
             #expect(session.state != .signedIn)
             await #expect(throws: LarderError.self) {
-                try await session.credentials(deadline: .now + .milliseconds(100))
+                try await session.credentials(within: .milliseconds(100))
             }
             let status = try session.status()
             #expect(!status.quarantined.isEmpty && status.credentials.isEmpty)
             let back = try await store.switch(to: prototype).partition.session
-            guard case .present = try await back.storedCredentials(deadline: .now + .seconds(300)) else {
+            guard case .present = try await back.storedCredentials(within: .seconds(300)) else {
                 Issue.record("the credentials themselves are lost")
                 return
             }
@@ -162,19 +162,19 @@ struct StaleCredentialTests {
             other.userPool?.clientID = "another"
             let app = try store.partition(of: other)
             #expect(try app.session.state == .signedOut)
-            #expect(try await app.session.storedCredentials(deadline: .now + .seconds(300)) == .absent)
+            #expect(try await app.session.storedCredentials(within: .seconds(300)) == .absent)
             // The data is the same backend's, and stays.
             #expect(try app.read(recipeList)["recipes"]?.count == 1)
 
             let there = try await store.switch(to: development, user: .user("bob")).partition
-            try await there.session.signIn(identities.signIn("bob"), deadline: .now + .seconds(300))
+            try await there.session.signIn(identities.signIn("bob"), within: .seconds(300))
             let new = identities.signIn("ada")
             let back = try await store.switch(to: other, user: .user("ada")).partition
-            try await back.session.signIn(new, deadline: .now + .seconds(300))
+            try await back.session.signIn(new, within: .seconds(300))
             _ = try await store.switch(to: development)
             let again = try await store.switch(to: other).partition
             #expect(try again.session.state == .signedIn)
-            #expect(try await again.session.storedCredentials(deadline: .now + .seconds(300)) == .present(new))
+            #expect(try await again.session.storedCredentials(within: .seconds(300)) == .present(new))
             #expect(new != credentials)
             try store.close()
         }
@@ -189,7 +189,7 @@ struct StaleCredentialTests {
             var changes = session.changes.makeAsyncIterator()
             #expect(try await next(&changes) == .unknown)
             let waiting = Task { () -> LarderError.Code? in
-                do throws(LarderError) { try await session.signedIn(deadline: .now + .seconds(60)) } catch {
+                do throws(LarderError) { try await session.signedIn(within: .seconds(60)) } catch {
                     return error.code
                 }
                 return nil

@@ -10,7 +10,7 @@ private func open(
     _ folder: URL, _ transport: (any GraphQLTransport)? = nil, deadline: Duration = .seconds(5)
 ) throws -> (Store, Partition) {
     var options = Store.Options()
-    options.lockDeadline = deadline
+    options.lockTimeout = deadline
     let store = try Store.open(at: folder, schema: try schema.get(), options: options)
     return (store, try store.partition(transport: transport))
 }

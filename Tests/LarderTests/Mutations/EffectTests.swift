@@ -303,7 +303,7 @@ struct EffectTests {
                 return ScriptedServer.done(request)
             }
             var options = Store.Options()
-            options.lockDeadline = .milliseconds(200)
+            options.lockTimeout = .milliseconds(200)
             options.silence()
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
             let app = try store.partition(transport: server)

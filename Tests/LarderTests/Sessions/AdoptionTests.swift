@@ -76,12 +76,12 @@ struct AdoptionTests {
     func adopted() async throws {
         try await withSessions { bench in
             let (session, environment) = (bench.session(), try WrittenConfiguration.environment("staging"))
-            #expect(try await session.adopt(Self.legacy(), of: environment, deadline: soon) == .adopted)
+            #expect(try await session.adopt(Self.legacy(), of: environment, within: soon) == .adopted)
             #expect(session.state == .signedIn)
-            let reading = try await session.storedCredentials(deadline: soon)
+            let reading = try await session.storedCredentials(within: soon)
             #expect(reading == .present(Credentials(userPool: Self.legacy().tokens)))
-            try await session.signOut(deadline: soon)
-            #expect(try await session.adopt(Self.legacy(), of: environment, deadline: soon) == .late)
+            try await session.signOut(within: soon)
+            #expect(try await session.adopt(Self.legacy(), of: environment, within: soon) == .late)
             #expect(session.state == .signedOut)
         }
     }
@@ -92,11 +92,11 @@ struct AdoptionTests {
     func foreign(idToken: String) async throws {
         try await withSessions { bench in
             let (session, environment) = (bench.session(), try WrittenConfiguration.environment("staging"))
-            let outcome = try await session.adopt(Self.legacy(idToken), of: environment, deadline: soon)
+            let outcome = try await session.adopt(Self.legacy(idToken), of: environment, within: soon)
             #expect(outcome == .quarantined && session.state == .signedOut)
-            #expect(try await session.storedCredentials(deadline: soon) == .absent)
+            #expect(try await session.storedCredentials(within: soon) == .absent)
             #expect(try session.status().quarantined.map(\.reason) == ["otherEnvironment"])
-            #expect(try await session.adopt(Self.legacy(), of: environment, deadline: soon) == .late)
+            #expect(try await session.adopt(Self.legacy(), of: environment, within: soon) == .late)
             #expect(try await session.emptyQuarantine() == 1)
             #expect(try session.status().quarantined.isEmpty)
         }
@@ -105,9 +105,9 @@ struct AdoptionTests {
     @Test("A store that has lost its key keeps the user signed in, and credentials unavailable until it is back")
     func staySignedIn() async throws {
         try await withSessions { bench in
-            try await bench.session().signIn(bench.provider.signIn("ada"), deadline: soon)
+            try await bench.session().signIn(bench.provider.signIn("ada"), within: soon)
             let session = bench.session(keys: InMemoryKeyProvider())
-            guard case .unavailable(let error) = try await session.storedCredentials(deadline: soon) else {
+            guard case .unavailable(let error) = try await session.storedCredentials(within: soon) else {
                 Issue.record("they are not unavailable")
                 return
             }
@@ -118,9 +118,9 @@ struct AdoptionTests {
     @Test("A store that has lost its key starts anew where the program says so")
     func startAnew() async throws {
         try await withSessions { bench in
-            try await bench.session().signIn(bench.provider.signIn("ada"), deadline: soon)
+            try await bench.session().signIn(bench.provider.signIn("ada"), within: soon)
             let session = bench.session(keys: InMemoryKeyProvider()) { $0.missingKey = .startAnew }
-            #expect(try await session.storedCredentials(deadline: soon) == .absent)
+            #expect(try await session.storedCredentials(within: soon) == .absent)
             #expect(session.state == .signedOut)
             #expect(Set(try session.status().quarantined.map(\.reason)) == ["keyGone"])
         }
@@ -130,12 +130,12 @@ struct AdoptionTests {
     func locked() async throws {
         try await withSessions { bench in
             let mine = bench.provider.signIn("ada")
-            try await bench.session().signIn(mine, deadline: soon)
+            try await bench.session().signIn(mine, within: soon)
             let session = bench.session { $0.missingKey = .startAnew }
             bench.keys.behaviour = .locked
-            _ = try await session.storedCredentials(deadline: soon)
+            _ = try await session.storedCredentials(within: soon)
             bench.keys.behaviour = .ready
-            #expect(try await session.storedCredentials(deadline: soon) == .present(mine))
+            #expect(try await session.storedCredentials(within: soon) == .present(mine))
         }
     }
 
@@ -143,14 +143,14 @@ struct AdoptionTests {
     func keyWithoutStore() async throws {
         let keys = InMemoryKeyProvider()
         try await withSessions { bench in
-            try await bench.session(keys: keys).signIn(bench.provider.signIn("ada"), deadline: soon)
+            try await bench.session(keys: keys).signIn(bench.provider.signIn("ada"), within: soon)
         }
         try await withSessions { bench in
             let session = bench.session(keys: keys)
-            #expect(try await session.storedCredentials(deadline: soon) == .absent && session.state == .unknown)
+            #expect(try await session.storedCredentials(within: soon) == .absent && session.state == .unknown)
             let mine = bench.provider.signIn("bob")
-            try await session.signIn(mine, deadline: soon)
-            #expect(try await session.storedCredentials(deadline: soon) == .present(mine))
+            try await session.signIn(mine, within: soon)
+            #expect(try await session.storedCredentials(within: soon) == .present(mine))
         }
     }
 }

@@ -26,7 +26,7 @@ private final class PartedProvider: IdentityProvider {
     }
 
     func refresh(
-        _ part: Credentials.Part, of credentials: Credentials, deadline: ContinuousClock.Instant
+        _ part: Credentials.Part, of credentials: Credentials, within time: Duration
     ) async throws(IdentityError) -> Credentials {
         await state.withLock { $0.before[part] }?()
         if let code = state.withLock({ $0.failures[part] }) { throw IdentityError(code, "as told") }
@@ -50,7 +50,7 @@ private final class PartedProvider: IdentityProvider {
         }
     }
 
-    func signOut(_ credentials: Credentials, deadline: ContinuousClock.Instant) async throws(IdentityError) {}
+    func signOut(_ credentials: Credentials, within time: Duration) async throws(IdentityError) {}
 
     var given: [Credentials.Part] { state.withLock { $0.given } }
     func fail(_ part: Credentials.Part, _ code: IdentityError.Code?) { state.withLock { $0.failures[part] = code } }
@@ -89,19 +89,19 @@ struct PartTests {
     @Test("An identity pool that is away, or refuses, keeps no good token from a caller")
     func poolAway() async throws {
         try await withParts { bench, provider, session in
-            try await session.signIn(Credentials(userPool: bench.tokens()), deadline: soon)
+            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
             provider.fail(.cloud, .unreachable)
             await expectCode(.init(rawValue: "identity.unreachable")) {
-                _ = try await session.cloudCredentials(deadline: soon)
+                _ = try await session.cloudCredentials(within: soon)
             }
-            #expect(try await session.userPoolTokens(deadline: soon) == bench.tokens())
+            #expect(try await session.userPoolTokens(within: soon) == bench.tokens())
             provider.fail(.cloud, .federatedRefused)
             await expectCode(.init(rawValue: "identity.federatedRefused")) {
-                _ = try await session.cloudCredentials(deadline: soon)
+                _ = try await session.cloudCredentials(within: soon)
             }
             #expect(session.state == .federatedTokensInvalid)
             bench.clock.advance(by: 3600)
-            #expect(try await session.userPoolTokens(deadline: soon).accessToken == "access1")
+            #expect(try await session.userPoolTokens(within: soon).accessToken == "access1")
             #expect(provider.given == [.userPool])
         }
     }
@@ -109,14 +109,14 @@ struct PartTests {
     @Test("Cloud credentials are got when they are asked for first, and kept with their identity id")
     func firstCloud() async throws {
         try await withParts { bench, provider, session in
-            try await session.signIn(Credentials(userPool: bench.tokens()), deadline: soon)
-            #expect(try await session.cloudCredentials(deadline: soon).accessKeyID == "AK1")
-            #expect(try await session.identityID(deadline: soon) == "region:1")
+            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
+            #expect(try await session.cloudCredentials(within: soon).accessKeyID == "AK1")
+            #expect(try await session.identityID(within: soon) == "region:1")
             bench.clock.advance(by: 3600)
             // Another process, or after a restart.
             let other = bench.session(by: provider)
-            #expect(try await other.cloudCredentials(deadline: soon).accessKeyID == "AK3")
-            #expect(try await other.identityID(deadline: soon) == "region:1")
+            #expect(try await other.cloudCredentials(within: soon).accessKeyID == "AK3")
+            #expect(try await other.identityID(within: soon) == "region:1")
             #expect(provider.given == [.cloud, .userPool, .cloud])
             #expect(provider.state.withLock { $0.idToken } == "id2")
         }
@@ -125,12 +125,12 @@ struct PartTests {
     @Test("Tokens of which a server has refused one are replaced, whichever of them it knows")
     func refusedToken() async throws {
         try await withParts { bench, provider, session in
-            try await session.signIn(Credentials(userPool: bench.tokens()), deadline: soon)
+            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
             var number = 0
             for token in ["access", "id1"] {
                 number += 1
                 let refused = Credentials.UserPoolTokens(idToken: token, accessToken: token, expires: nil)
-                let tokens = try await session.userPoolTokens(deadline: soon, refused: refused)
+                let tokens = try await session.userPoolTokens(within: soon, refused: refused)
                 #expect(tokens.idToken == "id\(number)" && tokens.accessToken == "access\(number)")
             }
             #expect(provider.given == [.userPool, .userPool])
@@ -140,51 +140,51 @@ struct PartTests {
     @Test("The identity id is known also where the identity pool gives no credentials any more")
     func identityRefused() async throws {
         try await withParts { bench, provider, session in
-            try await session.signIn(Credentials(userPool: bench.tokens()), deadline: soon)
-            _ = try await session.identityID(deadline: soon)
+            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
+            _ = try await session.identityID(within: soon)
             bench.clock.advance(by: 3600)
             provider.fail(.cloud, .federatedRefused)
             await expectCode(.init(rawValue: "identity.federatedRefused")) {
-                _ = try await session.cloudCredentials(deadline: soon)
+                _ = try await session.cloudCredentials(within: soon)
             }
             #expect(session.state == .federatedTokensInvalid)
-            #expect(try await session.identityID(deadline: soon) == "region:1")
+            #expect(try await session.identityID(within: soon) == "region:1")
         }
     }
 
     @Test("The identity id needs no server once it is known")
     func identityOffline() async throws {
         try await withParts { bench, provider, session in
-            try await session.signIn(Credentials(userPool: bench.tokens()), deadline: soon)
-            _ = try await session.identityID(deadline: soon)
+            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
+            _ = try await session.identityID(within: soon)
             bench.clock.advance(by: 1_000_000)
             provider.fail(.cloud, .unreachable)
             provider.fail(.userPool, .unreachable)
-            #expect(try await session.identityID(deadline: soon) == "region:1")
+            #expect(try await session.identityID(within: soon) == "region:1")
         }
     }
 
     @Test("Each question has codes of its own where there is nothing to answer it with")
     func codes() async throws {
         try await withParts(of: [.userPool]) { bench, _, session in
-            await expectCode(.notSignedIn) { _ = try await session.userPoolTokens(deadline: soon) }
-            await expectCode(.notSignedIn) { _ = try await session.cloudCredentials(deadline: soon) }
-            await expectCode(.notSignedIn) { _ = try await session.identityID(deadline: soon) }
-            try await session.signIn(Credentials(userPool: bench.tokens()), deadline: soon)
-            await expectCode(.noIdentityPool) { _ = try await session.cloudCredentials(deadline: soon) }
-            await expectCode(.noIdentityPool) { _ = try await session.identityID(deadline: soon) }
+            await expectCode(.notSignedIn) { _ = try await session.userPoolTokens(within: soon) }
+            await expectCode(.notSignedIn) { _ = try await session.cloudCredentials(within: soon) }
+            await expectCode(.notSignedIn) { _ = try await session.identityID(within: soon) }
+            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
+            await expectCode(.noIdentityPool) { _ = try await session.cloudCredentials(within: soon) }
+            await expectCode(.noIdentityPool) { _ = try await session.identityID(within: soon) }
         }
         try await withParts { _, _, session in
             let cloud = Credentials(
                 cloud: .init(accessKeyID: "AK", secretAccessKey: "s", expires: .distantFuture))
-            try await session.signIn(cloud, deadline: soon)
-            await expectCode(.notInUserPool) { _ = try await session.userPoolTokens(deadline: soon) }
+            try await session.signIn(cloud, within: soon)
+            await expectCode(.notInUserPool) { _ = try await session.userPoolTokens(within: soon) }
         }
         try await withParts(of: [.cloud]) { _, _, session in
             let cloud = Credentials(
                 cloud: .init(accessKeyID: "AK", secretAccessKey: "s", expires: .distantFuture))
-            try await session.signIn(cloud, deadline: soon)
-            await expectCode(.noUserPool) { _ = try await session.userPoolTokens(deadline: soon) }
+            try await session.signIn(cloud, within: soon)
+            await expectCode(.noUserPool) { _ = try await session.userPoolTokens(within: soon) }
         }
     }
 
@@ -192,12 +192,12 @@ struct PartTests {
     func refused() async throws {
         try await withParts { bench, provider, session in
             let old = bench.tokens()
-            try await session.signIn(Credentials(userPool: old), deadline: soon)
+            try await session.signIn(Credentials(userPool: old), within: soon)
             let others = [session, bench.session(by: provider)]
             let given = try await withThrowingTaskGroup(of: String.self) { group in
                 for number in 0..<20 {
                     group.addTask {
-                        try await others[number % 2].userPoolTokens(deadline: soon, refused: old).accessToken
+                        try await others[number % 2].userPoolTokens(within: soon, refused: old).accessToken
                     }
                 }
                 return try await group.reduce(into: Set()) { $0.insert($1) }
@@ -210,16 +210,16 @@ struct PartTests {
     @Test("A rotated token is not lost when cloud credentials are stored while it is on its way")
     func storedBeside() async throws {
         try await withParts { bench, provider, session in
-            try await session.signIn(Credentials(userPool: bench.tokens()), deadline: soon)
+            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
             let other = bench.session(by: provider)
             provider.state.withLock { state in
                 state.before[.userPool] = {
-                    _ = try? await other.cloudCredentials(deadline: soon)
+                    _ = try? await other.cloudCredentials(within: soon)
                 }
             }
-            let tokens = try await session.userPoolTokens(deadline: soon, refused: bench.tokens())
+            let tokens = try await session.userPoolTokens(within: soon, refused: bench.tokens())
             #expect(tokens.refreshToken == "r2")
-            let expected = try await session.storedCredentials(deadline: soon)
+            let expected = try await session.storedCredentials(within: soon)
             guard case .present(let stored) = expected else {
                 Issue.record("nothing is stored")
                 return
@@ -232,16 +232,16 @@ struct PartTests {
     @Test("Cloud credentials that come after another user has signed in are thrown away")
     func lateCloud() async throws {
         try await withParts { bench, provider, session in
-            try await session.signIn(Credentials(userPool: bench.tokens()), deadline: soon)
+            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
             let next = Credentials(
                 userPool: .init(idToken: "bob", accessToken: "bob", refreshToken: "b", expires: .distantFuture))
             provider.state.withLock { state in
                 state.before[.cloud] = {
                     provider.state.withLock { $0.before = [:] }
-                    try? await session.signIn(next, deadline: soon)
+                    try? await session.signIn(next, within: soon)
                 }
             }
-            #expect(try await session.cloudCredentials(deadline: soon).accessKeyID == "AK2")
+            #expect(try await session.cloudCredentials(within: soon).accessKeyID == "AK2")
             #expect(provider.state.withLock { $0.idToken } == "bob")
             #expect(provider.given == [.cloud, .cloud])
         }
@@ -250,13 +250,13 @@ struct PartTests {
     @Test("Credentials that are good by their time are given although no new can be had")
     func goodEnough() async throws {
         try await withParts { bench, provider, session in
-            try await session.signIn(Credentials(userPool: bench.tokens()), deadline: soon)
+            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
             provider.fail(.userPool, .throttled)
             bench.clock.advance(by: 3600 - 30)
-            #expect(try await session.userPoolTokens(deadline: soon).accessToken == "access")
+            #expect(try await session.userPoolTokens(within: soon).accessToken == "access")
             bench.clock.advance(by: 30)
             await expectCode(.init(rawValue: "identity.throttled")) {
-                _ = try await session.userPoolTokens(deadline: soon)
+                _ = try await session.userPoolTokens(within: soon)
             }
             #expect(session.state == .signedIn)
         }

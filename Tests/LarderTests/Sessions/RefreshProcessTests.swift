@@ -36,7 +36,7 @@ struct RefreshProcessTests {
                     userPool: .init(
                         idToken: "id", accessToken: "access", refreshToken: try ledger.begin(),
                         expires: Date(timeIntervalSince1970: 1_800_000_000))),
-                deadline: soon)
+                within: soon)
             return database
         }
 
@@ -56,7 +56,7 @@ struct RefreshProcessTests {
             defer { for child in children where child.isRunning { kill(child.processIdentifier, SIGKILL) } }
             for round in 1...rounds {
                 try files.set(hour: round)
-                let deadline = soon
+                let deadline = ContinuousClock.now + soon
                 while try files.said.contains(where: { try ChildProgram.lines(of: $0).count < round }) {
                     try #require(.now < deadline, "round \(round)")
                     try #require(!children.contains { !$0.isRunning && $0.terminationStatus != 0 }, "round \(round)")
@@ -95,7 +95,7 @@ struct RefreshProcessTests {
                 provider: InMemoryIdentityProvider(), locksFolder: files.store.appending(path: "locks"),
                 options: options)
             let error = await #expect(throws: LarderError.self) {
-                _ = try await waiting.credentials(deadline: soon)
+                _ = try await waiting.credentials(within: soon)
             }
             #expect(error?.code == .timedOut)
             #expect(error?.message.contains("process \(hanging.processIdentifier) (larder)") == true, "\(error as Any)")

@@ -11,10 +11,10 @@ struct RefreshTests {
     /// Signs in, and asks for credentials that have ended: the provider was asked, and does not answer yet.
     private func hangingRefresh(_ session: Session, _ bench: SessionBench) async throws -> Task<Credentials, any Error>
     {
-        try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
+        try await session.signIn(bench.provider.signIn("ada"), within: soon)
         bench.clock.advance(by: 3600)
         bench.provider.behaviour = .hanging
-        let refresh = Task { try await session.credentials(deadline: soon) }
+        let refresh = Task { try await session.credentials(within: soon) }
         try await eventually { bench.provider.attempts == 1 }
         return refresh
     }
@@ -23,17 +23,17 @@ struct RefreshTests {
     func refreshed() async throws {
         try await withSessions { bench in
             let session = bench.session()
-            try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
             for round in 1...5 {
                 bench.clock.advance(by: 3600 - 30)
                 bench.provider.behaviour = .slow(.milliseconds(20))
                 let given = try await withThrowingTaskGroup(of: Credentials.self) { group in
-                    for _ in 0..<20 { group.addTask { try await session.credentials(deadline: soon) } }
+                    for _ in 0..<20 { group.addTask { try await session.credentials(within: soon) } }
                     return try await group.reduce(into: Set()) { $0.insert($1) }
                 }
                 #expect(given.count == 1)
                 #expect(bench.provider.refreshes == round)
-                #expect(try await bench.session().storedCredentials(deadline: soon) == given.first.map { .present($0) })
+                #expect(try await bench.session().storedCredentials(within: soon) == given.first.map { .present($0) })
             }
             #expect(bench.provider.refusals == 0)
             #expect(session.state == .signedIn)
@@ -44,11 +44,11 @@ struct RefreshTests {
     func completed() async throws {
         struct Sparse: IdentityProvider {
             func refresh(
-                _ part: Credentials.Part, of credentials: Credentials, deadline: ContinuousClock.Instant
+                _ part: Credentials.Part, of credentials: Credentials, within time: Duration
             ) async throws(IdentityError) -> Credentials {
                 Credentials(userPool: .init(idToken: "i2", accessToken: "a2", expires: .distantFuture))
             }
-            func signOut(_ credentials: Credentials, deadline: ContinuousClock.Instant) async throws(IdentityError) {}
+            func signOut(_ credentials: Credentials, within time: Duration) async throws(IdentityError) {}
         }
         try await withSessions { bench in
             let cloud = Credentials.CloudCredentials(
@@ -60,8 +60,8 @@ struct RefreshTests {
                 Credentials(
                     userPool: .init(
                         idToken: "i", accessToken: "a", refreshToken: "r", deviceKey: "d", expires: .distantPast),
-                    cloud: cloud), deadline: soon)
-            let new = try await session.credentials(deadline: soon)
+                    cloud: cloud), within: soon)
+            let new = try await session.credentials(within: soon)
             #expect(
                 new
                     == Credentials(
@@ -77,11 +77,11 @@ struct RefreshTests {
         try await withSessions { bench in
             let other = try OperationsDatabase(folder: bench.folder)
             let sessions = [bench.session(), bench.session(database: other), bench.session()]
-            try await sessions[0].signIn(bench.provider.signIn("ada"), deadline: soon)
+            try await sessions[0].signIn(bench.provider.signIn("ada"), within: soon)
             for round in 1...20 {
                 bench.clock.advance(by: 3600)
                 let given = try await withThrowingTaskGroup(of: Credentials.self) { group in
-                    for session in sessions { group.addTask { try await session.credentials(deadline: soon) } }
+                    for session in sessions { group.addTask { try await session.credentials(within: soon) } }
                     return try await group.reduce(into: Set()) { $0.insert($1) }
                 }
                 #expect(given.count == 1)
@@ -96,19 +96,19 @@ struct RefreshTests {
     func givenUp() async throws {
         try await withSessions { bench in
             let session = bench.session()
-            try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
             bench.clock.advance(by: 3600)
             bench.provider.behaviour = .hanging
             let error = await #expect(throws: LarderError.self) {
-                _ = try await session.credentials(deadline: .now + .seconds(2))
+                _ = try await session.credentials(within: .seconds(2))
             }
             #expect(error?.code == .timedOut)
             #expect(error?.message.contains("the identity provider") == true)
-            let cancelled = Task { try await session.credentials(deadline: soon) }
+            let cancelled = Task { try await session.credentials(within: soon) }
             cancelled.cancel()
             await expectCode(.cancelled) { _ = try await cancelled.value }
             bench.provider.behaviour = .ready
-            _ = try await session.credentials(deadline: soon)
+            _ = try await session.credentials(within: soon)
             #expect(bench.provider.refreshes == 1)
             #expect(bench.provider.refusals == 0)
         }
@@ -118,21 +118,21 @@ struct RefreshTests {
     func hangingElsewhere() async throws {
         try await withSessions { bench in
             let (one, two) = (bench.session { $0.label = "one" }, bench.session())
-            try await one.signIn(bench.provider.signIn("ada"), deadline: soon)
+            try await one.signIn(bench.provider.signIn("ada"), within: soon)
             // The key is known, so that nothing but the lock is waited for.
-            _ = try await two.storedCredentials(deadline: soon)
+            _ = try await two.storedCredentials(within: soon)
             bench.clock.advance(by: 3600)
             bench.provider.behaviour = .hanging
-            await expectCode(.timedOut) { _ = try await one.credentials(deadline: .now + .milliseconds(50)) }
+            await expectCode(.timedOut) { _ = try await one.credentials(within: .milliseconds(50)) }
             try await eventually { bench.provider.attempts == 1 }
             let error = await #expect(throws: LarderError.self) {
-                _ = try await two.credentials(deadline: .now + .seconds(2))
+                _ = try await two.credentials(within: .seconds(2))
             }
             #expect(error?.code == .timedOut)
             let pid = ProcessInfo.processInfo.processIdentifier
             #expect(error?.message.contains("process \(pid) (one), refreshing credentials, since ") == true)
             bench.provider.behaviour = .ready
-            #expect(try await two.credentials(deadline: soon) == one.credentials(deadline: soon))
+            #expect(try await two.credentials(within: soon) == one.credentials(within: soon))
             #expect(bench.provider.refreshes == 1)
         }
     }
@@ -142,7 +142,7 @@ struct RefreshTests {
         try await withSessions { bench in
             let session = bench.session()
             let refresh = try await hangingRefresh(session, bench)
-            let answer = try await session.signOut(deadline: .now + .milliseconds(50))
+            let answer = try await session.signOut(within: .milliseconds(50))
             #expect(answer.isServerTold == false)
             bench.provider.behaviour = .ready
             // Whichever of the two it hears first.
@@ -166,10 +166,10 @@ struct RefreshTests {
             let session = bench.session()
             let refresh = try await hangingRefresh(session, bench)
             let new = bench.provider.signIn("bob")
-            try await session.signIn(new, deadline: soon)
+            try await session.signIn(new, within: soon)
             bench.provider.behaviour = .ready
             #expect(try await refresh.value == new)
-            #expect(try await session.storedCredentials(deadline: soon) == .present(new))
+            #expect(try await session.storedCredentials(within: soon) == .present(new))
         }
     }
 
@@ -183,8 +183,8 @@ struct RefreshTests {
             bench.provider.behaviour = .ready
             let unknown = LarderError.Code(rawValue: "operations.unknownPartition")
             await expectCode(unknown) { _ = try await refresh.value }
-            await expectCode(unknown) { try await session.signIn(bench.provider.signIn("ada"), deadline: soon) }
-            await expectCode(unknown) { _ = try await session.signOut(deadline: soon) }
+            await expectCode(unknown) { try await session.signIn(bench.provider.signIn("ada"), within: soon) }
+            await expectCode(unknown) { _ = try await session.signOut(within: soon) }
             // Nothing of it is kept to be stored later, and so its lock is not either.
             let names = try FileManager.default.contentsOfDirectory(atPath: bench.locks.path)
             let locks = names.filter { $0.hasPrefix("a.") }
@@ -201,7 +201,7 @@ struct RefreshTests {
     func unsaved() async throws {
         try await withSessions { bench in
             let session = bench.session { $0.refreshTimeout = .seconds(5) }
-            try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
             bench.clock.advance(by: 3600)
             // Nobody may write any more: the credentials can be had from the server and not be stored.
             let blocker = try OperationsDatabase(folder: bench.folder)
@@ -216,17 +216,17 @@ struct RefreshTests {
             let (held, free) = (Flag(), Flag())
             let holding = Task.detached { try await hold(blocker, held, free) }
             try await eventually { held.isSet }
-            await expectCode(.init(rawValue: "operations.busy")) { _ = try await other.credentials(deadline: soon) }
+            await expectCode(.init(rawValue: "operations.busy")) { _ = try await other.credentials(within: soon) }
             #expect(bench.provider.refreshes == 1)
             // Nor does another refresh them meanwhile: the old refresh token is used.
-            await expectCode(.timedOut) { _ = try await session.credentials(deadline: .now + .milliseconds(300)) }
+            await expectCode(.timedOut) { _ = try await session.credentials(within: .milliseconds(300)) }
             #expect(bench.provider.attempts == 1)
             free.set()
             try await holding.value
-            let new = try await other.credentials(deadline: soon)
+            let new = try await other.credentials(within: soon)
             #expect(bench.provider.refreshes == 1)
             #expect(bench.provider.refusals == 0)
-            #expect(try await session.credentials(deadline: soon) == new)
+            #expect(try await session.credentials(within: soon) == new)
             try failing.close()
             try blocker.close()
         }

@@ -12,9 +12,9 @@ struct SessionTests {
         try await withSessions { bench in
             let mine = bench.provider.signIn("ada")
             let session = bench.session()
-            try await session.signIn(mine, deadline: soon)
+            try await session.signIn(mine, within: soon)
             bench.provider.behaviour = .hanging
-            #expect(try await session.credentials(deadline: soon) == mine)
+            #expect(try await session.credentials(within: soon) == mine)
             #expect(bench.provider.refreshes == 0)
             bench.provider.behaviour = .ready
         }
@@ -28,19 +28,19 @@ struct SessionTests {
     func offline(_ behaviour: InMemoryIdentityProvider.Behaviour) async throws {
         try await withSessions { bench in
             let session = bench.session()
-            try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
             bench.provider.behaviour = behaviour
             bench.clock.advance(by: 1_000_000)
             for _ in 0..<3 {
                 await expectCode(
                     .init(rawValue: behaviour == .throttled ? "identity.throttled" : "identity.unreachable")
                 ) {
-                    _ = try await session.credentials(deadline: soon)
+                    _ = try await session.credentials(within: soon)
                 }
             }
             #expect(session.state == .signedIn)
             bench.provider.behaviour = .ready
-            _ = try await session.credentials(deadline: soon)
+            _ = try await session.credentials(within: soon)
         }
     }
 
@@ -48,10 +48,10 @@ struct SessionTests {
     func offlineWithinMargin() async throws {
         try await withSessions { bench in
             let (session, mine) = (bench.session(), bench.provider.signIn("ada"))
-            try await session.signIn(mine, deadline: soon)
+            try await session.signIn(mine, within: soon)
             bench.provider.behaviour = .unreachable
             bench.clock.advance(by: 3600 - 30)
-            #expect(try await session.credentials(deadline: soon) == mine)
+            #expect(try await session.credentials(within: soon) == mine)
         }
     }
 
@@ -59,7 +59,7 @@ struct SessionTests {
     func signedOutBytes() async throws {
         try await withSessions { bench in
             let session = bench.session()
-            try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
             let sealed = try #require(try bench.snapshot().credentials.first).sealed
             func holders() -> [String] {
                 ["", "-wal"].filter { suffix in
@@ -68,7 +68,7 @@ struct SessionTests {
                 }
             }
             #expect(holders() == ["-wal"])
-            try await session.signOut(deadline: soon)
+            try await session.signOut(within: soon)
             #expect(holders() == [])
         }
     }
@@ -77,7 +77,7 @@ struct SessionTests {
     func withinMarginAlone() async throws {
         try await withSessions { bench in
             let mine = bench.provider.signIn("ada")
-            try await bench.session().signIn(mine, deadline: soon)
+            try await bench.session().signIn(mine, within: soon)
             bench.clock.advance(by: 3600 - 30)
             let alone = Session(
                 database: bench.database, partition: "main", identity: SessionBench.identity, keys: bench.keys,
@@ -87,15 +87,15 @@ struct SessionTests {
                     options.now = { [clock = bench.clock] in clock.now }
                     return options
                 }())
-            #expect(try await alone.credentials(deadline: soon) == mine)
+            #expect(try await alone.credentials(within: soon) == mine)
             var options = OperationsDatabase.Options()
             options.isReadOnly = true
             let reader = try OperationsDatabase(folder: bench.folder, options: options)
-            #expect(try await bench.session(database: reader).credentials(deadline: soon) == mine)
+            #expect(try await bench.session(database: reader).credentials(within: soon) == mine)
             bench.clock.advance(by: 60)
-            await expectCode(.noIdentityProvider) { _ = try await alone.credentials(deadline: soon) }
+            await expectCode(.noIdentityProvider) { _ = try await alone.credentials(within: soon) }
             await expectCode(.init(rawValue: "operations.notWritable")) {
-                _ = try await bench.session(database: reader).credentials(deadline: soon)
+                _ = try await bench.session(database: reader).credentials(within: soon)
             }
             try reader.close()
         }
@@ -110,20 +110,20 @@ struct SessionTests {
     func refused(_ behaviour: InMemoryIdentityProvider.Behaviour, _ state: SessionState) async throws {
         try await withSessions { bench in
             let session = bench.session()
-            try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
             bench.clock.advance(by: 3600)
             bench.provider.behaviour = behaviour
-            await expectCode(.notSignedIn) { _ = try await session.credentials(deadline: .now + .milliseconds(300)) }
+            await expectCode(.notSignedIn) { _ = try await session.credentials(within: .milliseconds(300)) }
             #expect(session.state == state)
             #expect(try session.standing().reason?.contains("refuses") == true)
             // Kept, and not asked for again.
             #expect(try bench.snapshot().credentials.count == 2)
             bench.provider.behaviour = .ready
-            await expectCode(.notSignedIn) { _ = try await session.credentials(deadline: .now) }
+            await expectCode(.notSignedIn) { _ = try await session.credentials(within: .zero) }
             #expect(bench.provider.refreshes == 0)
             let new = bench.provider.signIn("ada")
-            async let waiting = session.credentials(deadline: soon)
-            try await session.signIn(new, deadline: soon)
+            async let waiting = session.credentials(within: soon)
+            try await session.signIn(new, within: soon)
             #expect(try await waiting == new)
         }
     }
@@ -135,13 +135,13 @@ struct SessionTests {
             let waiters = (0..<20).map { index in
                 Task {
                     if index % 2 == 0 {
-                        try await session.signedIn(deadline: soon)
+                        try await session.signedIn(within: soon)
                     } else {
-                        _ = try await session.credentials(deadline: soon)
+                        _ = try await session.credentials(within: soon)
                     }
                 }
             }
-            let cancelled = Task { try await session.signedIn(deadline: soon) }
+            let cancelled = Task { try await session.signedIn(within: soon) }
             try await Task.sleep(for: .milliseconds(20))
             cancelled.cancel()
             await expectCode(.cancelled) { try await cancelled.value }
@@ -162,9 +162,9 @@ struct SessionTests {
         try await withSessions { bench in
             let other = try OperationsDatabase(folder: bench.folder)
             let session = bench.session()
-            async let waiting = session.credentials(deadline: soon)
+            async let waiting = session.credentials(within: soon)
             let mine = bench.provider.signIn("ada")
-            try await bench.session(database: other).signIn(mine, deadline: soon)
+            try await bench.session(database: other).signIn(mine, within: soon)
             #expect(try await waiting == mine)
             try other.close()
         }
@@ -178,22 +178,22 @@ struct SessionTests {
             var (mine, theirs) = (here.changes.makeAsyncIterator(), there.changes.makeAsyncIterator())
             #expect(try await next(&mine, within: .seconds(300)) == .unknown)
             #expect(try await next(&theirs, within: .seconds(300)) == .unknown)
-            try await here.signIn(bench.provider.signIn("ada"), deadline: soon)
+            try await here.signIn(bench.provider.signIn("ada"), within: soon)
             #expect(try await next(&mine, within: .seconds(300)) == .signedIn)
             there.noticeChanges()
             there.noticeChanges()
             #expect(try await next(&theirs, within: .seconds(300)) == .signedIn)
-            _ = try await here.signOut(deadline: soon)
-            try await here.signIn(bench.provider.signIn("ada"), deadline: soon)
-            _ = try await here.signOut(deadline: soon)
+            _ = try await here.signOut(within: soon)
+            try await here.signIn(bench.provider.signIn("ada"), within: soon)
+            _ = try await here.signOut(within: soon)
             #expect(try await next(&mine, within: .seconds(300)) == .signedOut)
             there.noticeChanges()
             #expect(try await next(&theirs, within: .seconds(300)) == .signedOut)
-            let late = Task { try await here.signedIn(deadline: soon) }
+            let late = Task { try await here.signedIn(within: soon) }
             here.close()
             #expect(try await next(&mine, within: .seconds(300)) == nil)
             await expectCode(.parked) { try await late.value }
-            await expectCode(.parked) { _ = try await here.credentials(deadline: soon) }
+            await expectCode(.parked) { _ = try await here.credentials(within: soon) }
             try other.close()
         }
     }
@@ -203,7 +203,7 @@ struct SessionTests {
         try await withSessions { bench in
             let other = try OperationsDatabase(folder: bench.folder)
             let session = bench.session(database: other)
-            try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
             var before = session.changes.makeAsyncIterator()
             #expect(try await next(&before, within: .seconds(300)) == .signedIn)
             try other.close()
@@ -222,7 +222,7 @@ struct SessionTests {
     func signOut() async throws {
         try await withSessions { bench in
             let session = bench.session()
-            try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
             for _ in 0..<3 {
                 _ = try await bench.database.mutations.enqueue(
                     MutationDraft(
@@ -236,7 +236,7 @@ struct SessionTests {
                 try await bench.database.transfers.enqueue([draft])
             }
             bench.provider.behaviour = .unreachable
-            let answer = try await session.signOut(deadline: soon)
+            let answer = try await session.signOut(within: soon)
             #expect(answer.unsentMutations == 3)
             #expect(answer.unsentUploads == 2)
             #expect(answer.deadLetters == 0)
@@ -246,8 +246,8 @@ struct SessionTests {
             #expect(try bench.snapshot().credentials == [])
             #expect(try bench.database.mutations.counts(in: "main") == [.pending: 3])
             bench.provider.behaviour = .ready
-            try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
-            #expect(try await session.signOut(deadline: soon).isServerTold == true)
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            #expect(try await session.signOut(within: soon).isServerTold == true)
             #expect(bench.provider.signOuts == 1)
         }
     }
@@ -255,10 +255,10 @@ struct SessionTests {
     @Test("A user whose credentials cannot be read can sign out nevertheless")
     func signOutLocked() async throws {
         try await withSessions { bench in
-            try await bench.session().signIn(bench.provider.signIn("ada"), deadline: soon)
+            try await bench.session().signIn(bench.provider.signIn("ada"), within: soon)
             bench.keys.behaviour = .hanging
             let session = bench.session()
-            let answer = try await session.signOut(deadline: .now + .milliseconds(50))
+            let answer = try await session.signOut(within: .milliseconds(50))
             #expect(answer.isServerTold == nil)
             #expect(session.state == .signedOut)
             bench.keys.behaviour = .ready
@@ -269,21 +269,21 @@ struct SessionTests {
     func guest() async throws {
         try await withSessions { bench in
             let session = bench.session()
-            #expect(try await session.continueAsGuest(deadline: soon))
+            #expect(try await session.continueAsGuest(within: soon))
             #expect(session.state == .guest)
-            let first = try await session.credentials(deadline: soon)
+            let first = try await session.credentials(within: soon)
             bench.clock.advance(by: 3600)
-            let second = try await session.credentials(deadline: soon)
+            let second = try await session.credentials(within: soon)
             #expect(first != second)
             #expect(first.cloud?.identityID == second.cloud?.identityID)
             #expect(second.userPool == nil)
-            await expectCode(.notSignedIn) { try await session.signedIn(deadline: .now) }
-            try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
-            await expectCode(.sessionState) { _ = try await session.continueAsGuest(deadline: soon) }
+            await expectCode(.notSignedIn) { try await session.signedIn(within: .zero) }
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            await expectCode(.sessionState) { _ = try await session.continueAsGuest(within: soon) }
             // Before a key is asked for.
             let locked = bench.session(keys: InMemoryKeyProvider(behaviour: .locked))
-            await expectCode(.sessionState) { try await locked.accept(first, as: .guest, deadline: soon) }
-            await expectCode(.sessionState) { try await session.signIn(Credentials(), deadline: soon) }
+            await expectCode(.sessionState) { try await locked.accept(first, as: .guest, within: soon) }
+            await expectCode(.sessionState) { try await session.signIn(Credentials(), within: soon) }
             #expect(session.state == .signedIn)
         }
     }
@@ -292,19 +292,19 @@ struct SessionTests {
     func lateGuest() async throws {
         try await withSessions { bench in
             let session = bench.session()
-            try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
-            _ = try await session.signOut(deadline: soon)
-            let slow = InMemoryKeyProvider(try await bench.keys.keys(deadline: soon), behaviour: .hanging)
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            _ = try await session.signOut(within: soon)
+            let slow = InMemoryKeyProvider(try await bench.keys.keys(within: soon), behaviour: .hanging)
             let late = bench.session(keys: slow)
-            let guest = try #require(try await bench.provider.guestCredentials(deadline: soon))
-            let accepting = Task { try await late.accept(guest, as: .guest, deadline: soon) }
+            let guest = try #require(try await bench.provider.guestCredentials(within: soon))
+            let accepting = Task { try await late.accept(guest, as: .guest, within: soon) }
             try await eventually { slow.reads == 1 }
             let mine = bench.provider.signIn("bob")
-            try await session.signIn(mine, deadline: soon)
+            try await session.signIn(mine, within: soon)
             slow.behaviour = .ready
             await expectCode(.sessionState) { try await accepting.value }
             #expect(session.state == .signedIn)
-            #expect(try await session.storedCredentials(deadline: soon) == .present(mine))
+            #expect(try await session.storedCredentials(within: soon) == .present(mine))
         }
     }
 
@@ -312,10 +312,10 @@ struct SessionTests {
     func guestAgain() async throws {
         try await withSessions { bench in
             let session = bench.session()
-            #expect(try await session.continueAsGuest(deadline: soon))
-            let first = try await session.credentials(deadline: soon)
-            #expect(try await session.continueAsGuest(deadline: soon))
-            #expect(try await session.credentials(deadline: soon) != first)
+            #expect(try await session.continueAsGuest(within: soon))
+            let first = try await session.credentials(within: soon)
+            #expect(try await session.continueAsGuest(within: soon))
+            #expect(try await session.credentials(within: soon) != first)
             #expect(session.state == .guest)
         }
     }

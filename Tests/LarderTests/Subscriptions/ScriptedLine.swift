@@ -40,12 +40,12 @@ final class ScriptedLine: GraphQLTransport, SubscriptionTransport {
     }
 
     func send(
-        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
+        _ request: GraphQLRequest, within time: Duration
     ) async throws(TransportError) -> GraphQLAnswer {
         GraphQLAnswer(body: Array(await answer(request).utf8))
     }
 
-    func carry(_ line: SubscriptionLine, openedBy deadline: ContinuousClock.Instant) async throws(TransportError) {
+    func carry(_ line: SubscriptionLine, openedWithin time: Duration) async throws(TransportError) {
         attempts.withLock { $0 += 1 }
         let (ends, ending) = AsyncStream.makeStream(of: TransportError?.self)
         opening.yield(Opened(line: line) { ending.yield($0) })

@@ -75,17 +75,18 @@ final class ConvergingServer: GraphQLTransport, SubscriptionTransport {
     // MARK: The network
 
     func send(
-        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
+        _ request: GraphQLRequest, within time: Duration
     ) async throws(TransportError) -> GraphQLAnswer {
+        let deadline = ContinuousClock.now + time
         if happens(oneIn: 8) { throw TransportError(.unreachable, "away") }
         for _ in 0..<random(20) { await Task.yield() }
-        let answer = try await queries.send(request, deadline: deadline)
+        let answer = try await queries.send(request, within: .until(deadline))
         for _ in 0..<random(20) { await Task.yield() }
         if happens(oneIn: 8) { throw TransportError(.interrupted, "cut") }
         return answer
     }
 
-    func carry(_ line: SubscriptionLine, openedBy deadline: ContinuousClock.Instant) async throws(TransportError) {
+    func carry(_ line: SubscriptionLine, openedWithin time: Duration) async throws(TransportError) {
         if happens(oneIn: 6) { throw TransportError(.unreachable, "away") }
         await line.take(.opened)
         let (deliveries, delivering) = AsyncStream.makeStream(of: Delivery.self)

@@ -99,7 +99,7 @@ final class MemoryStorage: ObjectTransport {
     }
 
     func beginUpload(
-        to location: ObjectLocation, _ attributes: ObjectAttributes, deadline: ContinuousClock.Instant
+        to location: ObjectLocation, _ attributes: ObjectAttributes, within time: Duration
     ) async throws(ObjectError) -> MultipartUpload {
         try await call(.beginUpload(location.key)) { () throws(ObjectError) in
             let id = UUID().uuidString
@@ -119,7 +119,7 @@ final class MemoryStorage: ObjectTransport {
     }
 
     func parts(
-        of upload: MultipartUpload, deadline: ContinuousClock.Instant
+        of upload: MultipartUpload, within time: Duration
     ) async throws(ObjectError) -> [UploadedPart] {
         try await call(.parts) { () throws(ObjectError) in
             try self.change(upload) { $0.parts }.sorted { $0.key < $1.key }.map { self.part($0.key, $0.value) }
@@ -127,7 +127,7 @@ final class MemoryStorage: ObjectTransport {
     }
 
     func completeUpload(
-        _ upload: MultipartUpload, _ parts: [UploadedPart], deadline: ContinuousClock.Instant
+        _ upload: MultipartUpload, _ parts: [UploadedPart], within time: Duration
     ) async throws(ObjectError) -> StoredObject {
         try await call(.complete) { () async throws(ObjectError) in
             let there = try self.change(upload) { $0 }
@@ -148,12 +148,12 @@ final class MemoryStorage: ObjectTransport {
         }
     }
 
-    func abortUpload(_ upload: MultipartUpload, deadline: ContinuousClock.Instant) async throws(ObjectError) {
+    func abortUpload(_ upload: MultipartUpload, within time: Duration) async throws(ObjectError) {
         try await call(.abort(upload.id)) { self.state.withLock { $0.uploads[upload.id] = nil } }
     }
 
     func uploads(
-        in bucket: String, region: String?, prefix: String, deadline: ContinuousClock.Instant
+        in bucket: String, region: String?, prefix: String, within time: Duration
     ) async throws(ObjectError) -> [MultipartUpload] {
         try await call(.uploads) {
             self.state.withLock { $0.uploads }.filter { $0.value.location.key.hasPrefix(prefix) }
@@ -162,7 +162,7 @@ final class MemoryStorage: ObjectTransport {
     }
 
     func object(
-        at location: ObjectLocation, deadline: ContinuousClock.Instant
+        at location: ObjectLocation, within time: Duration
     ) async throws(ObjectError) -> StoredObject {
         try await call(.head(location.key)) { () throws(ObjectError) in
             var object = try self.found(location).0

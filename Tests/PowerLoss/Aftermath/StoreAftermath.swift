@@ -63,7 +63,7 @@ package struct StoreAftermath: Sendable {
         guard let signed = last("signed", name) else { return }
         // Of one that failed it may be unknown whether it is there.
         let begun = words[signed...].filter { $0.first == "signing" && $0.dropFirst().first == name }
-        let found = try await app.session.storedCredentials(deadline: .now + .seconds(60))
+        let found = try await app.session.storedCredentials(within: .seconds(60))
         guard case .present(let credentials) = found else {
             return problems.append("the credentials of \(name) are \(found)")
         }

@@ -33,7 +33,7 @@ package struct ToolAftermath: Sendable {
             return
         }
         // Whatever has its name is whole.
-        _ = try await provider.keys(deadline: .now + .seconds(30))
+        _ = try await provider.keys(within: .seconds(30))
         let found = try Data(contentsOf: provider.file).base64EncodedString()
         if marked.dropLast().contains(found) { problems.append("the key file is an earlier one") }
     }

@@ -128,7 +128,7 @@ package final class ObjectLedger: ObjectTransport {
     }
 
     package func beginUpload(
-        to location: ObjectLocation, _ attributes: ObjectAttributes, deadline: ContinuousClock.Instant
+        to location: ObjectLocation, _ attributes: ObjectAttributes, within time: Duration
     ) async throws(ObjectError) -> MultipartUpload {
         try exchange { state throws(ObjectError) in
             let upload = MultipartUpload(location: location, id: "u\(state.begun)")
@@ -156,7 +156,7 @@ package final class ObjectLedger: ObjectTransport {
     }
 
     package func parts(
-        of upload: MultipartUpload, deadline: ContinuousClock.Instant
+        of upload: MultipartUpload, within time: Duration
     ) async throws(ObjectError) -> [UploadedPart] {
         try exchange { state throws(ObjectError) in
             guard let found = state.uploads[upload.id] else { throw Self.forgotten }
@@ -166,7 +166,7 @@ package final class ObjectLedger: ObjectTransport {
     }
 
     package func completeUpload(
-        _ upload: MultipartUpload, _ parts: [UploadedPart], deadline: ContinuousClock.Instant
+        _ upload: MultipartUpload, _ parts: [UploadedPart], within time: Duration
     ) async throws(ObjectError) -> StoredObject {
         try exchange { state throws(ObjectError) in
             guard let found = state.uploads[upload.id] else { throw Self.forgotten }
@@ -179,13 +179,13 @@ package final class ObjectLedger: ObjectTransport {
     }
 
     package func abortUpload(
-        _ upload: MultipartUpload, deadline: ContinuousClock.Instant
+        _ upload: MultipartUpload, within time: Duration
     ) async throws(ObjectError) {
         try exchange { _ throws(ObjectError) in ((), .aborted(upload: upload.id)) }
     }
 
     package func uploads(
-        in bucket: String, region: String?, prefix: String, deadline: ContinuousClock.Instant
+        in bucket: String, region: String?, prefix: String, within time: Duration
     ) async throws(ObjectError) -> [MultipartUpload] {
         try exchange { state throws(ObjectError) in
             let uploads = state.uploads.filter { $0.value.key.hasPrefix(prefix) }.map { id, upload in
@@ -198,7 +198,7 @@ package final class ObjectLedger: ObjectTransport {
     // MARK: Objects
 
     package func object(
-        at location: ObjectLocation, deadline: ContinuousClock.Instant
+        at location: ObjectLocation, within time: Duration
     ) async throws(ObjectError) -> StoredObject {
         try exchange { state throws(ObjectError) in
             guard TransferLoad.isThere(location.key) || state.objects.contains(location.key) else {

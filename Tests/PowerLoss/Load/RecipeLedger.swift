@@ -71,7 +71,7 @@ package final class RecipeLedger: GraphQLTransport {
     package var effects: [Effect] { state.withLock { $0.effects } }
 
     package func send(
-        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
+        _ request: GraphQLRequest, within time: Duration
     ) async throws(TransportError) -> GraphQLAnswer {
         let chance = state.withLock { $0.random?.next() ?? .max } % 10
         if chance == 0 { throw TransportError(.unreachable, "the request was lost") }

@@ -79,9 +79,9 @@ package struct StoreLoad: Sendable {
             marks("signing", name, "\(size + number)")
             try await app.session.signIn(
                 Credentials(userPool: .init(idToken: "\(size + number)", accessToken: "", expires: nil)),
-                deadline: .now + .seconds(60))
+                within: .seconds(60))
             marks("signed", name, "\(size + number)")
-            if number == 0 { _ = try await store.rotateKeys(deadline: .now + .seconds(60)) }
+            if number == 0 { _ = try await store.rotateKeys(within: .seconds(60)) }
             try await queue(app, name)
             let title = String(repeating: "x", count: size)
             try await app.write("Recipe:large", Self.large, ["title": .string(title)])

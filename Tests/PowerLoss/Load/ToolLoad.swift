@@ -38,9 +38,9 @@ package struct ToolLoad: Sendable {
 
     private func makeKeys() async throws {
         let provider = FileKeyProvider(besides: folder)
-        _ = try await provider.makeKey(deadline: .now + .seconds(30))
+        _ = try await provider.makeKey(within: .seconds(30))
         try markKey(provider)
-        _ = try await provider.addKey(deadline: .now + .seconds(30))
+        _ = try await provider.addKey(within: .seconds(30))
         try markKey(provider)
     }
 

@@ -70,33 +70,33 @@ final class HalvingStorage: ObjectTransport {
     }
 
     func beginUpload(
-        to location: ObjectLocation, _ attributes: ObjectAttributes, deadline: ContinuousClock.Instant
+        to location: ObjectLocation, _ attributes: ObjectAttributes, within time: Duration
     ) async throws(ObjectError) -> MultipartUpload { MultipartUpload(location: location, id: "upload") }
 
     func parts(
-        of upload: MultipartUpload, deadline: ContinuousClock.Instant
+        of upload: MultipartUpload, within time: Duration
     ) async throws(ObjectError) -> [UploadedPart] {
         state.withLock { $0.parts }.values.sorted { $0.number < $1.number }
     }
 
     func completeUpload(
-        _ upload: MultipartUpload, _ parts: [UploadedPart], deadline: ContinuousClock.Instant
+        _ upload: MultipartUpload, _ parts: [UploadedPart], within time: Duration
     ) async throws(ObjectError) -> StoredObject {
         StoredObject(etag: "\"made\"", size: parts.reduce(0) { $0 + ($1.size ?? 0) })
     }
 
     func uploads(
-        in bucket: String, region: String?, prefix: String, deadline: ContinuousClock.Instant
+        in bucket: String, region: String?, prefix: String, within time: Duration
     ) async throws(ObjectError) -> [MultipartUpload] { [] }
 
-    func abortUpload(_ upload: MultipartUpload, deadline: ContinuousClock.Instant) async throws(ObjectError) {}
+    func abortUpload(_ upload: MultipartUpload, within time: Duration) async throws(ObjectError) {}
 
     func put(
         _ body: ObjectBody, to location: ObjectLocation, _ attributes: ObjectAttributes, idle: Duration
     ) async throws(ObjectError) -> StoredObject { throw .unusable }
 
     func object(
-        at location: ObjectLocation, deadline: ContinuousClock.Instant
+        at location: ObjectLocation, within time: Duration
     ) async throws(ObjectError) -> StoredObject { throw .unusable }
 
     func get(

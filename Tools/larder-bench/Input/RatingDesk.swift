@@ -67,7 +67,7 @@ private struct AgreeingServer: GraphQLTransport {
     var idempotency: Idempotency? { .header(name: "Idempotency-Key") }
 
     func send(
-        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
+        _ request: GraphQLRequest, within time: Duration
     ) async throws(TransportError) -> GraphQLAnswer {
         // The variables are the object's fields.
         let fields = request.variables.dropFirst()

@@ -44,7 +44,7 @@ extension Bench {
             _ = try await app.watch(
                 named: "watcher \(number)", GraphQLOperation("{ item(id: \(number)) { title } }"))
         }
-        try await app.session.signIn(InMemoryIdentityProvider().signIn("ada"), deadline: .now + .seconds(5))
+        try await app.session.signIn(InMemoryIdentityProvider().signIn("ada"), within: .seconds(5))
         try first.close()
         let bare = try BareQueue(file: "\(path)/bare.sqlite")
         try bare.insert((0..<pending).map(RatingDesk.draft))

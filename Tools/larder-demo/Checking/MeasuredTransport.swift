@@ -22,10 +22,11 @@ final class MeasuredTransport: GraphQLTransport {
     var last: Exchange? { exchange.withLock { $0 } }
 
     func send(
-        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
+        _ request: GraphQLRequest, within time: Duration
     ) async throws(TransportError) -> GraphQLAnswer {
+        let deadline = ContinuousClock.now + time
         let start = ContinuousClock.now
-        let answer = try await transport.send(request, deadline: deadline)
+        let answer = try await transport.send(request, within: .until(deadline))
         let arrival = ContinuousClock.now
         exchange.withLock { exchange in
             exchange = Exchange(bytes: answer.body.count, duration: start.duration(to: arrival), arrival: arrival)

@@ -33,7 +33,7 @@ extension Story {
         try claims.expect("what was there is the environment's guests' now", try cookbook().isComplete, is: true)
         let signing = try await timed {
             app = try await store.signIn(
-                proof, as: Self.user, pending: .park, deadline: .now + .seconds(5), transport: http
+                proof, as: Self.user, pending: .park, within: .seconds(5), transport: http
             ).partition
         }
         try claims.expect("somebody is signed in", try app.session.state, is: .signedIn)
@@ -66,7 +66,7 @@ extension Story {
         try claims.expect("nothing of the other's queue is seen", try app.mutations().count, is: 0)
         let asking = try await timed {
             let error = await claims.code {
-                _ = try await self.app.session.credentials(deadline: .now + Self.deadline)
+                _ = try await self.app.session.credentials(within: Self.deadline)
             }
             try claims.expect("whoever needs credentials is told in time", error, is: .notSignedIn)
         }
@@ -84,7 +84,7 @@ extension Story {
         options.silence()
         store = try Store.open(at: folder, schemaText: [RecipeServer.schema], options: options)
         app = try store.partition(of: development)
-        let reading = try await app.session.storedCredentials(deadline: .now + .seconds(5))
+        let reading = try await app.session.storedCredentials(within: .seconds(5))
         try claims.expect("what was planted is not used", reading, is: .absent)
         try claims.expect("nobody is signed in by it", try app.session.state == .signedIn, is: false)
         let status = try app.session.status()
@@ -103,7 +103,7 @@ extension Story {
         }
         try claims.expect("it is the user's", try store.current()?.user, is: .user(Self.user))
         try claims.expect("who is signed in", try app.session.state, is: .signedIn)
-        let reading = try await app.session.storedCredentials(deadline: .now + .seconds(5))
+        let reading = try await app.session.storedCredentials(within: .seconds(5))
         try claims.expect("the credentials are as they were", reading, is: .present(proof))
         try claims.expect("the mutation is still there", try app.mutations(in: [.pending]).count, is: 1)
         try await MutationRunner(app).drain()

@@ -8,7 +8,7 @@ extension Story {
         let effects = server.effectCount
         let session = try app.session
         let guarded = app.with(transport: SignedInOnly(server: http, session: session))
-        try await session.signOut(deadline: .now + .seconds(5))
+        try await session.signOut(within: .seconds(5))
 
         let before = try cookbook()
         let (fallen, asking) = try await timed {
@@ -33,7 +33,7 @@ extension Story {
         let statesBefore = queue.count
         let signing = try await timed {
             _ = try await store.signIn(
-                proof, as: Self.user, pending: .carry, deadline: .now + .seconds(5), transport: http)
+                proof, as: Self.user, pending: .carry, within: .seconds(5), transport: http)
             _ = try await queue.first("the runner goes on by itself, and the queue is empty", after: statesBefore) {
                 $0.unsentCount == 0
             }
@@ -61,11 +61,12 @@ private struct SignedInOnly: GraphQLTransport {
     var idempotency: Idempotency? { server.idempotency }
 
     func send(
-        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
+        _ request: GraphQLRequest, within time: Duration
     ) async throws(TransportError) -> GraphQLAnswer {
-        do throws(LarderError) { _ = try await session.userPoolTokens(deadline: deadline) } catch {
+        let deadline = ContinuousClock.now + time
+        do throws(LarderError) { _ = try await session.userPoolTokens(within: .until(deadline)) } catch {
             throw TransportError(.notSignedIn, "Nobody is signed in", cause: error)
         }
-        return try await server.send(request, deadline: deadline)
+        return try await server.send(request, within: .until(deadline))
     }
 }

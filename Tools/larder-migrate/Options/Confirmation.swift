@@ -40,7 +40,7 @@ extension MigratedStore {
         guard try hasDatabase else { return nil }
         var options = OperationsDatabase.Options()
         options.isReadOnly = true
-        options.busyTimeout = self.options.lockDeadline
+        options.busyTimeout = self.options.lockTimeout
         options.schema = .asItIs
         let database = try OperationsDatabase(folder: url, options: options)
         defer { try? database.close() }

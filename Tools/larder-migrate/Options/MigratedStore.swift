@@ -18,7 +18,7 @@ struct MigratedStore {
         url = try store.url()
         var options = Store.Options()
         options.label = "larder-migrate"
-        options.lockDeadline = timeout
+        options.lockTimeout = timeout
         options.silence()
         self.options = options
         let found = try Failure.typed { try OperationsDatabase.look(at: url.path, options.files) }
@@ -58,7 +58,7 @@ struct MigratedStore {
     func makeDatabase() throws {
         guard try !hasDatabase else { return }
         var options = OperationsDatabase.Options()
-        options.busyTimeout = self.options.lockDeadline
+        options.busyTimeout = self.options.lockTimeout
         try OperationsDatabase(folder: url, options: options).close()
     }
 
@@ -69,7 +69,7 @@ struct MigratedStore {
         guard try hasDatabase, try OperationsDatabase.look(at: file.path + "-journal", self.options.files) != nil
         else { return }
         var options = OperationsDatabase.Options()
-        options.busyTimeout = self.options.lockDeadline
+        options.busyTimeout = self.options.lockTimeout
         options.schema = .asItIs
         try OperationsDatabase(folder: url, options: options).close()
     }
@@ -97,7 +97,7 @@ struct MigratedStore {
     ) async throws -> Result {
         output.note(StoreExposure.narrow(url, options.files))
         let lock = try MigrationLock.take(
-            in: url, for: "larder-migrate \(verb)", within: options.lockDeadline, options.files)
+            in: url, for: "larder-migrate \(verb)", within: options.lockTimeout, options.files)
         defer { lock.release() }
         return try await body(lock)
     }
@@ -115,7 +115,7 @@ struct MigratedStore {
         }
         var options = OperationsDatabase.Options()
         options.isReadOnly = access == .reading
-        options.busyTimeout = self.options.lockDeadline
+        options.busyTimeout = self.options.lockTimeout
         options.schema = .asItIs
         return try await OperationsDatabase.using(url, options: options) { database in
             if let pending = try database.schemaStatus().pending.first {

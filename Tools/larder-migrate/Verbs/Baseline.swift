@@ -18,7 +18,7 @@ struct Baseline: Verb {
         let store = try MigratedStore(store, timeout: lock.duration(), output)
         let entries = try await store.withLock(for: "baseline") { lock in
             try OperationsDatabase.baseline(
-                folder: store.url, holding: lock, waiting: store.options.lockDeadline,
+                folder: store.url, holding: lock, waiting: store.options.lockTimeout,
                 files: store.options.files)
         }
         try output.result(

@@ -20,7 +20,7 @@ struct Validate: Verb {
         let exposure = StoreExposure(of: store.url, store.options.files)
         output.noteFinding(exposure)
         var findings: [String] = []
-        let counts = try OperationsDatabase.check(folder: store.url, waiting: store.options.lockDeadline)
+        let counts = try OperationsDatabase.check(folder: store.url, waiting: store.options.lockTimeout)
         findings += (counts?.problems ?? []).map { "larder.sqlite: \($0)" }
         // An edited migration is an error of its own, with both checksums. The history in a damaged file may be damaged
         // as well.

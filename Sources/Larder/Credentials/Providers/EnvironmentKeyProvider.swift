@@ -25,7 +25,7 @@ public struct EnvironmentKeyProvider: KeyProvider {
     public var description: String { "the environment variable \(variable)" }
 
     /// - Throws: `.missing`, `.invalid`.
-    public func keys(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
+    public func keys(within time: Duration) async throws(KeyError) -> MasterKeys {
         let environment = environment()
         guard let text = environment[variable], !text.isEmpty else {
             throw KeyError(
@@ -41,12 +41,12 @@ public struct EnvironmentKeyProvider: KeyProvider {
     /// Makes none: the variable must be set.
     ///
     /// - Throws: As `keys`.
-    public func makeKey(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
-        try await keys(deadline: deadline)
+    public func makeKey(within time: Duration) async throws(KeyError) -> MasterKeys {
+        try await keys(within: time)
     }
 
     /// - Throws: `.cannotRotate`.
-    public func addKey(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
+    public func addKey(within time: Duration) async throws(KeyError) -> MasterKeys {
         throw KeyError(
             .cannotRotate,
             "Set \(variable) to a new key and \(previousVariable) to the one that it has now, and rotate "
@@ -54,7 +54,7 @@ public struct EnvironmentKeyProvider: KeyProvider {
     }
 
     /// Does nothing: the user who set the variables takes the older keys out of them.
-    public func dropKeys(_ ids: Set<String>, deadline: ContinuousClock.Instant) async throws(KeyError) {}
+    public func dropKeys(_ ids: Set<String>, within time: Duration) async throws(KeyError) {}
 
     private static func key(_ text: String, _ variable: String) throws(KeyError) -> MasterKey {
         let text = text.trimmingCharacters(in: .whitespacesAndNewlines)

@@ -33,7 +33,7 @@ public struct FileKeyProvider: KeyProvider {
     /// Reads the file.
     ///
     /// - Throws: `.missing`, `.exposed`, `.unreadable`, `.damaged`, `.foreign`, `.newerFormat`.
-    public func keys(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
+    public func keys(within time: Duration) async throws(KeyError) -> MasterKeys {
         guard let open = try OpenKeyFile(file, for: .reading, files) else {
             throw KeyError(
                 .missing, "There is no key file \(file.path); put it back, or sign in again, which makes another")
@@ -44,7 +44,8 @@ public struct FileKeyProvider: KeyProvider {
     /// Makes the file if there is none. Of two that do so at once, one makes it and the other reads it.
     ///
     /// - Throws: `.notWritable`, and as `keys`.
-    public func makeKey(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
+    public func makeKey(within time: Duration) async throws(KeyError) -> MasterKeys {
+        let deadline = ContinuousClock.now + time
         if let open = try OpenKeyFile(file, for: .reading, files) { return try open.keys() }
         let folder = file.deletingLastPathComponent()
         do throws(FileError) { try files.makeFolder(folder.path) } catch {
@@ -59,20 +60,22 @@ public struct FileKeyProvider: KeyProvider {
             }
             return new
         }
-        return try await keys(deadline: deadline)
+        return try await keys(within: .until(deadline))
     }
 
     /// Puts a new key first in the file.
     ///
     /// - Throws: `.notWritable`, `.timedOut` while another process changes the file, and as `keys`.
-    public func addKey(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
-        try await change(deadline) { $0.adding() }
+    public func addKey(within time: Duration) async throws(KeyError) -> MasterKeys {
+        let deadline = ContinuousClock.now + time
+        return try await change(deadline) { $0.adding() }
     }
 
     /// Takes older keys out of the file.
     ///
     /// - Throws: As `addKey`.
-    public func dropKeys(_ ids: Set<String>, deadline: ContinuousClock.Instant) async throws(KeyError) {
+    public func dropKeys(_ ids: Set<String>, within time: Duration) async throws(KeyError) {
+        let deadline = ContinuousClock.now + time
         _ = try await change(deadline) { $0.dropping(ids) }
     }
 

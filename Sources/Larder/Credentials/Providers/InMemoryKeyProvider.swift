@@ -34,7 +34,7 @@ public final class InMemoryKeyProvider: KeyProvider {
     public var description: String { "the keys in memory" }
 
     /// - Throws: `.missing`, `.locked`.
-    public func keys(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
+    public func keys(within time: Duration) async throws(KeyError) -> MasterKeys {
         state.withLock { $0.reads += 1 }
         try await behave()
         guard let keys = state.withLock({ $0.keys }) else { throw KeyError(.missing, "There is no key in memory") }
@@ -42,7 +42,7 @@ public final class InMemoryKeyProvider: KeyProvider {
     }
 
     /// - Throws: `.locked`.
-    public func makeKey(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
+    public func makeKey(within time: Duration) async throws(KeyError) -> MasterKeys {
         try await behave()
         return state.withLock { state in
             let keys = state.keys ?? MasterKeys(current: MasterKey())
@@ -52,12 +52,12 @@ public final class InMemoryKeyProvider: KeyProvider {
     }
 
     /// - Throws: `.missing`, `.locked`.
-    public func addKey(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
+    public func addKey(within time: Duration) async throws(KeyError) -> MasterKeys {
         try await change { $0.adding() }
     }
 
     /// - Throws: `.missing`, `.locked`.
-    public func dropKeys(_ ids: Set<String>, deadline: ContinuousClock.Instant) async throws(KeyError) {
+    public func dropKeys(_ ids: Set<String>, within time: Duration) async throws(KeyError) {
         _ = try await change { $0.dropping(ids) }
     }
 

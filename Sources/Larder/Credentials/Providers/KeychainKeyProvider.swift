@@ -19,7 +19,7 @@ public struct KeychainKeyProvider: KeyProvider {
     public var description: String { "the Keychain's keys of \(store)" }
 
     /// - Throws: `.missing`, `.locked`, `.unreadable`, `.damaged`, `.foreign`, `.newerFormat`.
-    public func keys(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
+    public func keys(within time: Duration) async throws(KeyError) -> MasterKeys {
         var query = query
         query[kSecReturnData as String] = true
         var found: CFTypeRef?
@@ -29,25 +29,26 @@ public struct KeychainKeyProvider: KeyProvider {
     }
 
     /// - Throws: `.notWritable`, and as `keys`.
-    public func makeKey(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
+    public func makeKey(within time: Duration) async throws(KeyError) -> MasterKeys {
+        let deadline = ContinuousClock.now + time
         let new = MasterKeys(current: MasterKey())
         var item = query
         item[kSecValueData as String] = Data(KeyText(new).text.utf8)
         item[kSecAttrAccessible as String] = kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly
         let status = SecItemAdd(item as CFDictionary, nil)
-        if status == errSecDuplicateItem { return try await keys(deadline: deadline) }
+        if status == errSecDuplicateItem { return try await keys(within: .until(deadline)) }
         guard status == errSecSuccess else { throw failure(status, .notWritable) }
         return new
     }
 
     /// - Throws: `.notWritable`, and as `keys`.
-    public func addKey(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
-        try put(try await keys(deadline: deadline).adding())
+    public func addKey(within time: Duration) async throws(KeyError) -> MasterKeys {
+        try put(try await keys(within: time).adding())
     }
 
     /// - Throws: `.notWritable`, and as `keys`.
-    public func dropKeys(_ ids: Set<String>, deadline: ContinuousClock.Instant) async throws(KeyError) {
-        _ = try put(try await keys(deadline: deadline).dropping(ids))
+    public func dropKeys(_ ids: Set<String>, within time: Duration) async throws(KeyError) {
+        _ = try put(try await keys(within: time).dropping(ids))
     }
 
     private func put(_ keys: MasterKeys) throws(KeyError) -> MasterKeys {

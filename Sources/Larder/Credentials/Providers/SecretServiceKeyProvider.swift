@@ -27,7 +27,8 @@ public struct SecretServiceKeyProvider: KeyProvider {
 
     /// - Throws: `.missing`, `.timedOut` (it may be locked), `.unreadable`, `.unsupported`, `.damaged`, `.foreign`,
     ///   `.newerFormat`.
-    public func keys(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
+    public func keys(within time: Duration) async throws(KeyError) -> MasterKeys {
+        let deadline = ContinuousClock.now + time
         let answer = try await run(["lookup"] + attributes, deadline: deadline)
         guard answer.status == 0 else {
             // The tool writes nothing where there is no key, and the reason where it failed.
@@ -45,21 +46,24 @@ public struct SecretServiceKeyProvider: KeyProvider {
     }
 
     /// - Throws: `.notWritable`, and as `keys`.
-    public func makeKey(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
-        do throws(KeyError) { return try await keys(deadline: deadline) } catch {
+    public func makeKey(within time: Duration) async throws(KeyError) -> MasterKeys {
+        let deadline = ContinuousClock.now + time
+        do throws(KeyError) { return try await keys(within: .until(deadline)) } catch {
             guard error.code == .missing else { throw error }
             return try await put(MasterKeys(current: MasterKey()), deadline: deadline)
         }
     }
 
     /// - Throws: `.notWritable`, and as `keys`.
-    public func addKey(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
-        try await put(try await keys(deadline: deadline).adding(), deadline: deadline)
+    public func addKey(within time: Duration) async throws(KeyError) -> MasterKeys {
+        let deadline = ContinuousClock.now + time
+        return try await put(try await keys(within: .until(deadline)).adding(), deadline: deadline)
     }
 
     /// - Throws: `.notWritable`, and as `keys`.
-    public func dropKeys(_ ids: Set<String>, deadline: ContinuousClock.Instant) async throws(KeyError) {
-        _ = try await put(try await keys(deadline: deadline).dropping(ids), deadline: deadline)
+    public func dropKeys(_ ids: Set<String>, within time: Duration) async throws(KeyError) {
+        let deadline = ContinuousClock.now + time
+        _ = try await put(try await keys(within: .until(deadline)).dropping(ids), deadline: deadline)
     }
 
     private var attributes: [String] { ["application", "larder", "store", store] }

@@ -66,9 +66,9 @@ final class KeyRing: Sendable {
             let deadline = ContinuousClock.now + keyTimeout
             do throws(KeyError) {
                 let keys: MasterKeys
-                do throws(KeyError) { keys = try await provider.keys(deadline: deadline) } catch {
+                do throws(KeyError) { keys = try await provider.keys(within: .until(deadline)) } catch {
                     guard error.code == .missing else { throw error }
-                    keys = try await provider.makeKey(deadline: deadline)
+                    keys = try await provider.makeKey(within: .until(deadline))
                 }
                 let key = SymmetricKey(size: .bits256)
                 return .success(try Self.seal(key, of: partition, with: keys.current, now: now))
@@ -83,7 +83,7 @@ final class KeyRing: Sendable {
 
     private func unseal(_ stored: StoredPartitionKey) async -> Result<PartitionKey, KeyError> {
         do throws(KeyError) {
-            let keys = try await provider.keys(deadline: .now + keyTimeout)
+            let keys = try await provider.keys(within: keyTimeout)
             let key = PartitionKey(try Self.unseal(stored, with: keys, provider), stored: stored)
             remember(key)
             return .success(key)

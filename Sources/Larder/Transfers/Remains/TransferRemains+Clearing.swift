@@ -103,7 +103,7 @@ extension TransferRemains {
             return false
         }
         do throws(ObjectError) {
-            try await storage.abortUpload(upload, deadline: .now + timeout)
+            try await storage.abortUpload(upload, within: timeout)
             cleared.uploads.append(transfer)
             return true
         } catch {

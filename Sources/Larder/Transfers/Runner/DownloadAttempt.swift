@@ -83,7 +83,7 @@ struct DownloadAttempt: Sendable {
 
     private func begin(_ file: PartialFile) async throws -> Plan {
         try destination.check()
-        let object = try await storage.object(at: location, deadline: context.deadline)
+        let object = try await storage.object(at: location, within: .until(context.deadline))
         guard let size = object.size, size >= 0 else {
             throw ObjectError(.unusableAnswer, "The storage does not say how large \(location) is")
         }
@@ -184,7 +184,7 @@ struct DownloadAttempt: Sendable {
             guard said == whole.crc32c else { throw damaged }
             return whole.crc32c
         }
-        let object = try await storage.object(at: location, deadline: context.deadline)
+        let object = try await storage.object(at: location, within: .until(context.deadline))
         try await requireSame(object, plan)
         if let sha256 = object.sha256 {
             guard try await file.sha256(0..<plan.parts.size) == sha256 else { throw damaged }

@@ -47,7 +47,7 @@ extension TransferContext {
                 if !now.isNameable {
                     core.logger.warning("a transfer has names that no storage has", metadata: ["transfer": "\(now.id)"])
                 } else if let upload = now.multipartUpload {
-                    try await storage.abortUpload(upload, deadline: deadline)
+                    try await storage.abortUpload(upload, within: .until(deadline))
                 } else if let before = now.uploadsBefore {
                     try await abortUnnoted(of: now.location, after: before)
                 }
@@ -77,7 +77,7 @@ extension TransferContext {
             .compactMap(\.upload)
         let others = Set(before).union(known)
         for id in found where !others.contains(id) {
-            try await storage.abortUpload(MultipartUpload(location: location, id: id), deadline: deadline)
+            try await storage.abortUpload(MultipartUpload(location: location, id: id), within: .until(deadline))
         }
     }
 
@@ -97,7 +97,7 @@ extension TransferContext {
     /// is noted apart from the transfer, and the abort tried again later.
     func abortForgotten(_ upload: MultipartUpload?, of transfer: StoredTransfer) async throws {
         guard let upload else { return }
-        do throws(ObjectError) { try await storage.abortUpload(upload, deadline: deadline) } catch {
+        do throws(ObjectError) { try await storage.abortUpload(upload, within: .until(deadline)) } catch {
             guard error.code == .accessDenied else { throw error }
             core.logger.warning(
                 "an upload that the storage does not know may not be aborted either",
@@ -112,7 +112,7 @@ extension TransferContext {
     /// accents that are characters of their own, are others.
     private func listedUploads(of location: ObjectLocation) async throws(ObjectError) -> [String] {
         try await storage.uploads(
-            in: location.bucket, region: location.region, prefix: location.key, deadline: deadline
+            in: location.bucket, region: location.region, prefix: location.key, within: .until(deadline)
         ).filter { $0.location.key.utf8.elementsEqual(location.key.utf8) }.map(\.id)
     }
 

@@ -39,7 +39,7 @@ extension UploadAttempt {
     /// The object, if the storage has it already as it is to be.
     private func object(of sent: Sent) async throws -> StoredObject? {
         do throws(ObjectError) {
-            let object = try await context.storage.object(at: transfer.location, deadline: context.deadline)
+            let object = try await context.storage.object(at: transfer.location, within: .until(context.deadline))
             guard object.size == sent.size, sent.isWhat(object) == true,
                 object.attributes.metadata == sent.attributes.metadata,
                 sent.attributes.contentType.map({ $0 == object.attributes.contentType }) ?? true

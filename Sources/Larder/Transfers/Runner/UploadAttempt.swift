@@ -88,7 +88,7 @@ struct UploadAttempt: Sendable {
         doubt.begin(lasting: options.completionTimeout)
         do throws(ObjectError) {
             let object = try await storage.completeUpload(
-                upload, parts.map(UploadedPart.init), deadline: .now + options.completionTimeout)
+                upload, parts.map(UploadedPart.init), within: options.completionTimeout)
             doubt.end()
             context.report(.objectMade, transfer.id)
             if let before = transfer.uploadsBefore { await context.abortLate(of: location, after: before) }
@@ -108,7 +108,9 @@ struct UploadAttempt: Sendable {
         let attempt = transfer.attempt
         if let upload = transfer.multipartUpload {
             let listed: [UploadedPart]
-            do throws(ObjectError) { listed = try await storage.parts(of: upload, deadline: context.deadline) } catch {
+            do throws(ObjectError) {
+                listed = try await storage.parts(of: upload, within: .until(context.deadline))
+            } catch {
                 guard error.code == .noSuchUpload else { throw error }
                 return (nil, [:])
             }
@@ -122,7 +124,7 @@ struct UploadAttempt: Sendable {
         try await context.table.note(attempt, notes)
         context.report(.uploadAsked, transfer.id)
         let upload = try await storage.beginUpload(
-            to: location, try ObjectAttributes(of: transfer), deadline: context.deadline)
+            to: location, try ObjectAttributes(of: transfer), within: .until(context.deadline))
         context.report(.uploadBegun, transfer.id)
         try await context.table.note(attempt, [.upload(upload.id)])
         context.report(.uploadNoted, transfer.id)
@@ -216,7 +218,9 @@ struct UploadAttempt: Sendable {
         let parts = try context.table.parts(of: transfer.id)
         guard let size = transfer.size, !parts.isEmpty, parts.reduce(0, { $0 + $1.size }) == size else { return nil }
         let object: StoredObject
-        do throws(ObjectError) { object = try await storage.object(at: location, deadline: context.deadline) } catch {
+        do throws(ObjectError) {
+            object = try await storage.object(at: location, within: .until(context.deadline))
+        } catch {
             guard error.code == .notFound else { throw error }
             return nil
         }

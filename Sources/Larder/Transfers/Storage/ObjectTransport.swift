@@ -23,7 +23,7 @@ public protocol ObjectTransport: Sendable {
 
     /// Begins an upload in parts.
     func beginUpload(
-        to location: ObjectLocation, _ attributes: ObjectAttributes, deadline: ContinuousClock.Instant
+        to location: ObjectLocation, _ attributes: ObjectAttributes, within time: Duration
     ) async throws(ObjectError) -> MultipartUpload
 
     /// Sends a part. One that was sent before under this number is replaced.
@@ -37,7 +37,7 @@ public protocol ObjectTransport: Sendable {
     ///
     /// - Throws: `.noSuchUpload` where it was completed or aborted.
     func parts(
-        of upload: MultipartUpload, deadline: ContinuousClock.Instant
+        of upload: MultipartUpload, within time: Duration
     ) async throws(ObjectError) -> [UploadedPart]
 
     /// Puts the object together from its parts, which ascend by number.
@@ -45,15 +45,15 @@ public protocol ObjectTransport: Sendable {
     /// - Throws: `.noSuchUpload` where it was completed or aborted, `.incomplete` where a part is missing or another
     ///   one.
     func completeUpload(
-        _ upload: MultipartUpload, _ parts: [UploadedPart], deadline: ContinuousClock.Instant
+        _ upload: MultipartUpload, _ parts: [UploadedPart], within time: Duration
     ) async throws(ObjectError) -> StoredObject
 
     /// Gives an upload up; the storage forgets its parts. One that is gone already is no error.
-    func abortUpload(_ upload: MultipartUpload, deadline: ContinuousClock.Instant) async throws(ObjectError)
+    func abortUpload(_ upload: MultipartUpload, within time: Duration) async throws(ObjectError)
 
     /// All uploads in parts that were begun and neither completed nor aborted, of keys that begin so.
     func uploads(
-        in bucket: String, region: String?, prefix: String, deadline: ContinuousClock.Instant
+        in bucket: String, region: String?, prefix: String, within time: Duration
     ) async throws(ObjectError) -> [MultipartUpload]
 
     /// What the storage says of an object. That it has 0 bytes is not taken from a head alone: the bytes are asked for
@@ -61,7 +61,7 @@ public protocol ObjectTransport: Sendable {
     ///
     /// - Throws: `.notFound`; `.wrongLength` where the storage says 0 bytes and sends some.
     func object(
-        at location: ObjectLocation, deadline: ContinuousClock.Instant
+        at location: ObjectLocation, within time: Duration
     ) async throws(ObjectError) -> StoredObject
 
     /// Receives a range of an object's bytes, and nothing else: an answer of another range, length or ETag is an error.

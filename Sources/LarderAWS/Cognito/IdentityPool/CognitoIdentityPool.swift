@@ -13,6 +13,8 @@ public final class CognitoIdentityPool: Sendable {
     public struct Options: Sendable {
         /// Another place that speaks as Cognito does, such as a local stack. Nil: Amazon's in the pool's region.
         public var endpoint: URL?
+        /// How long a call may take where the caller does not say it.
+        public var timeout = Duration.seconds(30)
         /// A role other than the pool's own, which its rules must allow.
         public var roleARN: String?
 
@@ -49,8 +51,9 @@ public final class CognitoIdentityPool: Sendable {
     ///     pool, `accounts.google.com`, and so on. None for a guest.
     /// - Throws: `.federatedRefused` where the pool gives none; `.unreachable` and the like where it has not decided.
     public func credentials(
-        identityID: String?, logins: [String: String], deadline: ContinuousClock.Instant
+        identityID: String?, logins: [String: String], within time: Duration? = nil
     ) async throws(CognitoError) -> Credentials.CloudCredentials {
+        let deadline = ContinuousClock.now + (time ?? options.timeout)
         do throws(CognitoError) {
             let known = identityID
             let id: String

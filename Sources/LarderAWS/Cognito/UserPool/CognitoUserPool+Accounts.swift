@@ -16,8 +16,9 @@ extension CognitoUserPool {
     /// - Parameter attributes: By Cognito's names, such as `email`.
     /// - Throws: `.userExists`, `.weakPassword`, `.invalidInput`, `.refusedByFunction` and others.
     public func signUp(
-        _ user: String, password: String, attributes: [String: String] = [:], deadline: ContinuousClock.Instant
+        _ user: String, password: String, attributes: [String: String] = [:], within time: Duration? = nil
     ) async throws(CognitoError) -> SignedUp {
+        let deadline = ContinuousClock.now + (time ?? options.timeout)
         let answer = try await service.call(
             "SignUp",
             clientMembers(for: user).with([
@@ -30,8 +31,9 @@ extension CognitoUserPool {
 
     /// Confirms an account by the code that was sent.
     public func confirmSignUp(
-        _ user: String, code: String, deadline: ContinuousClock.Instant
+        _ user: String, code: String, within time: Duration? = nil
     ) async throws(CognitoError) {
+        let deadline = ContinuousClock.now + (time ?? options.timeout)
         _ = try await service.call(
             "ConfirmSignUp",
             clientMembers(for: user).with(["Username": .text(user), "ConfirmationCode": .text(code)]),
@@ -40,8 +42,9 @@ extension CognitoUserPool {
 
     /// Sends the code that confirms an account once more.
     public func resendConfirmation(
-        of user: String, deadline: ContinuousClock.Instant
+        of user: String, within time: Duration? = nil
     ) async throws(CognitoError) -> CodeDelivery {
+        let deadline = ContinuousClock.now + (time ?? options.timeout)
         let answer = try await service.call(
             "ResendConfirmationCode", clientMembers(for: user).with(["Username": .text(user)]), deadline: deadline)
         return CodeDelivery(answer.CodeDeliveryDetails)
@@ -49,8 +52,9 @@ extension CognitoUserPool {
 
     /// Sends a code with which the password can be set anew.
     public func forgotPassword(
-        of user: String, deadline: ContinuousClock.Instant
+        of user: String, within time: Duration? = nil
     ) async throws(CognitoError) -> CodeDelivery {
+        let deadline = ContinuousClock.now + (time ?? options.timeout)
         let answer = try await service.call(
             "ForgotPassword", clientMembers(for: user).with(["Username": .text(user)]), deadline: deadline)
         return CodeDelivery(answer.CodeDeliveryDetails)
@@ -58,8 +62,9 @@ extension CognitoUserPool {
 
     /// Sets the password anew, by the code that was sent.
     public func setForgottenPassword(
-        of user: String, to password: String, code: String, deadline: ContinuousClock.Instant
+        of user: String, to password: String, code: String, within time: Duration? = nil
     ) async throws(CognitoError) {
+        let deadline = ContinuousClock.now + (time ?? options.timeout)
         _ = try await service.call(
             "ConfirmForgotPassword",
             clientMembers(for: user).with([
@@ -69,8 +74,9 @@ extension CognitoUserPool {
 
     /// Changes the password of the user who is signed in.
     public func changePassword(
-        from old: String, to new: String, _ tokens: Credentials.UserPoolTokens, deadline: ContinuousClock.Instant
+        from old: String, to new: String, _ tokens: Credentials.UserPoolTokens, within time: Duration? = nil
     ) async throws(CognitoError) {
+        let deadline = ContinuousClock.now + (time ?? options.timeout)
         _ = try await service.call(
             "ChangePassword",
             [
@@ -81,8 +87,9 @@ extension CognitoUserPool {
 
     /// The attributes of the user who is signed in.
     public func attributes(
-        _ tokens: Credentials.UserPoolTokens, deadline: ContinuousClock.Instant
+        _ tokens: Credentials.UserPoolTokens, within time: Duration? = nil
     ) async throws(CognitoError) -> [String: String] {
+        let deadline = ContinuousClock.now + (time ?? options.timeout)
         let answer = try await service.call(
             "GetUser", ["AccessToken": .text(tokens.accessToken)], deadline: deadline)
         return (answer.UserAttributes ?? []).reduce(into: [:]) { $0[$1.Name] = $1.Value ?? "" }
@@ -90,8 +97,9 @@ extension CognitoUserPool {
 
     /// Changes attributes of the user who is signed in.
     public func changeAttributes(
-        _ attributes: [String: String], _ tokens: Credentials.UserPoolTokens, deadline: ContinuousClock.Instant
+        _ attributes: [String: String], _ tokens: Credentials.UserPoolTokens, within time: Duration? = nil
     ) async throws(CognitoError) {
+        let deadline = ContinuousClock.now + (time ?? options.timeout)
         _ = try await service.call(
             "UpdateUserAttributes",
             ["AccessToken": .text(tokens.accessToken), "UserAttributes": .attributes(attributes)], deadline: deadline)
@@ -99,8 +107,9 @@ extension CognitoUserPool {
 
     /// Deletes the account of the user who is signed in, for good.
     public func deleteUser(
-        _ tokens: Credentials.UserPoolTokens, deadline: ContinuousClock.Instant
+        _ tokens: Credentials.UserPoolTokens, within time: Duration? = nil
     ) async throws(CognitoError) {
+        let deadline = ContinuousClock.now + (time ?? options.timeout)
         _ = try await service.call("DeleteUser", ["AccessToken": .text(tokens.accessToken)], deadline: deadline)
     }
 }

@@ -31,8 +31,9 @@ extension CognitoUserPool {
     /// - Parameter name: What people call the device.
     /// - Returns: What the next sign-in on it is given; nil where the pool has named no new device in the sign-in.
     public func rememberDevice(
-        of tokens: Credentials.UserPoolTokens, named name: String? = nil, deadline: ContinuousClock.Instant
+        of tokens: Credentials.UserPoolTokens, named name: String? = nil, within time: Duration? = nil
     ) async throws(CognitoError) -> RememberedDevice? {
+        let deadline = ContinuousClock.now + (time ?? options.timeout)
         guard let key = tokens.deviceKey, let group = newDevices.withLock({ $0[key] }) else { return nil }
         let password = Data(options.random(40)).base64EncodedString()
         let (salt, verifier) = SecureRemotePassword.verifier(
@@ -59,8 +60,9 @@ extension CognitoUserPool {
 
     /// Has the pool forget a device.
     public func forgetDevice(
-        _ device: RememberedDevice, of tokens: Credentials.UserPoolTokens, deadline: ContinuousClock.Instant
+        _ device: RememberedDevice, of tokens: Credentials.UserPoolTokens, within time: Duration? = nil
     ) async throws(CognitoError) {
+        let deadline = ContinuousClock.now + (time ?? options.timeout)
         _ = try await service.call(
             "ForgetDevice", ["AccessToken": .text(tokens.accessToken), "DeviceKey": .text(device.key)],
             deadline: deadline)

@@ -65,8 +65,9 @@ extension CognitoUserPool {
     ///   otherwise as `signIn`.
     public func finishHostedSignIn(
         _ attempt: HostedSignIn, on pages: BackendEnvironment.HostedSignIn, callback: URL,
-        deadline: ContinuousClock.Instant
+        within time: Duration? = nil
     ) async throws(CognitoError) -> Credentials.UserPoolTokens {
+        let deadline = ContinuousClock.now + (time ?? options.timeout)
         var given: [String: String] = [:]
         for item in URLComponents(url: callback, resolvingAgainstBaseURL: false)?.queryItems ?? [] {
             given[item.name] = item.value

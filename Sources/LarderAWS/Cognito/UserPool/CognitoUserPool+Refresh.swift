@@ -14,8 +14,9 @@ extension CognitoUserPool {
     /// - Throws: `.signInAgain`, `.wrongCredentials`, `.userNotFound` and the like where the pool accepts the refresh
     ///   token no more; `.foreignToken`; `.unreachable` and the like where it has not decided.
     public func refresh(
-        _ tokens: Credentials.UserPoolTokens, deadline: ContinuousClock.Instant
+        _ tokens: Credentials.UserPoolTokens, within time: Duration? = nil
     ) async throws(CognitoError) -> Credentials.UserPoolTokens {
+        let deadline = ContinuousClock.now + (time ?? options.timeout)
         guard let refreshToken = tokens.refreshToken else {
             throw CognitoError(.signInAgain, "There is no refresh token; sign in again.")
         }
@@ -60,8 +61,9 @@ extension CognitoUserPool {
 
     /// Makes the refresh token, and the access tokens that came of it, worth nothing.
     public func revoke(
-        _ tokens: Credentials.UserPoolTokens, deadline: ContinuousClock.Instant
+        _ tokens: Credentials.UserPoolTokens, within time: Duration? = nil
     ) async throws(CognitoError) {
+        let deadline = ContinuousClock.now + (time ?? options.timeout)
         guard let refreshToken = tokens.refreshToken else { return }
         if let pages = options.refreshesOn {
             return try await service.revoke(
@@ -75,8 +77,9 @@ extension CognitoUserPool {
 
     /// Signs the user out on all devices.
     public func signOutEverywhere(
-        _ tokens: Credentials.UserPoolTokens, deadline: ContinuousClock.Instant
+        _ tokens: Credentials.UserPoolTokens, within time: Duration? = nil
     ) async throws(CognitoError) {
+        let deadline = ContinuousClock.now + (time ?? options.timeout)
         _ = try await service.call("GlobalSignOut", ["AccessToken": .text(tokens.accessToken)], deadline: deadline)
     }
 

@@ -34,13 +34,14 @@ extension CognitoUserPool {
     ///   - password: May be nil where the flow needs none.
     ///   - device: This device, where the pool remembers it. The pool's refusal to know it is no failure: the sign-in
     ///     goes on as on a new one.
-    ///   - deadline: For all exchanges that this takes.
+    ///   - time: For all exchanges that this takes.
     /// - Returns: The user's tokens, or what has to be answered first.
     /// - Throws: `.wrongCredentials`, `.userNotConfirmed`, `.passwordResetRequired`, `.flowNotEnabled` and others.
     public func signIn(
         _ user: String, password: String?, flow: Flow = .passwordProof, device: RememberedDevice? = nil,
-        deadline: ContinuousClock.Instant
+        within time: Duration? = nil
     ) async throws(CognitoError) -> SignInStep {
+        let deadline = ContinuousClock.now + (time ?? options.timeout)
         do throws(CognitoError) {
             return try await begin(user, password, flow, device, deadline)
         } catch {
@@ -91,8 +92,9 @@ extension CognitoUserPool {
     /// - Throws: `.codeMismatch`: the same challenge can be answered again; `.codeExpired`; `.signInAgain` where the
     ///   challenge is too old; `.invalidInput` where the answer is to another kind; and as `signIn`.
     public func answer(
-        _ challenge: SignInChallenge, _ answer: SignInAnswer, deadline: ContinuousClock.Instant
+        _ challenge: SignInChallenge, _ answer: SignInAnswer, within time: Duration? = nil
     ) async throws(CognitoError) -> SignInStep {
+        let deadline = ContinuousClock.now + (time ?? options.timeout)
         var responses: [String: String] = [:]
         var proof: PasswordProof?
         var session = challenge.session
@@ -148,8 +150,9 @@ extension CognitoUserPool {
 
     /// Gets the key for an authenticator app that has to be set up.
     public func authenticatorKey(
-        for challenge: SignInChallenge, deadline: ContinuousClock.Instant
+        for challenge: SignInChallenge, within time: Duration? = nil
     ) async throws(CognitoError) -> AuthenticatorKey {
+        let deadline = ContinuousClock.now + (time ?? options.timeout)
         guard challenge.kind == .setUpAuthenticator, let session = challenge.session else {
             throw CognitoError(.invalidInput, "No authenticator app is to be set up by \(challenge.name).")
         }

@@ -22,6 +22,8 @@ public final class CognitoUserPool: Sendable {
     public struct Options: Sendable {
         /// Another place that speaks as Cognito does, such as a local stack. Nil: Amazon's in the pool's region.
         public var endpoint: URL?
+        /// How long a call may take where the caller does not say it.
+        public var timeout = Duration.seconds(30)
         /// Whether tokens are refreshed by `REFRESH_TOKEN_AUTH`, which pools that rotate refresh tokens refuse, instead
         /// of `GetTokensFromRefreshToken`, which some local stacks do not have.
         public var refreshesByFlow = false

@@ -67,7 +67,7 @@ public struct SignInChallenge: Sendable {
         case chooseSecondFactor([SignInFactor])
         /// Which of these is to be the first proof.
         case chooseFirstFactor([SignInFactor])
-        /// An authenticator app has to be set up: see `authenticatorKey(for:deadline:)`.
+        /// An authenticator app has to be set up: see `authenticatorKey(for:within:)`.
         case setUpAuthenticator
         /// A code of the authenticator app that was just set up.
         case confirmAuthenticator

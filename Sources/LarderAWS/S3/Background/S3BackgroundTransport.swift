@@ -33,7 +33,7 @@ public struct S3BackgroundTransport: BackgroundTransport {
     ) async throws(ObjectError) {
         let deadline = ContinuousClock.now + .seconds(30)
         // The executor follows no storage to another region and corrects no clock. Both are learned from any answer.
-        do throws(ObjectError) { _ = try await storage.object(at: location, deadline: deadline) } catch {
+        do throws(ObjectError) { _ = try await storage.object(at: location, within: .until(deadline)) } catch {
             guard [.notFound, .accessDenied].contains(error.code) else { throw error }
         }
         let headers =
@@ -41,7 +41,7 @@ public struct S3BackgroundTransport: BackgroundTransport {
                 (BodyFraming.trailerName, Checksums.text(crc32c))
             ]
         let url = try await storage.presignedURL(
-            .put, location, headers: headers, expiresAfter: Self.lifetime, deadline: deadline)
+            .put, location, headers: headers, expiresAfter: Self.lifetime, by: deadline)
         let fields = Dictionary(headers.map { ($0.name, $0.value) }) { $1 }
         try await executor.begin(
             FileRequest(url: url, method: PresignedUse.put.rawValue, headers: fields, file: file), as: id)

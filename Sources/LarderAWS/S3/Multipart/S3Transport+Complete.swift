@@ -3,8 +3,9 @@ import NIOHTTP1
 
 extension S3Transport {
     public func completeUpload(
-        _ upload: MultipartUpload, _ parts: [UploadedPart], deadline: ContinuousClock.Instant
+        _ upload: MultipartUpload, _ parts: [UploadedPart], within time: Duration
     ) async throws(ObjectError) -> StoredObject {
+        let deadline = ContinuousClock.now + time
         guard !parts.isEmpty, zip(parts, parts.dropFirst()).allSatisfy({ $0.number < $1.number }) else {
             throw ObjectError(.unusableRequest, "An object is put together from parts whose numbers ascend.")
         }

@@ -2,8 +2,9 @@ public import Larder
 
 extension S3Transport {
     public func parts(
-        of upload: MultipartUpload, deadline: ContinuousClock.Instant
+        of upload: MultipartUpload, within time: Duration
     ) async throws(ObjectError) -> [UploadedPart] {
+        let deadline = ContinuousClock.now + time
         var parts: [UploadedPart] = []
         var marker: Int?
         var pages = ListedPages<Int>(maximumSize: maximumListSize)
@@ -36,8 +37,9 @@ extension S3Transport {
     }
 
     public func uploads(
-        in bucket: String, region: String?, prefix: String, deadline: ContinuousClock.Instant
+        in bucket: String, region: String?, prefix: String, within time: Duration
     ) async throws(ObjectError) -> [MultipartUpload] {
+        let deadline = ContinuousClock.now + time
         var uploads: [MultipartUpload] = []
         var marker: UploadMarker?
         var pages = ListedPages<UploadMarker>(maximumSize: maximumListSize)

@@ -3,8 +3,9 @@ import NIOHTTP1
 
 extension S3Transport {
     public func beginUpload(
-        to location: ObjectLocation, _ attributes: ObjectAttributes, deadline: ContinuousClock.Instant
+        to location: ObjectLocation, _ attributes: ObjectAttributes, within time: Duration
     ) async throws(ObjectError) -> MultipartUpload {
+        let deadline = ContinuousClock.now + time
         var request = S3Request(.POST, bucket: location.bucket, key: location.key, region: location.region)
         request.query = [("uploads", "")]
         request.headers = try S3Request.fields(of: attributes)
@@ -39,8 +40,9 @@ extension S3Transport {
     }
 
     public func abortUpload(
-        _ upload: MultipartUpload, deadline: ContinuousClock.Instant
+        _ upload: MultipartUpload, within time: Duration
     ) async throws(ObjectError) {
+        let deadline = ContinuousClock.now + time
         do throws(ObjectError) {
             try await ask(S3Request(.DELETE, upload), deadline: deadline) { answer throws(S3Refusal) in
                 try answer.requireSuccess()

@@ -4,8 +4,9 @@ import NIOCore
 
 extension S3Transport {
     public func object(
-        at location: ObjectLocation, deadline: ContinuousClock.Instant
+        at location: ObjectLocation, within time: Duration
     ) async throws(ObjectError) -> StoredObject {
+        let deadline = ContinuousClock.now + time
         var request = S3Request(.HEAD, bucket: location.bucket, key: location.key, region: location.region)
         request.headers = [("x-amz-checksum-mode", "ENABLED")]
         let object: StoredObject

@@ -71,7 +71,7 @@ struct SignOutVerb: Verb {
 
     func perform(_ output: Output) async throws {
         let left = try await store.folder(partition).withSession(options, output) { access in
-            try await access.session.signOut(deadline: .now + .seconds(options.timeout))
+            try await access.session.signOut(within: .seconds(options.timeout))
         }
         try output.result(
             .object([
