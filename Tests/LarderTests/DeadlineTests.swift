@@ -95,7 +95,8 @@ struct DeadlineTests {
             try await bench.session().signIn(bench.provider.signIn("ada"), within: soon)
             let holder = "process \(ProcessInfo.processInfo.processIdentifier) (holder), a test, since "
             let lock = try await HeldLock.acquire(
-                CredentialVault.keyLock, in: bench.locks, FileSystem(), for: "a test", label: "holder", until: .now + soon)
+                CredentialVault.keyLock, in: bench.locks, FileSystem(), for: "a test", label: "holder",
+                until: .now + soon)
             let rotation = KeyRotation(
                 database: bench.database, provider: bench.keys, locks: bench.locks, label: "test")
             try await requireCode(.timedOut, naming: holder) { _ = try await rotation.run(within: .until($0)) }
