@@ -140,9 +140,7 @@ struct DocumentedResultTests {
     func credentials() async throws {
         try await withTemporaryFolder { folder in
             let place = folder.appending(path: "store")
-            var options = Store.Options()
-            options.keys = InMemoryKeyProvider()
-            let store = try Store.open(at: place, schema: try Schema(parsing: CommandFixture.schema), options: options)
+            let store = try Store.open(at: place, schema: try Schema(parsing: CommandFixture.schema))
             let url = try #require(URL(string: "https://staging.example/graphql"))
             let app = try store.partition(
                 of: BackendEnvironment(name: "staging", api: .init(url: url)), user: .user("ada"))
@@ -152,12 +150,12 @@ struct DocumentedResultTests {
             let name = try #require(try store.current()).name
             try store.close()
             var documented = try DocumentedResults()
-            func print(_ row: String, _ verb: String) async throws {
-                try await documented.run(row, [verb], on: place.path)
+            func print(_ row: String, _ verb: String...) async throws {
+                try await documented.run(row, verb, on: place.path)
             }
             try await print("`env`", "env")
             try await print("`session`", "session")
-            try await print("`credentials`", "credentials")
+            try await print("`credentials list`", "credentials")
             try await OperationsDatabase.using(place) { database in
                 let rows = try database.credentials.snapshot(of: name).credentials
                 let identity = try #require(rows.first).identity
@@ -166,7 +164,9 @@ struct DocumentedResultTests {
                     session: { _ in nil })
                 #expect(moved.count == 1)
             }
-            try await print("`credentials`", "credentials")
+            try await print("`credentials list`", "credentials", "list")
+            try await print("`credentials rotate`", "credentials", "rotate")
+            try await print("`credentials empty-quarantine`", "credentials", "empty-quarantine", "--write")
             documented.finish()
             #expect(documented.problems == [])
         }

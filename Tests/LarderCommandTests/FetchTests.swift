@@ -19,8 +19,9 @@ struct FetchTests {
                 "--schema", fixture.write(RecipeServer.schema, to: "recipes.graphqls"), "--operation",
                 fixture.write("query Q { recipe(id: 2) { __typename id title } }", to: "q.graphql"),
             ]
+            let token = try fixture.write("hush\n", to: "token.txt")
             let fetched = try await fixture.larder(
-                ["fetch", "--endpoint", server.url.absoluteString, "--header", "Authorization: hush"] + options)
+                ["fetch", "--endpoint", server.url.absoluteString, "--header", "Authorization: @\(token)"] + options)
             #expect(fetched.status == 0, "\(fetched.errors)")
             #expect(fetched.output.hasPrefix(#"{"data":{"recipe":{"__typename":"Recipe","id":"2","title":""#))
             #expect(fetched.errors.hasPrefix("larder: 2 records created, 0 changed, 0 removed; the store has "))
@@ -29,6 +30,21 @@ struct FetchTests {
             try await server.stop()
             #expect(requests == 1)
             #expect(try await fixture.larder(["query"] + options).output == fetched.output)
+        }
+    }
+
+    @Test(
+        "A secret header's value is taken from a file alone, and is not printed",
+        arguments: [
+            "Authorization: Bearer hush", "cookie:hush", "X-API-Key: hush", "Authorization: @/nowhere/hush",
+        ])
+    func secretHeaders(header: String) async throws {
+        try await CommandFixture.withStore { fixture in
+            let outcome = try await fixture.larder(
+                ["fetch", "--endpoint", "http://127.0.0.1:1/", "--header", header]
+                    + fixture.operation("One", variables: #"{"id":"1"}"#))
+            #expect(outcome.status == 2)
+            #expect(header.contains("@") || !outcome.errors.contains("hush"), "\(outcome.errors)")
         }
     }
 

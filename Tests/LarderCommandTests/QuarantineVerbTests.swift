@@ -24,6 +24,12 @@ struct QuarantineVerbTests {
             #expect(told.status == 0, "\(told.errors)")
             let expected = #""quarantined":[{"kind":"userPool","reason":"damaged","time":"2027-01-15T08:00:00Z"}]"#
             #expect(told.output.contains(expected), "\(told.output)")
+
+            #expect(try await fixture.larder("credentials", "empty-quarantine").status == 4)
+            #expect(try await fixture.larder("credentials", "--json").output == told.output)
+            let emptied = try await fixture.larder("credentials", "empty-quarantine", "--write")
+            #expect(emptied.output == "destroyed 1 credentials in quarantine\n")
+            #expect(try await fixture.larder("credentials", "--json").output.contains(#""quarantined":[]"#))
         }
     }
 

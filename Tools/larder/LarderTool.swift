@@ -20,7 +20,7 @@ struct LarderTool: ParsableCommand {
               larder enqueue --store S --operation rate.graphql --variables rating.json
               larder run    --store S --endpoint https://api.example/graphql --until-idle
 
-            info, ls, get, query, watch, check, watchers, changes, env, credentials, session, mutations list and show, \
+            info, ls, get, query, watch, check, watchers, changes, env, credentials list, session, mutations list and show, \
             transfers list, show and watch only read: they make no file and change none but the locks. The others \
             write, and say what they wrote.
 
@@ -37,7 +37,7 @@ struct LarderTool: ParsableCommand {
         subcommands: [
             Info.self, Ls.self, Get.self, Query.self, Watch.self, Check.self, Mutations.self, Transfers.self,
             Watchers.self,
-            Changes.self, Env.self, CredentialsVerb.self, SessionVerb.self, SignInVerb.self, SignUpVerb.self,
+            Changes.self, Env.self, CredentialsVerbs.self, SessionVerb.self, SignInVerb.self, SignUpVerb.self,
             SignOutVerb.self,
             Ingest.self, Fetch.self, Send.self, Enqueue.self, Run.self, Subscribe.self, Sync.self, PagesVerb.self,
             PinVerb.self,

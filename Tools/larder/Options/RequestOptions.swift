@@ -18,7 +18,9 @@ struct RequestOptions: ParsableArguments {
     @Option(
         name: .customLong("header"),
         help: ArgumentHelp(
-            "A header of the request. May be given several times.", valueName: "'Name: value'"))
+            "A header of the request. May be given several times. 'Name: @file' takes the value from a file, as that "
+                + "of Authorization, Cookie and keys must be taken.",
+            valueName: "'Name: value'"))
     var headers: [String] = []
     @Option(help: ArgumentHelp("How long the whole exchange may take.", valueName: "seconds"))
     var timeout: Double = 30
@@ -34,7 +36,7 @@ struct RequestOptions: ParsableArguments {
 
     func url() throws(Failure) -> URL {
         try URLArgument.http(
-            endpoint, "The endpoint", remedy: "say what authorizes the request by --header 'Authorization: …'.")
+            endpoint, "The endpoint", remedy: "say what authorizes the request by --header 'Authorization: @FILE'.")
     }
 
     func fetchOptions() throws(Failure) -> FetchOptions {
@@ -49,9 +51,29 @@ struct RequestOptions: ParsableArguments {
                 // Its value may be a secret, and may stand before the colon that is missing.
                 throw Failure(usage: "A header is not of the form 'Name: value'")
             }
-            parsed.append(.init(name: name, value: parts[1].trimmingCharacters(in: .whitespaces)))
+            parsed.append(
+                .init(name: name, value: try Self.value(parts[1].trimmingCharacters(in: .whitespaces), of: name)))
         }
         return FetchOptions(errorPolicy: errorPolicy, timeout: .seconds(timeout), headers: parsed)
+    }
+
+    /// Headers that carry a proof of who asks, in lowercase.
+    private static let secretHeaders: Set = [
+        "authorization", "proxy-authorization", "cookie", "x-api-key", "x-amz-security-token",
+    ]
+
+    /// A header's value, which is a file's text where it begins with `@`.
+    private static func value(_ text: String, of name: String) throws(Failure) -> String {
+        guard text.hasPrefix("@") else {
+            guard !secretHeaders.contains(name.lowercased()) else {
+                throw Failure(
+                    usage: "The value of \(name) would be seen in the list of processes; write it into a file and give "
+                        + "--header '\(name): @FILE'")
+            }
+            return text
+        }
+        let value = try InputFile(role: "the header \(name)", path: String(text.dropFirst())).text()
+        return value.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
     /// Runs `body`; an answer that cannot be used is the server's failure, and not that of the arguments.

@@ -4,56 +4,122 @@ import Larder
 import LarderCommandLine
 import LarderOperations
 
-struct CredentialsVerb: Verb {
+struct CredentialsVerbs: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "credentials",
-        abstract: "Tells which credentials are kept, of what age, and what was put into quarantine. Never a secret.",
-        discussion: "One a line: partition, environment and user, kind, when it was stored; or why it is in quarantine."
-    )
+        commandName: "credentials", abstract: "Shows which credentials are kept, and works on them. Never a secret.",
+        subcommands: [List.self, Rotate.self, EmptyQuarantine.self], defaultSubcommand: List.self)
+}
 
-    @OptionGroup var store: StoreOptions
+extension CredentialsVerbs {
+    struct List: Verb {
+        static let configuration = CommandConfiguration(
+            abstract: "Tells which credentials are kept, of what age, and what was put into quarantine.",
+            discussion:
+                "One a line: partition, environment and user, kind, when it was stored; or why it is in quarantine."
+        )
+        static let name = "credentials list"
 
-    func perform(_ output: Output) async throws {
-        let found = try await store.folder().sessions(output)
-        try output.result(
-            .object([
-                (
-                    "partitions",
-                    .array(
-                        found.map { status in
-                            .object(
-                                status.owner + [
-                                    ("sealedWith", status.sealedWith.map(JSONText.string) ?? .null),
-                                    (
-                                        "credentials",
-                                        .array(
-                                            status.credentials.map { kind in
-                                                .object([
-                                                    ("kind", .string(kind.kind)), ("created", .date(kind.created)),
-                                                    ("updated", .date(kind.updated)),
-                                                ])
-                                            })
-                                    ),
-                                    (
-                                        "quarantined",
-                                        .array(
-                                            status.quarantined.map { held in
-                                                .object([
-                                                    ("kind", .string(held.kind)), ("reason", .string(held.reason)),
-                                                    ("time", .date(held.time)),
-                                                ])
-                                            })
-                                    ),
-                                ])
-                        })
-                )
-            ]),
-            text: found.flatMap { status in
-                status.credentials.map { "\(status.label), \($0.kind), stored \($0.updated.ISO8601Format())" }
-                    + status.quarantined.map {
-                        "\(status.label), \($0.kind), in quarantine since \($0.time.ISO8601Format()): \($0.reason)"
-                    }
-            }.joined(separator: "\n"))
+        @OptionGroup var store: StoreOptions
+
+        func perform(_ output: Output) async throws {
+            let found = try await store.folder().sessions(output)
+            try output.result(
+                .object([
+                    (
+                        "partitions",
+                        .array(
+                            found.map { status in
+                                .object(
+                                    status.owner + [
+                                        ("sealedWith", status.sealedWith.map(JSONText.string) ?? .null),
+                                        (
+                                            "credentials",
+                                            .array(
+                                                status.credentials.map { kind in
+                                                    .object([
+                                                        ("kind", .string(kind.kind)), ("created", .date(kind.created)),
+                                                        ("updated", .date(kind.updated)),
+                                                    ])
+                                                })
+                                        ),
+                                        (
+                                            "quarantined",
+                                            .array(
+                                                status.quarantined.map { held in
+                                                    .object([
+                                                        ("kind", .string(held.kind)), ("reason", .string(held.reason)),
+                                                        ("time", .date(held.time)),
+                                                    ])
+                                                })
+                                        ),
+                                    ])
+                            })
+                    )
+                ]),
+                text: found.flatMap { status in
+                    status.credentials.map { "\(status.label), \($0.kind), stored \($0.updated.ISO8601Format())" }
+                        + status.quarantined.map {
+                            "\(status.label), \($0.kind), in quarantine since \($0.time.ISO8601Format()): \($0.reason)"
+                        }
+                }.joined(separator: "\n"))
+        }
+    }
+
+    struct Rotate: Verb {
+        static let configuration = CommandConfiguration(
+            abstract: "Takes a new key into use for the credentials of all partitions, and forgets the old one.",
+            discussion:
+                "For a store whose key is in its key file. A rotation that was killed has lost nothing: repeat it.")
+        static let name = "credentials rotate"
+
+        @OptionGroup var store: StoreOptions
+
+        func perform(_ output: Output) async throws {
+            let folder = try store.folder()
+            var options = Store.Options()
+            options.label = "the larder command"
+            let (keys, label) = (options.keys(besides: folder.url), options.label)
+            let report = try await folder.withOperations(.writing, output) { database in
+                try await KeyRotation(
+                    database: database, provider: keys, locks: folder.url.appending(path: "locks"), label: label
+                ).run(deadline: .now + .seconds(30))
+            }
+            guard let report else {
+                throw LarderError(.noEnvironment, "The store keeps no credentials yet; the first sign-in makes its key")
+            }
+            try output.result(
+                .object([
+                    ("current", .string(report.current)), ("resealed", .int(report.resealed)),
+                    ("unopened", .strings(report.unopened)), ("dropped", .strings(report.dropped)),
+                ]),
+                text: "the key is \(report.current) now; the credentials of \(report.resealed) partitions are under it"
+                    + report.unopened.map { "\n\($0): its credentials could not be opened, and are as they were" }
+                    .joined())
+        }
+    }
+
+    struct EmptyQuarantine: Verb {
+        static let configuration = CommandConfiguration(
+            commandName: "empty-quarantine",
+            abstract: "Destroys the credentials that are in quarantine, in all partitions. Wants --write.")
+        static let name = "credentials empty-quarantine"
+
+        @OptionGroup var store: StoreOptions
+        @OptionGroup var permission: WritePermission
+
+        func perform(_ output: Output) async throws {
+            let folder = try store.folder()
+            try permission.require(for: "destroying what is in quarantine")
+            let count = try await folder.withOperations(.writing, output) { database in
+                var count = 0
+                for partition in try database.credentials.overview() {
+                    count += try await database.credentials.emptyQuarantine(of: partition.partition)
+                }
+                return count
+            }
+            try output.result(
+                .object([("destroyed", .int(count ?? 0))]), text: "destroyed \(count ?? 0) credentials in quarantine")
+        }
     }
 }
 
