@@ -45,10 +45,13 @@ public final class HTTPTransport: GraphQLTransport {
 
     /// A transport over a client of the caller's.
     ///
-    /// - Parameter client: The client that carries the exchanges. The caller owns it, and shuts it down after the
-    ///   last use of this transport. `clientConfiguration(for:)` is the configuration to make it with; of another
-    ///   one, note that AsyncHTTPClient by default follows redirects, does not decompress, and keeps trying a server
-    ///   that refuses connections until its connect timeout.
+    /// - Parameters:
+    ///   - endpoint: Where the server takes operations.
+    ///   - client: The client that carries the exchanges. The caller owns it, and shuts it down after the last use of
+    ///     this transport. `clientConfiguration(for:)` is the configuration to make it with; of another one, note that
+    ///     AsyncHTTPClient by default follows redirects, does not decompress, and keeps trying a server that refuses
+    ///     connections until its connect timeout.
+    ///   - options: What is different from the defaults.
     public init(endpoint: URL, client: HTTPClient, options: Options = Options()) {
         self.endpoint = endpoint
         self.client = client

@@ -24,8 +24,10 @@ public struct SignInView: View {
     private let end: @MainActor () -> Void
 
     /// - Parameters:
+    ///   - flow: The sign-in that is shown.
     ///   - texts: The screen's texts; nil for the library's in the user's language.
     ///   - errors: The texts of failures; nil for the library's in the user's language.
+    ///   - passkey: Asks the system for the user's passkey.
     ///   - end: Is called when the user is signed in, or has given up: `flow.state.step` says which.
     public init(
         _ flow: SignInFlow, texts: SignInTexts? = nil, errors: ErrorTexts? = nil, passkey: Passkey? = nil,

@@ -78,6 +78,7 @@ public final class ScriptedServer: GraphQLTransport {
     /// errors that a server would send.
     ///
     /// - Parameters:
+    ///   - schema: What the server answers from.
     ///   - values: What fields hold in place of a made-up value, by type and field: `"Recipe.title"`.
     ///   - idempotency: How the server tells a repeat; nil where it cannot.
     public convenience init(schema: Schema, values: [String: Value] = [:], idempotency: Idempotency? = nil) {
@@ -96,7 +97,10 @@ public final class ScriptedServer: GraphQLTransport {
 
     /// Waits until it was asked so often.
     ///
-    /// - Parameter operationName: Counts operations of this name alone.
+    /// - Parameters:
+    ///   - count: How many requests are waited for.
+    ///   - operationName: Counts operations of this name alone.
+    ///   - time: How long the call may take.
     /// - Returns: The requests until then, of that name.
     /// - Throws: `transport.timedOut` when the time is over; `.cancelled`.
     public func requests(

@@ -12,9 +12,10 @@ extension Store {
     /// ```
     ///
     /// - Parameters:
+    ///   - environment: The backend, with its name.
     ///   - user: The user who works with it; nil for the last one, a guest at first.
-    ///   - work: What becomes of the mutations of the partition that is the current one, if it is another; with nil
-    ///     it is not left, which is an error.
+    ///   - work: What becomes of the mutations of the partition that is the current one, if it is another; with nil it
+    ///     is not left, which is an error.
     ///   - transport: How its server is reached.
     /// - Throws: `operations.otherPartition` where another is the current one and is not to be left;
     ///   `operations.environmentChanged` where the name is another backend's; `operations.occupied`; `.environment`
@@ -46,6 +47,7 @@ extension Store {
     /// `.parked` and its streams end; what is answered late lands there and nowhere else.
     ///
     /// - Parameters:
+    ///   - environment: The backend, with its name.
     ///   - user: The user who works with it; nil for the last one, a guest at first.
     ///   - work: What becomes of the mutations of the one that is left.
     ///   - transport: How its server is reached.

@@ -14,6 +14,7 @@ extension Store {
     /// ```
     ///
     /// - Parameters:
+    ///   - credentials: What the sign-in has returned.
     ///   - user: The user's id, which the environment's identity provider never gives to another user; nil for the
     ///     subject of the user pool's id token.
     ///   - work: What becomes of the mutations and transfers of the partition that is left: a guest's, above all.

@@ -33,6 +33,7 @@ public struct ListChange: Sendable, Hashable, Codable {
     ///   - key: The object's cache key; it may hold a temporary id.
     ///   - field: The list's field key: its name, or `name({"argument":value})`.
     ///   - owner: The cache key of the object whose field it is; nil for the root of all queries.
+    ///   - place: Where in the list the object goes.
     public static func insert(
         _ key: CacheKey, into field: String, of owner: CacheKey? = nil, at place: Place = .end
     ) -> ListChange {

@@ -11,8 +11,11 @@ public struct MutationFile: Sendable {
     /// What stands there, of the object's location and its media type.
     public var value: @Sendable (_ location: ObjectLocation, _ contentType: String?) -> Value
 
-    /// - Parameter value: AppSync's `S3ObjectInput` unless given: `bucket`, `key` and `region`, and `mimeType` where
-    ///   the upload has one.
+    /// - Parameters:
+    ///   - upload: The upload for which the mutation waits.
+    ///   - variable: The place in the variables, such as `input.file`.
+    ///   - value: AppSync's `S3ObjectInput` unless given: `bucket`, `key` and `region`, and `mimeType` where the upload
+    ///     has one.
     public init(
         _ upload: Transfer, in variable: String,
         value: @escaping @Sendable (_ location: ObjectLocation, _ contentType: String?) -> Value = Self.s3Object

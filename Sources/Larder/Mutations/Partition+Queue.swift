@@ -30,8 +30,11 @@ extension Partition {
 
     /// Queues a mutation of the program's own type.
     ///
-    /// - Parameter optimistic: What the server is expected to answer, shown until it does; in place of
-    ///   `options.optimisticResponse`.
+    /// - Parameters:
+    ///   - operation: What is asked, with its variables.
+    ///   - optimistic: What the server is expected to answer, shown until it does; in place of
+    ///     `options.optimisticResponse`.
+    ///   - options: The mutation's lane, expiry, dependencies and files.
     /// - Throws: As for an untyped one; `.data` where the optimistic answer cannot be encoded.
     @discardableResult
     public func enqueue<Typed: TypedOperation>(
@@ -129,7 +132,9 @@ extension Partition {
 
     /// Makes a mutation that was set aside pending again, at its old place in the order.
     ///
-    /// - Parameter expires: Its new expiry. Nil keeps the old one, unless that is over.
+    /// - Parameters:
+    ///   - id: The id of the mutation.
+    ///   - expires: Its new expiry. Nil keeps the old one, unless that is over.
     /// - Throws: `operations.notFound`; `operations.wrongState`, also where a file that it waits for has failed or was
     ///   given up: retry the transfer, which makes the mutation pending as well.
     public func replayMutation(_ id: MutationID, expires: Date? = nil) async throws(LarderError) {

@@ -9,7 +9,10 @@ public struct GraphQLFragment: Sendable {
     /// By name, without the dollar sign. Variables that are left out take their defaults.
     public var variables: [String: Value]
 
-    /// - Parameter name: May be left out where the document has only one.
+    /// - Parameters:
+    ///   - document: GraphQL text.
+    ///   - name: May be left out where the document has only one.
+    ///   - variables: The values of its variables by their names, without `$`.
     public init(_ document: String, name: String? = nil, variables: [String: Value] = [:]) {
         self.document = document
         self.name = name

@@ -88,7 +88,10 @@ extension Partition {
     ///
     /// Objects in the answer are stored like any other's; the mutation itself is not.
     ///
-    /// - Parameter time: How long the whole exchange may take; `options.timeout` where absent.
+    /// - Parameters:
+    ///   - operation: What is asked, with its variables.
+    ///   - time: How long the whole exchange may take; `options.timeout` where absent.
+    ///   - options: Headers, the error policy and the timeout.
     /// - Returns: The answer, also where the cache cannot take it, which is logged: the change is made, and what it
     ///   changed is fetched when it is asked for.
     /// - Throws: As `fetch`. After `transport.timedOut`, `transport.interrupted`, `.cancelled` and `.parked`, after an

@@ -6,8 +6,10 @@ extension Partition {
     ///
     /// Any thread may call this, the main thread as well: it waits for no writer and for no network.
     ///
-    /// - Parameter allowsPartial: Whether an answer that lacks something is returned, `missing` telling what; what may
-    ///   not be null makes absent what holds it. Otherwise that is a `.miss`.
+    /// - Parameters:
+    ///   - operation: What is asked, with its variables.
+    ///   - allowsPartial: Whether an answer that lacks something is returned, `missing` telling what; what may not be
+    ///     null makes absent what holds it. Otherwise that is a `.miss`.
     /// - Throws: `.miss` where something is not known and `allowsPartial` is false; `.parked`; `.syntax`, `.operation`
     ///   or `.variables` for what cannot be asked; `records.damaged`.
     /// - Complexity: O(n) in the size of the answer.
@@ -24,7 +26,10 @@ extension Partition {
 
     /// Answers what a fragment asks of one object, from the cache alone.
     ///
-    /// - Parameter key: The object's cache key, such as `Movie:12345`.
+    /// - Parameters:
+    ///   - key: The object's cache key, such as `Movie:12345`.
+    ///   - fragment: What is asked of the object.
+    ///   - allowsPartial: Whether an answer that lacks something is returned; otherwise that is a `.miss`.
     /// - Throws: As `read` of an operation; `.deleted` where the object is known to be no more.
     public func read(
         _ key: CacheKey, _ fragment: GraphQLFragment, allowsPartial: Bool = false

@@ -7,7 +7,9 @@ extension Partition {
     ///
     /// The data must be complete: every field that is selected, and of every object that has an identity also its key
     /// fields, and `__typename` where the schema allows several types.
-    /// - Parameter json: The data as a JSON object in UTF-8.
+    /// - Parameters:
+    ///   - operation: What is asked, with its variables.
+    ///   - json: The data as a JSON object in UTF-8.
     /// - Throws: `records.responseMalformed` or `records.responseMismatch` where the data is not of that form;
     ///   `records.busy`, `records.full` or `records.notWritable` where it cannot be stored.
     public func write(_ operation: GraphQLOperation, json: [UInt8]) async throws(LarderError) {
@@ -30,6 +32,7 @@ extension Partition {
     ///
     /// - Parameters:
     ///   - key: The object's cache key; the object is made if it is not there.
+    ///   - fragment: What is asked of the object.
     ///   - json: What the fragment asks for, as a JSON object in UTF-8. What the key says, the type and the key fields,
     ///     need not be in it.
     public func write(_ key: CacheKey, _ fragment: GraphQLFragment, json: [UInt8]) async throws(LarderError) {
@@ -56,7 +59,9 @@ extension Partition {
     /// not wait, and may run again where the transaction has to be made again. It may read, and sees what was there
     /// before; another write that it waits for fails with `records.busy` after `Store.Options.lockTimeout`.
     ///
-    /// - Parameter change: Edits the data; objects in it have their key fields, which must stay with them.
+    /// - Parameters:
+    ///   - operation: What is asked, with its variables.
+    ///   - change: Edits the data; objects in it have their key fields, which must stay with them.
     /// - Throws: `.miss` where the cache does not know all of it; what `change` throws; otherwise as `write`.
     public func update(
         _ operation: GraphQLOperation, _ change: @escaping @Sendable (inout Value) throws -> Void

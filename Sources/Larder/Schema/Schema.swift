@@ -34,15 +34,20 @@ public struct Schema: Sendable, Hashable {
 
     /// Says which fields identify the objects of a type, in place of the schema's own.
     ///
-    /// - Parameter keyFields: None for objects without identity, which belong to the field that holds them.
+    /// - Parameters:
+    ///   - keyFields: None for objects without identity, which belong to the field that holds them.
+    ///   - type: The name of a type of the schema.
     public mutating func setKeyFields(_ keyFields: [String], for type: String) throws(LarderError) {
         do { try index.setKeyFields(keyFields, for: type) } catch { throw LarderError(error) }
     }
 
     /// Says that the arguments of a field name the object, or the objects, that it returns.
     ///
-    /// - Parameter keyArguments: One for each key field of the returned type, in their order; `input.id` names a field
-    ///   of an input object. Where the field returns a list, one of them is a list.
+    /// - Parameters:
+    ///   - keyArguments: One for each key field of the returned type, in their order; `input.id` names a field of an
+    ///     input object. Where the field returns a list, one of them is a list.
+    ///   - field: The name of a field of that type.
+    ///   - type: The name of a type of the schema.
     public mutating func setKeyArguments(
         _ keyArguments: [String], forField field: String, of type: String
     ) throws(LarderError) {
@@ -60,6 +65,8 @@ public struct Schema: Sendable, Hashable {
     ///     in `arguments` does.
     ///   - maxLimit: The largest page that the server gives. A larger one is refused before it is asked for. Where
     ///     absent it is 1,000 for token lists, which is AppSync's, and not known for others.
+    ///   - field: The name of a field of that type.
+    ///   - type: The name of a type of the schema.
     public mutating func setPagination(
         _ arguments: [String], keyArguments: [String] = [], maxLimit: Int? = nil, forField field: String,
         of type: String

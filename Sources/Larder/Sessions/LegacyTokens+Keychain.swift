@@ -9,6 +9,7 @@ extension LegacyTokens {
     /// signed in there, and where the Keychain cannot be read now. Nothing is removed from it.
     ///
     /// - Parameters:
+    ///   - environment: The backend, with its name.
     ///   - bundle: The identifier of the app that had signed the user in.
     ///   - accessGroup: Where the app shared its items with others.
     public static func inKeychain(

@@ -17,8 +17,9 @@ public struct LegacyTokens: Sendable, Hashable {
 
     /// From what AWSMobileClient has in the Keychain under the service `BUNDLE.AWSCognitoIdentityUserPool`.
     ///
-    /// - Parameter items: The data of the items by their accounts: `CLIENT.currentUser`, `CLIENT.USER.idToken` and the
-    ///   like.
+    /// - Parameters:
+    ///   - items: The data of the items by their accounts: `CLIENT.currentUser`, `CLIENT.USER.idToken` and the like.
+    ///   - clientID: The app client of the user pool.
     /// - Returns: Nil where no user of the client is signed in there.
     public init?(mobileClient items: [String: Data], clientID: String) {
         func text(_ account: String) -> String? { items["\(clientID).\(account)"].flatMap(Self.text) }

@@ -17,8 +17,10 @@ extension Session {
     /// before a user of this program has ever signed in.
     ///
     /// - Parameters:
+    ///   - legacy: The tokens, as the other library left them.
     ///   - user: The id by which the program names the tokens' user; nil for the subject of the tokens.
     ///   - environment: The partition's.
+    ///   - time: How long the key provider may be waited for.
     /// - Throws: As `signIn`; `.noUserPool` where the environment has none.
     public func adopt(
         _ legacy: LegacyTokens, as user: String? = nil, of environment: BackendEnvironment,

@@ -7,8 +7,10 @@ extension Session {
     /// The user pool's tokens, good now: the stored ones, or new ones for them. Where there are no new ones, for
     /// whatever reason, the call returns stored ones that end within the margin. It asks no identity pool.
     ///
-    /// - Parameter refused: What a server has refused although it is good by its time: other tokens are wanted. They
-    ///   are refreshed once for all callers, and not at all where they have been since.
+    /// - Parameters:
+    ///   - time: How long the providers may be waited for.
+    ///   - refused: What a server has refused although it is good by its time: other tokens are wanted. They are
+    ///     refreshed once for all callers, and not at all where they have been since.
     /// - Throws: `.notSignedIn` at once, where no user is signed in; `.notInUserPool`; `.noUserPool`; otherwise as
     ///   `credentials(within:)`.
     public func userPoolTokens(
@@ -26,7 +28,9 @@ extension Session {
     /// The cloud's credentials, good now, of a user or a guest: the stored ones, or new ones. For new ones a user's
     /// tokens are refreshed first, where they have ended.
     ///
-    /// - Parameter refused: As with `userPoolTokens`.
+    /// - Parameters:
+    ///   - time: How long the providers may be waited for.
+    ///   - refused: As with `userPoolTokens`.
     /// - Throws: `.notSignedIn` at once, where there is neither a user nor a guest; `identity.federatedRefused` where
     ///   the identity pool has refused them; `.noIdentityPool`; otherwise as `credentials(within:)`.
     public func cloudCredentials(

@@ -26,7 +26,9 @@ extension Session {
 
     /// Stores a user's credentials in the place of whatever there is. Callers that wait for a sign-in go on.
     ///
-    /// - Parameter time: How long the key provider may be waited for; nil for the options' `keyTimeout`.
+    /// - Parameters:
+    ///   - credentials: What the sign-in has returned.
+    ///   - time: How long the key provider may be waited for; nil for the options' `keyTimeout`.
     /// - Throws: `keys.…` where no key can be had to seal them with; `.timedOut`; `.parked`; `operations.…`.
     public func signIn(_ credentials: Credentials, within time: Duration? = nil) async throws(LarderError) {
         try await accept(credentials, as: .user, within: time)
@@ -34,7 +36,10 @@ extension Session {
 
     /// Stores credentials in the place of whatever there is.
     ///
-    /// - Parameter time: As of `signIn`.
+    /// - Parameters:
+    ///   - credentials: What the sign-in has returned.
+    ///   - holder: Whose credentials they are: a user's, or a guest's.
+    ///   - time: As of `signIn`.
     /// - Throws: `.sessionState` for a guest's while a user is signed in, and for none at all; and as `signIn`.
     public func accept(
         _ credentials: Credentials, as holder: Holder = .user, within time: Duration? = nil

@@ -15,7 +15,9 @@ public protocol SubscriptionTransport: AnyObject, Sendable {
     /// The transport tells the line `.opened` once the server has taken the connection up, and sends no command before.
     /// Cancelling the task ends the connection.
     ///
-    /// - Parameter time: For the opening; a connection that is not open by then is given up with `.timedOut`.
+    /// - Parameters:
+    ///   - line: What the connection is to carry, and who hears of it.
+    ///   - time: For the opening; a connection that is not open by then is given up with `.timedOut`.
     /// - Throws: Why the connection ended, unless the commands did: `.notSignedIn` where another sign-in is needed, and
     ///   `.unusableRequest` where no further attempt can succeed.
     func carry(

@@ -10,7 +10,9 @@ extension Partition {
     /// Each page is stored in one commit with the place that was reached. A walk that was interrupted, by whatever, goes
     /// on with its next page. Calls for the same synchronization wait for each other.
     ///
-    /// - Parameter progress: Called after each page.
+    /// - Parameters:
+    ///   - synchronization: The delta query, and what it follows.
+    ///   - progress: Called after each page.
     /// - Throws: As `fetch`; `.paging` where the pages have no end: a token comes again, or more than 1,000 pages in a
     ///   row have no objects; `.operation` where the operation is no delta query; `records.busy` where another process
     ///   synchronizes the same. What was stored stays, and the position where it was.

@@ -12,7 +12,12 @@ public struct GraphQLAnswer: Sendable, Hashable {
     /// the fields of the query's root.
     public var maxAge: Duration?
 
-    /// - Parameter body: JSON in UTF-8, already decompressed.
+    /// - Parameters:
+    ///   - body: JSON in UTF-8, already decompressed.
+    ///   - status: The status of HTTP.
+    ///   - retryAfter: How long the server asks to wait.
+    ///   - age: How old the answer was when it arrived.
+    ///   - maxAge: How old the answer may become.
     public init(
         body: [UInt8], status: Int? = nil, retryAfter: Duration? = nil, age: Duration? = nil, maxAge: Duration? = nil
     ) {

@@ -16,7 +16,9 @@ public protocol GraphQLTransport: Sendable {
     ///
     /// Cancelling the task stops the exchange itself and throws `.cancelled`.
     ///
-    /// - Parameter time: How long the exchange may take; then it is given up with `.timedOut`.
+    /// - Parameters:
+    ///   - request: The operation as text, with its variables and headers.
+    ///   - time: How long the exchange may take; then it is given up with `.timedOut`.
     func send(
         _ request: GraphQLRequest, within time: Duration
     ) async throws(TransportError) -> GraphQLAnswer

@@ -57,8 +57,15 @@ public struct TransportError: Error, Sendable {
 
     /// An error of this code, for transports to throw.
     ///
-    /// - Parameter phase: Unless given, `.beforeSending` for `.unreachable`, `.insecure`, `.notPrepared`,
-    ///   `.notSignedIn` and `.unusableRequest`, and `.sending` for every other code.
+    /// - Parameters:
+    ///   - code: What went wrong.
+    ///   - message: For developers; without secrets.
+    ///   - phase: Unless given, `.beforeSending` for `.unreachable`, `.insecure`, `.notPrepared`, `.notSignedIn` and
+    ///     `.unusableRequest`, and `.sending` for every other code.
+    ///   - status: The status of HTTP where there was an answer.
+    ///   - retryAfter: How long the server asks to wait.
+    ///   - body: The beginning of an answer that is no GraphQL response.
+    ///   - cause: What another library has thrown.
     public init(
         _ code: Code, _ message: String, phase: Phase? = nil, status: Int? = nil, retryAfter: Duration? = nil,
         body: [UInt8] = [], cause: (any Error)? = nil

@@ -38,8 +38,11 @@ public struct ListDifference: Sendable, Hashable {
 
     /// The difference between two lists. O(n log n) in the lengths of both.
     ///
-    /// - Parameter id: What tells one element from another. Of elements with equal ids, the first of one list is the
-    ///   first of the other, and so on.
+    /// - Parameters:
+    ///   - old: The list of before.
+    ///   - new: The list as it is now.
+    ///   - id: What tells one element from another. Of elements with equal ids, the first of one list is the first of
+    ///     the other, and so on.
     public init<Element: Equatable, ID: Hashable>(
         from old: [Element], to new: [Element], id: (Element) -> ID
     ) {

@@ -11,8 +11,10 @@ extension Partition {
     /// The sequence ends when the partition is parked or the store closed; letting go of it and of its iterators ends
     /// the watcher, and the fetch that it began.
     ///
-    /// - Parameter policy: What to fetch at first: nothing for `.cacheOnly`; for `.cacheFirst` what the cache does not
-    ///   know.
+    /// - Parameters:
+    ///   - operation: What is asked, with its variables.
+    ///   - policy: What to fetch at first: nothing for `.cacheOnly`; for `.cacheFirst` what the cache does not know.
+    ///   - options: How the server is asked, where it is.
     public func watch(
         _ operation: GraphQLOperation, policy: FetchPolicy = .cacheOnly, options: FetchOptions = FetchOptions()
     ) throws(LarderError) -> Watch {
@@ -32,7 +34,9 @@ extension Partition {
 
     /// The newest of what a fragment asks of one object, whenever anything changes it.
     ///
-    /// - Parameter key: The object's cache key, such as `Movie:12345`; the object need not be there yet.
+    /// - Parameters:
+    ///   - key: The object's cache key, such as `Movie:12345`; the object need not be there yet.
+    ///   - fragment: What is asked of the object.
     /// - Throws: `.syntax`, `.operation` or `.variables` for what cannot be asked.
     public func watch(_ key: CacheKey, _ fragment: GraphQLFragment) throws(LarderError) -> Watch {
         try core.requireCurrent()

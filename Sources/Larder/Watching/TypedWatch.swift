@@ -73,8 +73,10 @@ extension Partition {
     /// }
     /// ```
     ///
-    /// - Parameter policy: What to fetch at first: nothing for `.cacheOnly`; for `.cacheFirst` what the cache does not
-    ///   know.
+    /// - Parameters:
+    ///   - operation: What is asked, with its variables.
+    ///   - policy: What to fetch at first: nothing for `.cacheOnly`; for `.cacheFirst` what the cache does not know.
+    ///   - options: How the server is asked, where it is.
     /// - Throws: `.syntax`, `.operation` or `.variables` for an operation that cannot be asked; `.parked`.
     public func watch<Typed: TypedOperation>(
         _ operation: Typed, policy: FetchPolicy = .cacheOnly, options: FetchOptions = FetchOptions()

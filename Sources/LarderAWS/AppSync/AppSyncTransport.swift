@@ -36,6 +36,7 @@ public final class AppSyncTransport: GraphQLTransport {
     ///
     /// - Parameters:
     ///   - endpoint: The API's URL, with `/graphql`; also a custom domain's.
+    ///   - authorization: How the API is told who asks.
     ///   - client: Made with `HTTPTransport.clientConfiguration(for:)`, and shut down by the caller after the last use.
     ///   - options: As of ``HTTPTransport``. AppSync knows neither persisted queries nor GET.
     public init(

@@ -26,7 +26,10 @@ public struct CognitoIdentityProvider: IdentityProvider {
     /// The pools of an environment.
     ///
     /// - Parameters:
+    ///   - environment: The backend, with its name.
     ///   - client: Made with `HTTPTransport.clientConfiguration(for:)`, and shut down by the caller after the last use.
+    ///   - userPool: How the user pool is asked.
+    ///   - identityPool: How the identity pool is asked.
     ///   - otherLogins: Where users sign in by other providers than the user pool.
     public init(
         environment: BackendEnvironment, client: HTTPClient, userPool: CognitoUserPool.Options = .init(),

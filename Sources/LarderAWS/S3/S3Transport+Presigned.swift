@@ -18,6 +18,8 @@ extension S3Transport {
     /// be in; the storage is not asked.
     ///
     /// - Parameters:
+    ///   - use: What the holder of the URL may do.
+    ///   - location: The bucket and the key.
     ///   - lifetime: From a second to seven days.
     ///   - time: How long the credentials may be waited for.
     /// - Throws: `.unusableRequest` for another time; otherwise as the credentials and the location do.

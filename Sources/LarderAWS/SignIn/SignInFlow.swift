@@ -66,7 +66,10 @@ public final class SignInFlow {
 
     /// Begins with name and password. The user signs in to the partition that is in use.
     ///
-    /// - Parameter session: Gets the credentials: `Partition.session`.
+    /// - Parameters:
+    ///   - pool: The user pool that signs the user in.
+    ///   - session: Gets the credentials: `Partition.session`.
+    ///   - options: What is different from the defaults.
     public convenience init(_ pool: CognitoUserPool, session: Session, options: Options = Options()) {
         self.init(pool, .session(session), options)
     }
@@ -74,8 +77,11 @@ public final class SignInFlow {
     /// Begins with name and password. The user gets a partition of his or her own, by `Store.signIn`: `change` has it.
     ///
     /// - Parameters:
+    ///   - pool: The user pool that signs the user in.
+    ///   - store: The store whose current partition changes to the user's.
     ///   - work: What becomes of the guest's queue.
     ///   - transport: How the environment's server is reached.
+    ///   - options: What is different from the defaults.
     public convenience init(
         _ pool: CognitoUserPool, store: Store, pending work: PendingWork, transport: (any GraphQLTransport)? = nil,
         options: Options = Options()
@@ -112,7 +118,9 @@ public final class SignInFlow {
     /// An action that the state does not offer, and one while another is under way, does nothing, unless it is to
     /// cancel. What fails is in the new state, which is one from which the user can go on.
     ///
-    /// - Parameter values: Of the state's fields, by their ids. A field without a value has what it began with.
+    /// - Parameters:
+    ///   - action: One of the actions of the current state.
+    ///   - values: Of the state's fields, by their ids. A field without a value has what it began with.
     public func perform(_ action: SignInAction, _ values: [String: String] = [:]) async {
         guard !state.hasEnded, state.actions.contains(action), !state.isWorking || action == .cancel else { return }
         var given: [String: String] = [:]

@@ -21,7 +21,10 @@ public struct AWSRequestSigner: Sendable {
     private let session: @Sendable () throws -> Session
     private let wallClock: @Sendable () -> Date
 
-    /// - Parameter session: Asked for with each request: `try app.session`.
+    /// - Parameters:
+    ///   - service: The name by which the service is signed for, such as `execute-api`.
+    ///   - region: The region of the service, such as `eu-west-1`.
+    ///   - session: Asked for with each request: `try app.session`.
     public init(service: String, region: String, session: @autoclosure @escaping @Sendable () throws -> Session) {
         self.init(service: service, region: region, session: session, wallClock: { Date() })
     }
@@ -40,6 +43,8 @@ public struct AWSRequestSigner: Sendable {
     /// `authorization`. They are good for some minutes.
     ///
     /// - Parameters:
+    ///   - url: The request's URL.
+    ///   - method: The request's method.
     ///   - headers: Others that the signature is to cover; `host` is always covered. They have to be sent as they are.
     ///   - body: All of it.
     ///   - time: How long the credentials may be waited for.

@@ -82,7 +82,7 @@ extension CredentialsVerbs {
             let report = try await folder.withOperations(.writing, output) { database in
                 try await KeyRotation(
                     database: database, provider: keys, locks: folder.url.appending(path: "locks"), label: label
-                ).run(deadline: .now + .seconds(30))
+                ).run(within: .seconds(30))
             }
             guard let report else {
                 throw LarderError(.noEnvironment, "The store keeps no credentials yet; the first sign-in makes its key")

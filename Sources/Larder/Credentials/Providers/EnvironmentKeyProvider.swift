@@ -11,7 +11,10 @@ public struct EnvironmentKeyProvider: KeyProvider {
     public let previousVariable: String
     private let environment: @Sendable () -> [String: String]
 
-    /// - Parameter environment: The process's unless a test gives another.
+    /// - Parameters:
+    ///   - variable: The name of the variable that has the key.
+    ///   - previousVariable: The name of the variable that has the keys of before, with commas between them.
+    ///   - environment: The process's unless a test gives another.
     public init(
         variable: String = "LARDER_KEY", previousVariable: String = "LARDER_PREVIOUS_KEYS",
         environment: @escaping @Sendable () -> [String: String] = { ProcessInfo.processInfo.environment }

@@ -16,7 +16,9 @@ public final class InMemoryKeyProvider: KeyProvider {
 
     private let state: Mutex<(keys: MasterKeys?, behaviour: Behaviour, reads: Int)>
 
-    /// - Parameter keys: The keys at first; nil where the first is made when it is needed.
+    /// - Parameters:
+    ///   - keys: The keys at first; nil where the first is made when it is needed.
+    ///   - behaviour: How the provider answers at first.
     public init(_ keys: MasterKeys? = nil, behaviour: Behaviour = .ready) {
         state = Mutex((keys, behaviour, 0))
     }

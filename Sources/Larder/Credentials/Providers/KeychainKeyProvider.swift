@@ -9,7 +9,9 @@ public struct KeychainKeyProvider: KeyProvider {
     /// The group of programs that share them; nil: this program alone.
     public let accessGroup: String?
 
-    /// - Parameter store: A name of the program's own, the same at every start.
+    /// - Parameters:
+    ///   - store: A name of the program's own, the same at every start.
+    ///   - accessGroup: The Keychain's access group; nil for the program's own.
     public init(store: String, accessGroup: String? = nil) {
         self.store = store
         self.accessGroup = accessGroup

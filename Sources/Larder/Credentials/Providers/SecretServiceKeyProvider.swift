@@ -13,6 +13,7 @@ public struct SecretServiceKeyProvider: KeyProvider {
     /// - Parameters:
     ///   - store: A name of the program's own, the same at every start.
     ///   - program: A path, or a name that is looked for in the `PATH` of `environment`.
+    ///   - environment: The variables that the program gets.
     public init(
         store: String, program: String = "secret-tool",
         environment: [String: String] = ProcessInfo.processInfo.environment

@@ -49,7 +49,9 @@ public struct ConfigurationFile: Sendable {
 
     /// Reads a file's content.
     ///
-    /// - Parameter origin: What messages call it.
+    /// - Parameters:
+    ///   - json: The bytes of the file.
+    ///   - origin: What messages call it.
     /// - Throws: `.environment`.
     public init(json: [UInt8], origin: String) throws(LarderError) {
         func fault(_ what: String, _ cause: (any Error)? = nil) -> LarderError {
@@ -205,6 +207,7 @@ extension BackendEnvironment {
     /// Reads an environment from a configuration file of any kind.
     ///
     /// - Parameters:
+    ///   - file: Where the file is.
     ///   - name: Of Larder's own file, which environment; otherwise the name to give it.
     ///   - api: Which GraphQL API, where the file has several.
     /// - Throws: `.environment`, with the place in the file.

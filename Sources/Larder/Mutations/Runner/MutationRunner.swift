@@ -102,7 +102,9 @@ public final class MutationRunner: Sendable {
     /// The executor of the runner's tasks; a transport without an executor of its own runs here too.
     let executor = OutsideExecutor()
 
-    /// - Parameter partition: Whose mutations are sent, over its transport.
+    /// - Parameters:
+    ///   - partition: Whose mutations are sent, over its transport.
+    ///   - options: How the queue is sent.
     public init(_ partition: Partition, options: Options = Options()) {
         core = partition.core
         transport = partition.transport

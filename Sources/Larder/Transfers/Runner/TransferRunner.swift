@@ -115,6 +115,7 @@ public final class TransferRunner: Sendable {
     /// - Parameters:
     ///   - partition: Whose transfers are carried out.
     ///   - storage: The way to where its objects are.
+    ///   - options: How the files are transferred.
     public init(_ partition: Partition, storage: any ObjectTransport, options: Options = Options()) {
         core = partition.core
         self.storage = storage

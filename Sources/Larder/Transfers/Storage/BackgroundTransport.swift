@@ -18,6 +18,8 @@ public protocol BackgroundTransport: Sendable {
     ///   - file: The whole object. It may change while it is sent: then it has another checksum, and the storage is not
     ///     to take it.
     ///   - id: Not known yet.
+    ///   - location: Where the object goes.
+    ///   - attributes: What the storage is to keep beside the bytes.
     ///   - crc32c: The CRC-32C of the file.
     func upload(
         _ file: URL, as id: UUID, to location: ObjectLocation, _ attributes: ObjectAttributes, crc32c: UInt32

@@ -69,7 +69,10 @@ public protocol ObjectTransport: Sendable {
     ///
     /// - Parameters:
     ///   - range: Not empty.
+    ///   - location: Which object.
     ///   - etag: Which bytes are meant; `.changed` is thrown where the object has others by now.
+    ///   - sink: What takes the bytes, in their order.
+    ///   - idle: After how long without a byte the exchange is given up.
     /// - Returns: The object, with its whole size.
     func get(
         _ range: Range<Int64>, of location: ObjectLocation, etag: String, into sink: ObjectSink, idle: Duration

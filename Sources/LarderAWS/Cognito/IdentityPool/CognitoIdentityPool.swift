@@ -34,7 +34,10 @@ public final class CognitoIdentityPool: Sendable {
 
     /// A pool, over a client of the caller's.
     ///
-    /// - Parameter client: As of ``CognitoUserPool``.
+    /// - Parameters:
+    ///   - pool: The pool, as the environment names it.
+    ///   - client: As of ``CognitoUserPool``.
+    ///   - options: What is different from the defaults.
     public init(_ pool: BackendEnvironment.IdentityPool, client: HTTPClient, options: Options = Options()) {
         self.pool = pool
         self.options = options
@@ -49,6 +52,7 @@ public final class CognitoIdentityPool: Sendable {
     ///   - identityID: Who it is to the pool; nil to be told. It stays the same, unless the pool knows it no more.
     ///   - logins: Tokens by the names of who gave them, at most 10: `cognito-idp.REGION.amazonaws.com/POOL` for a user
     ///     pool, `accounts.google.com`, and so on. None for a guest.
+    ///   - time: How long the call may take.
     /// - Throws: `.federatedRefused` where the pool gives none; `.unreachable` and the like where it has not decided.
     public func credentials(
         identityID: String?, logins: [String: String], within time: Duration? = nil

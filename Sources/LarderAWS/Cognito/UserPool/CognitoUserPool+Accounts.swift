@@ -13,7 +13,11 @@ extension CognitoUserPool {
 
     /// Makes an account. Fails now or succeeds now: it is never queued.
     ///
-    /// - Parameter attributes: By Cognito's names, such as `email`.
+    /// - Parameters:
+    ///   - user: The name of the user.
+    ///   - password: The password of the new account.
+    ///   - attributes: By Cognito's names, such as `email`.
+    ///   - time: How long the call may take.
     /// - Throws: `.userExists`, `.weakPassword`, `.invalidInput`, `.refusedByFunction` and others.
     public func signUp(
         _ user: String, password: String, attributes: [String: String] = [:], within time: Duration? = nil

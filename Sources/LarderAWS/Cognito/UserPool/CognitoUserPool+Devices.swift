@@ -28,7 +28,10 @@ extension RememberedDevice: CustomStringConvertible, CustomReflectable {
 extension CognitoUserPool {
     /// Has the pool remember the device on which a user has just signed in.
     ///
-    /// - Parameter name: What people call the device.
+    /// - Parameters:
+    ///   - tokens: The tokens of the user who signed in on the device.
+    ///   - name: What people call the device.
+    ///   - time: How long the call may take.
     /// - Returns: What the next sign-in on it is given; nil where the pool has named no new device in the sign-in.
     public func rememberDevice(
         of tokens: Credentials.UserPoolTokens, named name: String? = nil, within time: Duration? = nil

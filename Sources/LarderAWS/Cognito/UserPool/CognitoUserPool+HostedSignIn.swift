@@ -32,6 +32,7 @@ extension CognitoUserPool {
     /// the URL to which the page has led: `finishHostedSignIn` takes that. The library listens on no port.
     ///
     /// - Parameters:
+    ///   - pages: The pool's own pages, as the environment names them.
     ///   - redirect: Where the page leads in the end; nil for the first of the pages' redirects.
     ///   - provider: The identity provider that is to sign the user in, by the pool's name for it; nil where the user
     ///     chooses.
@@ -59,7 +60,11 @@ extension CognitoUserPool {
 
     /// The tokens of a user who has signed in on the pool's pages.
     ///
-    /// - Parameter callback: The URL to which the page has led.
+    /// - Parameters:
+    ///   - attempt: What `beginHostedSignIn` has returned.
+    ///   - pages: The pool's own pages, as the environment names them.
+    ///   - callback: The URL to which the page has led.
+    ///   - time: How long the call may take.
     /// - Throws: `.invalidInput` where the URL answers another sign-in; `.cancelled` where the user gave up there;
     ///   `.signInAgain` where the code has ended or was used; `.rejected` with the pages' own name for an error;
     ///   otherwise as `signIn`.
@@ -94,7 +99,9 @@ extension CognitoUserPool {
 
     /// The page that ends the pool's own session in the browser: without it the next sign-in there asks for nothing.
     ///
-    /// - Parameter redirect: Where the page leads in the end; nil for the first of the pages' redirects.
+    /// - Parameters:
+    ///   - pages: The pool's own pages, as the environment names them.
+    ///   - redirect: Where the page leads in the end; nil for the first of the pages' redirects.
     /// - Throws: `.configuration` where the pages lead nowhere.
     public func hostedSignOutURL(
         on pages: BackendEnvironment.HostedSignIn, redirect: String? = nil

@@ -31,7 +31,9 @@ extension CognitoUserPool {
     /// Begins a sign-in.
     ///
     /// - Parameters:
+    ///   - user: The name of the user.
     ///   - password: May be nil where the flow needs none.
+    ///   - flow: How the sign-in begins.
     ///   - device: This device, where the pool remembers it. The pool's refusal to know it is no failure: the sign-in
     ///     goes on as on a new one.
     ///   - time: For all exchanges that this takes.

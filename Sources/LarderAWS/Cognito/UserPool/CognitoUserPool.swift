@@ -56,8 +56,10 @@ public final class CognitoUserPool: Sendable {
     /// A pool, over a client of the caller's.
     ///
     /// - Parameters:
+    ///   - pool: The pool, as the environment names it.
     ///   - clientSecret: Where the program's registration has one.
     ///   - client: Made with `HTTPTransport.clientConfiguration(for:)`, and shut down by the caller after the last use.
+    ///   - options: What is different from the defaults.
     public init(
         _ pool: BackendEnvironment.UserPool, clientSecret: String? = nil, client: HTTPClient,
         options: Options = Options()
