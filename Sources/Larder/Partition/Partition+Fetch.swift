@@ -163,7 +163,13 @@ extension Partition {
             parsed = try ParsedResponse.parse(answer.body, along: bound.layout)
         } catch { throw LarderError.parking(error) }
         let age = AnswerAge(age: answer.age ?? .zero, maxAge: answer.maxAge)
-        do throws(RecordError) { _ = try await core.cache.write(parsed, of: bound, age: age) } catch {
+        do throws(RecordError) {
+            _ = try await core.cache.write(parsed, of: bound, age: age)
+            // Deltas do not tell of what the server could not write there.
+            if bound.layout.plan.kind == .mutation, parsed.errors.contains(where: \.isLate) {
+                try await core.cache.forgetPositions()
+            }
+        } catch {
             // A query can be asked again. That a mutation took effect must not look like its failure.
             guard bound.layout.plan.kind == .mutation, parsed.hasData, error.code != .closed else {
                 throw LarderError.parking(error)

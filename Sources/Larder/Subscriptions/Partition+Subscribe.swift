@@ -27,7 +27,11 @@ extension Partition {
                 .operation,
                 "The function subscribe takes subscriptions, and this is a \(bound.layout.plan.kind.rawValue)")
         }
-        if let catchUp = options.sync?.operation ?? options.catchUp { _ = try core.operations.bound(query: catchUp) }
+        if let synchronization = options.sync {
+            try check(synchronization)
+        } else if let catchUp = options.catchUp {
+            _ = try core.operations.bound(query: catchUp)
+        }
         guard let transport = transport as? any SubscriptionTransport else {
             throw LarderError(.noTransport, "The partition's transport carries no subscriptions")
         }

@@ -2,9 +2,10 @@ import LarderRecords
 
 /// Storing events, and closing gaps.
 extension SubscriptionHub {
-    /// How many events wait to be stored, or for the answer that catches up.
+    /// How many events wait to be stored, or for the answer that catches up with their subscription.
     private static let room = 1_024
-    /// The same in bytes.
+    /// How many bytes the events have that wait to be stored, and those that wait for answers that catch up: of all
+    /// subscriptions together.
     private static let roomInBytes = 16 << 20
 
     // MARK: Catching up
@@ -18,7 +19,8 @@ extension SubscriptionHub {
             }
             return
         }
-        (entry.held, entry.heldBytes, entry.hasOverflown) = ([], 0, false)
+        drop(entry)
+        (entry.held, entry.hasOverflown) = ([], false)
         entry.round += 1
         entry.change { $0.phase = .catchingUp }
         let (round, partition) = (entry.round, partition)
@@ -36,33 +38,51 @@ extension SubscriptionHub {
                     _ = try await partition.fetch(query, policy: .networkOnly, options: options)
                 case .sync(var synchronization):
                     synchronization.maximumPageCount = nil
+                    if synchronization.headers.isEmpty { synchronization.headers = options.headers }
                     try await partition.sync(synchronization)
                 }
                 end = .success(())
             } catch { end = .failure(error) }
-            self.noteCaughtUp(entry, round: round, attempt: attempt, end)
+            await self.noteCaughtUp(entry, round: round, attempt: attempt, end)
         }
         (entry.task, entry.fetching) = (fetching, fetching)
     }
 
-    private func noteCaughtUp(_ entry: Entry, round: Int, attempt: Int, _ end: Result<Void, LarderError>) {
+    private func noteCaughtUp(
+        _ entry: Entry, round: Int, attempt: Int, _ end: Result<Void, LarderError>
+    ) async {
         guard isCurrent(entry, round) else { return }
-        // More came than could be held back: what was dropped is fetched once more.
         let hasOverflown = entry.hasOverflown
-        let held = entry.held ?? []
+        release(entry)
         entry.held = nil
+        // What was held back is in the cache before a reader is told that it has missed nothing.
+        await storeAll()
+        guard isCurrent(entry, round) else { return }
         switch end {
         case .success where !hasOverflown:
             entry.change { state in
                 (state.phase, state.staleSince, state.error) = (.live, nil, nil)
             }
+        // More came than could be held back: what was dropped is fetched once more.
         case .success: catchUp(entry, attempt: 1)
         case .failure(let error):
             entry.change { $0.error = error }
             tryAgain(entry, round: round, attempt: attempt)
         }
-        for response in held { unstored.append((entry, response)) }
-        store()
+    }
+
+    /// Lets what was held back be stored, in its order.
+    private func release(_ entry: Entry) {
+        for response in entry.held ?? [] { unstored.append((entry, response)) }
+        unstoredBytes += entry.heldBytes
+        heldBytes -= entry.heldBytes
+        (entry.held, entry.heldBytes) = (entry.held == nil ? nil : [], 0)
+    }
+
+    /// Lets go of what was held back.
+    func drop(_ entry: Entry) {
+        heldBytes -= entry.heldBytes
+        (entry.held, entry.heldBytes) = (nil, 0)
     }
 
     private func tryAgain(_ entry: Entry, round: Int, attempt: Int) {
@@ -88,9 +108,10 @@ extension SubscriptionHub {
     /// Takes an event. Returns when there is room for another.
     func take(_ response: [UInt8], of entry: Entry) async {
         guard entry.held == nil else {
-            if (entry.held?.count ?? 0) < Self.room, entry.heldBytes + response.count <= Self.roomInBytes {
+            if (entry.held?.count ?? 0) < Self.room, heldBytes + response.count <= Self.roomInBytes {
                 entry.held?.append(response)
                 entry.heldBytes += response.count
+                heldBytes += response.count
             } else {
                 entry.hasOverflown = true
             }
@@ -109,10 +130,7 @@ extension SubscriptionHub {
 
     /// Stores what has come before the end of a subscription, also what waits for an answer that catches up.
     func storeAll(before id: String) async {
-        if let entry = entry(id), let held = entry.held {
-            for response in held { unstored.append((entry, response)) }
-            (entry.held, entry.heldBytes) = ([], 0)
-        }
+        if let entry = entry(id) { release(entry) }
         await storeAll()
     }
 

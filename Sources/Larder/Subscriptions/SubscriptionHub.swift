@@ -77,6 +77,8 @@ actor SubscriptionHub {
     /// Events that are to be stored, in their order.
     var unstored: [(entry: Entry, response: [UInt8])] = []
     var unstoredBytes = 0
+    /// Of the events that are held back, of all subscriptions.
+    var heldBytes = 0
     /// Nil where nothing is being stored.
     var storing: Task<Void, Never>?
 
@@ -138,6 +140,7 @@ actor SubscriptionHub {
 
     private func remove(_ entry: Entry, _ key: Key) {
         entries[key] = nil
+        drop(entry)
         entry.task?.cancel()
         if let id = entry.id { commands?.yield(.stop(id: id)) }
         entry.id = nil
@@ -248,6 +251,7 @@ actor SubscriptionHub {
     private func interrupt(_ error: TransportError?) {
         let now = partition.core.now()
         for entry in entries.values {
+            drop(entry)
             entry.interrupt(now, error.map(LarderError.init))
         }
     }
@@ -330,6 +334,7 @@ actor SubscriptionHub {
         entry.failures += 1
         let number = lineNumber
         let pause = pacing.backoff.pause(after: entry.failures, fraction: Double.random(in: 0.5...1))
+        drop(entry)
         entry.interrupt(partition.core.now(), error)
         entry.task = Task {
             guard await CancellableTimer.wait(until: .now + pause) else { return }
@@ -353,10 +358,11 @@ actor SubscriptionHub {
 }
 
 extension SubscriptionHub.Entry {
-    /// Notes that the subscription does not run at the server any more, and is to be started again.
+    /// Notes that the subscription does not run at the server any more, and is to be started again. What it held back
+    /// was let go of.
     func interrupt(_ now: Date, _ error: LarderError?) {
         task?.cancel()
-        (id, hasStarted, held) = (nil, false, nil)
+        (id, hasStarted) = (nil, false)
         round += 1
         change { state in
             state.phase = .connecting

@@ -24,11 +24,16 @@ extension Partition {
         guard transport != nil else {
             throw LarderError(.noTransport, "The partition has no transport, and a synchronization needs the server")
         }
+        // A server is not asked where its answer could not be kept.
+        do { try core.cache.checkWritable() } catch { throw LarderError.parking(error) }
         var walk = try SyncWalk(synchronization, self)
         try await core.synchronizing.begin(walk.key)
         defer { core.synchronizing.end(walk.key) }
         return try await walk.run(progress)
     }
+
+    /// - Throws: `.operation`, `.syntax` or `.variables` where the operation is no delta query.
+    func check(_ synchronization: Synchronization) throws(LarderError) { _ = try SyncWalk(synchronization, self) }
 }
 
 /// The synchronizations that are under way in this process, by their keys.
@@ -76,6 +81,9 @@ private struct SyncWalk {
 
     init(_ synchronization: Synchronization, _ partition: Partition) throws(LarderError) {
         let core = partition.core
+        var synchronization = synchronization
+        synchronization.operation = try core.withRealIDs(synchronization.operation)
+        try core.requireRealIDs(in: synchronization.operation)
         self.synchronization = synchronization
         self.partition = partition
         let bound = try core.operations.bound(query: synchronization.operation)

@@ -141,4 +141,9 @@ extension RecordCache {
     package func forgetWalk(of key: String) async throws(RecordError) {
         _ = try await write([.forgetWalk(key)], deadline: nil)
     }
+
+    /// Makes all synchronizations begin with everything: a change is missing from what the server tells of changes.
+    package func forgetPositions() async throws(RecordError) {
+        _ = try await write([.forgetPositions], deadline: nil)
+    }
 }

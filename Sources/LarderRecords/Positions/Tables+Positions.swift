@@ -128,22 +128,35 @@ extension RecordChanges {
         }
     }
 
-    /// Notes that a type's objects were evicted: synchronizations of the type begin with everything.
+    /// Notes that types' objects were evicted: synchronizations of the types begin with everything.
     mutating func noteEvictions(_ generation: Generation, _ transaction: borrowing WriteTransaction) throws {
-        guard !evictedTypes.isEmpty, generation.tables.positions != nil else { return }
-        for (key, position) in try generation.tables.allPositions(transaction)
-        where position.startedAt != nil || position.walk != nil {
+        guard !evictedTypes.isEmpty else { return }
+        for (key, position) in try generation.tables.allPositions(transaction) {
             let isTouched = try position.types.contains { type in
                 guard let id = try generation.names.lookUp(type, transaction, generation.tables) else { return false }
                 return evictedTypes.contains(id)
             }
-            guard isTouched else { continue }
-            var position = position
-            // A walk under way has left the pages of what was evicted behind.
-            (position.startedAt, position.walk) = (nil, nil)
-            positions[Array(key.utf8)] = position.json
-            for mark in try generation.tables.marks(of: key, transaction) { positions[mark.row] = .some(nil) }
+            if isTouched { try forget(position, of: key, generation, transaction) }
         }
+    }
+
+    /// Makes all synchronizations begin with everything.
+    mutating func forgetPositions(_ generation: Generation, _ transaction: borrowing WriteTransaction) throws {
+        for (key, position) in try generation.tables.allPositions(transaction) {
+            try forget(position, of: key, generation, transaction)
+        }
+    }
+
+    /// Makes a synchronization begin with everything. A walk under way is given up: something may be missing by now on
+    /// the pages that it has behind it.
+    private mutating func forget(
+        _ position: SyncPosition, of key: String, _ generation: Generation, _ transaction: borrowing WriteTransaction
+    ) throws {
+        guard position.startedAt != nil || position.walk != nil else { return }
+        var position = position
+        (position.startedAt, position.walk) = (nil, nil)
+        positions[Array(key.utf8)] = position.json
+        for mark in try generation.tables.marks(of: key, transaction) { positions[mark.row] = .some(nil) }
     }
 
     func storePositions(_ tables: Tables, _ transaction: inout WriteTransaction) throws {

@@ -14,6 +14,8 @@ enum WriteStep: Sendable {
     case synchronize(ParsedResponse, of: BoundOperation, SyncPage, touched: [[UInt8]])
     /// Gives up the walk of a synchronization.
     case forgetWalk(String)
+    /// Makes all synchronizations begin with everything.
+    case forgetPositions
     /// Changes a list.
     case edit(ListEdit)
     /// Removes objects; keys that are not in the cache are passed over.
@@ -52,6 +54,7 @@ enum WriteStep: Sendable {
             changes = try ResponseWriter(parsed, of: operation, in: generation, changes).run(.unstored, transaction)
             try changes.note(page, parsed, touched: touched, generation, transaction)
         case .forgetWalk(let key): try changes.forgetWalk(of: key, generation, transaction)
+        case .forgetPositions: try changes.forgetPositions(generation, transaction)
         case .edit(let edit):
             try changes.edit(edit, generation, transaction)
         case .removeObjects(let keys, let removal):

@@ -247,7 +247,38 @@ struct SyncTests {
                     try await app.sync(Synchronization(GraphQLOperation(text)))
                 }
                 #expect(error?.code == .operation)
+                var options = SubscriptionOptions()
+                options.sync = Synchronization(GraphQLOperation(text))
+                let refusal = await #expect(throws: LarderError.self) {
+                    _ = try await app.subscribe(GraphQLOperation("subscription { changed { id } }"), options: options)
+                }
+                #expect(refusal?.code == .operation)
             }
+        }
+    }
+
+    @Test(
+        "After a change that deltas do not tell of, the next synchronization goes through everything",
+        arguments: [true, false])
+    func missingFromDeltas(isQueued: Bool) async throws {
+        try await withServer(["a"]) { _, app in
+            try await app.sync(paged)
+            let failing = ScriptedServer { (_: GraphQLRequest) in
+                #"{"data":{"update":null},"errors":[{"message":"m","errorType":"DeltaSyncWriteError","path":["update"]}]}"#
+            }
+            let update = GraphQLOperation(
+                "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
+                variables: ["input": ["id": "a", "title": "mine"]])
+            if isQueued {
+                let receipt = try await app.enqueue(update)
+                try await MutationRunner(app.with(transport: failing)).drain()
+                #expect(try await receipt.outcome(within: .seconds(60)).isApplied)
+            } else {
+                await #expect(throws: LarderError.self) { _ = try await app.with(transport: failing).send(update) }
+            }
+            #expect(try app.synchronizations().map(\.startedAt) == [nil])
+            let report = try await app.sync(paged)
+            #expect(report.isBase && report.isFinished)
         }
     }
 

@@ -46,6 +46,10 @@ extension AttemptRunner {
         }
         // Their layers go out of sight all the same, in every process.
         for mutation in unstorable { try await core.noteUnstored(mutation.idempotencyKey) }
+        // Deltas do not tell of what the server could not write there.
+        if errors.values.contains(where: { GraphQLError.list($0).contains(where: \.isLate) }) {
+            try await core.cache.forgetPositions()
+        }
         for _ in answers { options.reached(.stored) }
         try await queue.settle(
             answers.map { ($0.mutation.id, results[$0.mutation.id]) }, errors: errors, now: core.now())

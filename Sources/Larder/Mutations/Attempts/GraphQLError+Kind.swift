@@ -11,6 +11,9 @@ extension GraphQLError {
         return nil
     }
 
+    /// Whether the mutation took effect, and the server failed after that.
+    var isLate: Bool { kind.map(ServerErrorKind.init) == .late }
+
     /// The errors of a JSON list; none where it is none.
     static func list(_ json: [UInt8]?) -> [GraphQLError] {
         guard let json, case .list(let errors)? = try? Value(json: json) else { return [] }
