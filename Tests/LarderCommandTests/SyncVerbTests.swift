@@ -28,7 +28,8 @@ struct SyncVerbTests {
                 """
             try await ForeignServer.run("appsync.py", start) { server in
                 let arguments = [
-                    "sync", "--endpoint", server.url.absoluteString, "--json", "--header", "x-api-key: key",
+                    "sync", "--endpoint", server.url.absoluteString, "--json", "--header",
+                    "x-api-key: @\(try fixture.write("key\n", to: "key.txt"))",
                     "--schema", try fixture.write(Self.schema, to: "todos.graphqls"), "--operation",
                     try fixture.write(Self.operation, to: "sync.graphql"),
                 ]
