@@ -11,6 +11,7 @@ extension Credentials {
             fields.add(3, userPool.refreshToken)
             fields.add(4, userPool.deviceKey)
             fields.add(5, userPool.expires)
+            fields.add(6, userPool.clientSecret)
             parts.append((.userPool, fields.bytes))
         }
         if let cloud {
@@ -27,7 +28,10 @@ extension Credentials {
 
     /// Takes a part over as it was sealed; false where it is none.
     mutating func take(_ kind: Part, _ bytes: [UInt8]) -> Bool {
-        guard let fields = FieldBytes.fields(of: bytes), fields.keys.allSatisfy({ 1...5 ~= $0 }) else { return false }
+        let last: UInt8 = kind == .userPool ? 6 : 5
+        guard let fields = FieldBytes.fields(of: bytes), fields.keys.allSatisfy({ 1...last ~= $0 }) else {
+            return false
+        }
         func text(_ field: UInt8) -> String? { fields[field].map { String(decoding: $0, as: UTF8.self) } }
         var expires: Date?
         if let bytes = fields[5] {
@@ -40,7 +44,7 @@ extension Credentials {
             guard let idToken = text(1), let accessToken = text(2) else { return false }
             userPool = UserPoolTokens(
                 idToken: idToken, accessToken: accessToken, refreshToken: text(3), deviceKey: text(4),
-                expires: expires)
+                expires: expires, clientSecret: text(6))
         case .cloud:
             guard let accessKeyID = text(2), let secretAccessKey = text(3) else { return false }
             cloud = CloudCredentials(

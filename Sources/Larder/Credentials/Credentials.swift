@@ -23,6 +23,9 @@ public struct Credentials: Sendable, Hashable, Codable {
         /// When the id and access tokens end, by this machine's clock: when they arrived, and the lifetime that the
         /// server said. Nil: never.
         public var expires: Date?
+        /// The secret of the program's registration with which the pool gave them, where it has one: without it the pool
+        /// refuses a refresh. It is sealed with the tokens, and kept nowhere else.
+        public var clientSecret: String?
 
         /// The user's id (`sub` of the id token), which the pool never gives to another user; nil where the token is no
         /// JSON Web Token that has one.
@@ -31,13 +34,14 @@ public struct Credentials: Sendable, Hashable, Codable {
         /// Tokens of a user pool.
         public init(
             idToken: String, accessToken: String, refreshToken: String? = nil, deviceKey: String? = nil,
-            expires: Date?
+            expires: Date?, clientSecret: String? = nil
         ) {
             self.idToken = idToken
             self.accessToken = accessToken
             self.refreshToken = refreshToken
             self.deviceKey = deviceKey
             self.expires = expires
+            self.clientSecret = clientSecret
         }
     }
 
@@ -106,6 +110,7 @@ public struct Credentials: Sendable, Hashable, Codable {
         var new = Credentials(userPool: userPool ?? old.userPool, cloud: cloud ?? old.cloud)
         if userPool?.refreshToken == nil { new.userPool?.refreshToken = old.userPool?.refreshToken }
         if userPool?.deviceKey == nil { new.userPool?.deviceKey = old.userPool?.deviceKey }
+        if userPool?.clientSecret == nil { new.userPool?.clientSecret = old.userPool?.clientSecret }
         if cloud?.identityID == nil { new.cloud?.identityID = old.cloud?.identityID }
         return new
     }

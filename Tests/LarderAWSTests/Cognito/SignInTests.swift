@@ -80,6 +80,22 @@ struct SignInTests {
         }
     }
 
+    @Test("A process that was not given the client's secret refreshes and revokes with the one that is sealed")
+    func sealedSecret() async throws {
+        try await CognitoFixture.run(secret: "sss") { fixture in
+            let tokens = try await fixture.tokens()
+            #expect(tokens.clientSecret == "sss")
+            var environment = fixture.environment()
+            environment.clientSecret = nil
+            let without = try #require(fixture.provider(environment).userPool)
+            let new = try await without.refresh(tokens, within: ample)
+            #expect(new.clientSecret == "sss")
+            let byFlow = fixture.provider(environment) { $0.refreshesByFlow = true }
+            _ = try await #require(byFlow.userPool).refresh(new, within: ample)
+            try await without.revoke(new, within: ample)
+        }
+    }
+
     @Test(
         "A code is asked for after the password; a wrong one can be put right",
         arguments: [

@@ -51,6 +51,12 @@ struct ConfigurationPartTests {
         let text = WrittenConfiguration.aws.replacing(
             #"444444444444", "Region""#, with: #"444444444444", "UnauthRoleArn": "\#(role)", "Region""#)
         #expect(try configuration(text).environment(named: "a").identityPool?.guestRole == role)
+        let user = text.replacing("UnauthRoleArn", with: "AuthRoleArn")
+        #expect(try configuration(user).environment(named: "a").identityPool?.userRole == role)
+        let own = WrittenConfiguration.own.replacing(
+            #"444444444444", "region""#, with: #"444444444444", "guestRole": "g", "userRole": "\#(role)", "region""#)
+        let pool = try configuration(own).environment(named: "staging").identityPool
+        #expect(pool?.guestRole == "g" && pool?.userRole == role)
     }
 
     @Test("A domain that is a URL is refused, with what would help")

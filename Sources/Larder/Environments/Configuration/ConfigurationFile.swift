@@ -133,7 +133,7 @@ public struct ConfigurationFile: Sendable {
         return environment
     }
 
-    private static func bytes(of file: URL, _ files: FileSystem) throws(LarderError) -> [UInt8] {
+    static func bytes(of file: URL, _ files: FileSystem) throws(LarderError) -> [UInt8] {
         func fault(_ what: String, _ cause: (any Error)? = nil) -> LarderError {
             LarderError(.environment, "\(file.path): \(what)", cause: cause)
         }

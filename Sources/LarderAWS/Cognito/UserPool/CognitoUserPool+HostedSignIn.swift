@@ -94,7 +94,7 @@ extension CognitoUserPool {
                 [
                     ("grant_type", "authorization_code"), ("client_id", pool.clientID), ("code", code),
                     ("redirect_uri", attempt.redirect), ("code_verifier", attempt.verifier),
-                ], authorization: pageAuthorization, deadline: deadline))
+                ], authorization: pageAuthorization(), deadline: deadline))
     }
 
     /// The page that ends the pool's own session in the browser: without it the next sign-in there asks for nothing.
@@ -113,8 +113,10 @@ extension CognitoUserPool {
     }
 
     /// The client's id and secret, as the pages take them; nil where it has no secret.
-    var pageAuthorization: String? {
-        clientSecret.map { "Basic " + Data("\(pool.clientID):\($0)".utf8).base64EncodedString() }
+    func pageAuthorization(_ tokens: Credentials.UserPoolTokens? = nil) -> String? {
+        (clientSecret ?? tokens?.clientSecret).map {
+            "Basic " + Data("\(pool.clientID):\($0)".utf8).base64EncodedString()
+        }
     }
 }
 

@@ -24,7 +24,7 @@ extension CognitoUserPool {
             let given = try await service.tokens(
                 at: try pages.url("oauth2/token"),
                 [("grant_type", "refresh_token"), ("client_id", pool.clientID), ("refresh_token", refreshToken)],
-                authorization: pageAuthorization, deadline: deadline)
+                authorization: pageAuthorization(tokens), deadline: deadline)
             return try requireSameUser(try self.tokens(given, after: tokens), as: tokens)
         }
         let answer: CognitoAnswer
@@ -33,7 +33,7 @@ extension CognitoUserPool {
             if let device = tokens.deviceKey { parameters["DEVICE_KEY"] = device }
             // The hash is of the name by which the user is known to the pool.
             let claims = JSONWebToken(tokens.accessToken)?.claims
-            if let user = claims?.username ?? claims?.sub { parameters["SECRET_HASH"] = secretHash(of: user) }
+            if let user = claims?.username ?? claims?.sub { parameters["SECRET_HASH"] = secretHash(of: user, tokens) }
             answer = try await service.call(
                 "InitiateAuth",
                 [
@@ -41,7 +41,7 @@ extension CognitoUserPool {
                     "AuthParameters": .texts(parameters),
                 ], deadline: deadline)
         } else {
-            var members = secretMembers
+            var members = secretMembers(tokens)
             members["RefreshToken"] = .text(refreshToken)
             if let device = tokens.deviceKey { members["DeviceKey"] = .text(device) }
             answer = try await service.call("GetTokensFromRefreshToken", members, deadline: deadline)
@@ -68,9 +68,9 @@ extension CognitoUserPool {
         if let pages = options.refreshesOn {
             return try await service.revoke(
                 at: try pages.url("oauth2/revoke"), [("token", refreshToken), ("client_id", pool.clientID)],
-                authorization: pageAuthorization, deadline: deadline)
+                authorization: pageAuthorization(tokens), deadline: deadline)
         }
-        var members = secretMembers
+        var members = secretMembers(tokens)
         members["Token"] = .text(refreshToken)
         _ = try await service.call("RevokeToken", members, deadline: deadline)
     }
@@ -84,15 +84,15 @@ extension CognitoUserPool {
     }
 
     /// The client's id, and its secret where it has one: some operations take it as it is.
-    private var secretMembers: [String: CognitoValue] {
+    private func secretMembers(_ tokens: Credentials.UserPoolTokens) -> [String: CognitoValue] {
         var members: [String: CognitoValue] = ["ClientId": .text(pool.clientID)]
-        if let clientSecret { members["ClientSecret"] = .text(clientSecret) }
+        if let clientSecret = clientSecret ?? tokens.clientSecret { members["ClientSecret"] = .text(clientSecret) }
         return members
     }
 
     /// Proves that the program knows its client's secret; nil where it has none.
-    func secretHash(of user: String) -> String? {
-        clientSecret.map { secret in
+    func secretHash(of user: String, _ tokens: Credentials.UserPoolTokens? = nil) -> String? {
+        (clientSecret ?? tokens?.clientSecret).map { secret in
             let key = SymmetricKey(data: Data(secret.utf8))
             return Data(HMAC<SHA256>.authenticationCode(for: Data((user + pool.clientID).utf8), using: key))
                 .base64EncodedString()

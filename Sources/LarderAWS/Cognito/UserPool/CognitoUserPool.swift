@@ -57,7 +57,8 @@ public final class CognitoUserPool: Sendable {
     ///
     /// - Parameters:
     ///   - pool: The pool, as the environment names it.
-    ///   - clientSecret: Where the program's registration has one.
+    ///   - clientSecret: Where the program's registration has one. Tokens keep it, and are refreshed and revoked with
+    ///     it by a pool that is given none.
     ///   - client: Made with `HTTPTransport.clientConfiguration(for:)`, and shut down by the caller after the last use.
     ///   - options: What is different from the defaults.
     public init(
@@ -111,6 +112,6 @@ public final class CognitoUserPool: Sendable {
         return Credentials.UserPoolTokens(
             idToken: idText, accessToken: accessText, refreshToken: answer.RefreshToken ?? old?.refreshToken,
             deviceKey: answer.NewDeviceMetadata?.DeviceKey ?? old?.deviceKey,
-            expires: options.wallClock().addingTimeInterval(lifetime))
+            expires: options.wallClock().addingTimeInterval(lifetime), clientSecret: clientSecret ?? old?.clientSecret)
     }
 }

@@ -1,0 +1,169 @@
+import Foundation
+import LarderGraphQL
+import LarderTestSupport
+import Testing
+
+@testable import Larder
+
+@Suite("GraphQL projects", .timeLimit(.minutes(10)))
+struct GraphQLProjectTests {
+    private static let folder = URL(filePath: "/p", directoryHint: .isDirectory)
+
+    /// As Amplify's command writes it.
+    private static let written = """
+        projects:
+          Movies:
+            schemaPath: amplify/backend/schema.graphql
+            includes:
+              - graphql/**/*.graphql
+            excludes:
+              - ./amplify/**
+            extensions:
+              amplify:
+                codeGenTarget: swift
+                generatedFileName: API.swift
+                docsFilePath: graphql
+                maxDepth: 2
+        extensions:
+          amplify:
+            version: 3
+        """
+
+    private func project(_ text: String, named name: String? = nil) throws -> GraphQLProject {
+        try GraphQLProject(Array(text.utf8), origin: ".graphqlconfig.yml", folder: Self.folder, named: name)
+    }
+
+    private func fault(_ text: String, named name: String? = nil) -> String {
+        let error = #expect(throws: LarderError.self) { try project(text, named: name) }
+        #expect(error?.code == .environment)
+        return error?.message ?? ""
+    }
+
+    @Test("Schema, includes and excludes are read from a file as Amplify writes it")
+    func amplify() throws {
+        for text in [Self.written, "\u{FEFF}" + Self.written.replacingOccurrences(of: "\n", with: "\r\n")] {
+            let project = try project(text)
+            #expect(project.name == "Movies" && project.schema.path == "/p/amplify/backend/schema.graphql")
+            #expect(project.includes == ["graphql/**/*.graphql"] && project.excludes == ["./amplify/**"])
+        }
+    }
+
+    @Test(
+        "A project without a name is read, in the ways in which YAML writes lists and texts",
+        arguments: [
+            "schemaPath: 's.graphql' # the schema\nincludes: [a/*.graphql, \"b # c.graphql\"]\nexcludes:\n",
+            "# nothing\n---\nschemaPath:   s.graphql\nincludes:\n- a/*.graphql\n- 'b # c.graphql'\n",
+            "\"schemaPath\": \"s.graphql\"\nincludes:\n   - a/*.graphql\n\n   # more\n   - \"b \\x23 c.graphql\"\n",
+            #"{"schemaPath": "s.graphql", "includes": ["a/*.graphql", "b # c.graphql"]}"#,
+        ])
+    func forms(text: String) throws {
+        // Of a quoted text, only the escapes are read that such files have.
+        guard !text.contains(#"\x23"#) else {
+            #expect(fault(text) == ".graphqlconfig.yml: line 6: a backslash is followed by what is not read here")
+            return
+        }
+        let project = try project(text)
+        #expect(project.name == nil && project.schema.path == "/p/s.graphql")
+        #expect(project.includes == ["a/*.graphql", "b # c.graphql"] && project.excludes.isEmpty)
+    }
+
+    @Test(
+        "What is not read is refused with its line, and nothing is guessed",
+        arguments: [
+            ("schemaPath: s\n\tincludes: a", "line 2: a tab"), ("schemaPath: s\n  more: t", "line 2: this is indented"),
+            ("schemaPath: |\n  s", "line 1: a value that begins with |"),
+            ("schemaPath: &a s", "line 1: a value that begins with &"), ("schemaPath", "line 1: this is no `name"),
+            ("a: 1\na: 2", "line 2: this name is here twice"), ("includes:\n  - a: b", "line 2: a list has something"),
+            ("includes: [a, [b]]", "line 1: a list in brackets"), ("includes: [a", "line 1: a list in brackets"),
+            ("includes: [a] b", "line 1: a list in brackets does not end its line"),
+            ("schemaPath: \"s", "line 1: a quoted text does not end"),
+            ("schemaPath: 's' t", "line 1: something follows"),
+            ("schemaPath: s\nincludes:\n  - *a", "line 3: a value that begins with *"),
+            ("a:\n    b: 1\n  c: 2", "line 3: this is indented"), ("- a\nb: c", "line 2: this is indented"),
+        ])
+    func refused(text: String, message: String) {
+        let said = fault(text)
+        #expect(said.hasPrefix(".graphqlconfig.yml: \(message)"), "\(said)")
+    }
+
+    @Test("A file that says too little, or what no folder has, is refused with the place")
+    func meaning() {
+        #expect(fault("").contains("schemaPath: this is missing"))
+        #expect(fault("schemaPath: [s]").contains("schemaPath: this is a list"))
+        #expect(fault("schemaPath: s\nincludes: ['']").contains("includes: \"\" is no path"))
+        #expect(fault("schemaPath: s\nincludes: ../*.graphql").contains("is no path below"))
+        #expect(fault("schemaPath: s\nexcludes: /etc/**").contains("is no path below"))
+        #expect(fault("schemaPath: s\nincludes: 'a.{graphql,gql}'").contains("write a pattern for each"))
+        #expect(fault("schemaPath: s", named: "x").contains("name none"))
+        #expect(fault(Self.written, named: "x").contains(#"there is "Movies""#))
+        #expect(
+            fault("projects:\n  a:\n    schemaPath: s\n  b:\n    schemaPath: t").contains("there are several (a, b)"))
+        #expect(fault("projects: a").contains("projects: this is a string"))
+        #expect(fault("{\"schemaPath\": ").contains("begins as JSON"))
+        #expect(fault(String(repeating: " ", count: 1 << 20) + "a: b").contains("more than 1 MiB"))
+    }
+
+    @Test("Bytes that are no text, and texts of any bytes, end in an error or a project", arguments: 0..<300)
+    func garbage(seed: Int) throws {
+        var random = SeededNumbers(seed: UInt64(seed))
+        var bytes = Array(Self.written.utf8)
+        let signs = Array("\t\"'[]{}:-#\\ \n,~&*\u{0}é".utf8) + [0xFF]
+        for _ in 0..<Int.random(in: 1...20, using: &random) {
+            let place = Int.random(in: bytes.indices, using: &random)
+            bytes[place] = signs[Int.random(in: signs.indices, using: &random)]
+        }
+        do {
+            _ = try GraphQLProject(bytes, origin: "f", folder: Self.folder, named: nil)
+        } catch {
+            #expect(error.code == .environment)
+        }
+    }
+
+    @Test("Very deep nesting is refused")
+    func deep() {
+        let text = (0..<1_000).map { String(repeating: " ", count: $0) + "a:" }.joined(separator: "\n")
+        #expect(fault(text).contains("nested more than 32 deep"))
+    }
+
+    @Test("Documents are the files that are included and not excluded")
+    func documents() async throws {
+        try await withTemporaryFolder { folder in
+            for path in [
+                "a.graphql", "graphql/b.graphql", "graphql/deep/er/c.graphql", "graphql/d.txt", "amplify/e.graphql",
+                "graphql/deep/f.graphql", "graphql/dir.graphql/g.graphql", "schema.graphql",
+            ] {
+                let file = folder.appending(path: path)
+                try FileManager.default.createDirectory(
+                    at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+                try Data("query { a }".utf8).write(to: file)
+            }
+            func found(_ text: String) throws -> [String] {
+                let file = folder.appending(path: ".graphqlconfig.yml")
+                try Data(text.utf8).write(to: file)
+                let documents = try GraphQLProject.read(contentsOf: file).documents()
+                return documents.map { String($0.path.dropFirst(folder.path.count + 1)) }
+            }
+            #expect(
+                try found(Self.written) == [
+                    "graphql/b.graphql", "graphql/deep/er/c.graphql", "graphql/deep/f.graphql",
+                    "graphql/dir.graphql/g.graphql",
+                ])
+            #expect(try found("schemaPath: schema.graphql\nincludes: '*.graphql'\nexcludes: s*") == ["a.graphql"])
+            #expect(try found("schemaPath: s\nincludes: graphql/?.graphql") == ["graphql/b.graphql"])
+            #expect(try found("schemaPath: s\nincludes: graphql/**/er/**") == ["graphql/deep/er/c.graphql"])
+            #expect(
+                try found("schemaPath: s\nexcludes: ['amplify/**', 'graphql/**']") == ["a.graphql", "schema.graphql"])
+        }
+    }
+
+    @Test("A pattern of many stars does not take long", .timeLimit(.minutes(1)))
+    func stars() async throws {
+        try await withTemporaryFolder { folder in
+            try Data().write(to: folder.appending(path: String(repeating: "a", count: 200)))
+            let pattern = String(repeating: "*a", count: 60) + "b"
+            let project = try GraphQLProject(
+                Array("schemaPath: s\nincludes: '\(pattern)'".utf8), origin: "f", folder: folder, named: nil)
+            #expect(try project.documents().isEmpty)
+        }
+    }
+}
