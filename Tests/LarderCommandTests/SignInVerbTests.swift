@@ -83,7 +83,7 @@ struct SignInVerbTests {
             let refused = try await scene.larder("sign-in", ["--flow", "password"], input: "ann\nwrong secret\n")
             #expect(refused.status == 1)
             #expect(!(refused.output + refused.errors).contains("wrong secret"))
-            #expect(try await scene.session().contains(#""state":"unknown""#))
+            #expect(try await scene.session().contains(#""state":"signedOut""#))
         }
     }
 

@@ -83,12 +83,14 @@ struct ArticleTests {
         "A page that fails in the middle is thrown with its reason; earlier pages stay, and going on asks for the rest",
         arguments: [
             "throttled": LarderError.Code.serverErrors, "offline": LarderError.Code(rawValue: "transport.unreachable"),
+            "expired sign-in": LarderError.Code(rawValue: "transport.notSignedIn"),
         ])
     func failsInTheMiddle(cause: String, code: LarderError.Code) async throws {
         let pages = Mutex<[Int]>([])
         let isFailing = Mutex(true)
         let server = server(asked: { page in pages.withLock { $0.append(page) } }) { page in
             guard page == 2, isFailing.withLock({ $0 }) else { return nil }
+            if cause == "expired sign-in" { throw TransportError(.notSignedIn, "The sign-in has ended") }
             guard cause == "throttled" else { throw TransportError.away }
             return #"{"data":null,"errors":[{"message":"Slow down","errorType":"ThrottlingException"}]}"#
         }
@@ -102,6 +104,22 @@ struct ArticleTests {
             #expect(try await movies.all().objectCount == 35)
             #expect(pages.withLock { $0 } == [0, 1, 2, 2, 3])
         }
+    }
+
+    @Test("A schema as Amplify writes it is accepted, whose scalars of AppSync are declared nowhere")
+    func amplifySchema() throws {
+        let scalars = [
+            "AWSDate", "AWSTime", "AWSDateTime", "AWSTimestamp", "AWSEmail", "AWSJSON", "AWSURL", "AWSPhone",
+            "AWSIPAddress",
+        ]
+        let fields = scalars.map { "\($0.lowercased()): \($0)" }.joined(separator: " ")
+        _ = try Schema(
+            parsing: """
+                type Note @aws_cognito_user_pools @aws_iam { id: ID! \(fields) createdAt: AWSDateTime! }
+                type Query { getNote(id: ID!): Note @aws_api_key }
+                type Mutation { putNote(at: AWSDateTime): Note }
+                type Subscription { onPutNote: Note @aws_subscribe(mutations: ["putNote"]) }
+                """)
     }
 
     @Test("A limit that a variable brings is held to the largest page, as a written one is")

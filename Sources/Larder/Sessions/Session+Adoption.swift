@@ -5,7 +5,7 @@ extension Session {
     /// anything else has happened in the session.
     ///
     /// ```swift
-    /// if try app.session.state == .unknown, let old = LegacyTokens.inKeychain(of: environment) {
+    /// if try app.session.standing().since == nil, let old = LegacyTokens.inKeychain(of: environment) {
     ///     _ = try await app.session.adopt(old, of: environment)
     /// }
     /// ```
@@ -30,7 +30,7 @@ extension Session {
         guard let pool = environment.userPool else {
             throw LarderError(.noUserPool, "The environment has no user pool, whose tokens are to be taken over")
         }
-        guard try standing().state == .unknown else { return .late }
+        guard try standing().since == nil else { return .late }
         let owner: String?
         do throws(OperationsError) { owner = try database.environments.partition(partition)?.user } catch {
             throw LarderError(error)
@@ -40,7 +40,7 @@ extension Session {
         let change = change(by: event, reason: fits ? nil : "the earlier tokens are another pool's or user's")
         let once: SessionChange = { stored in
             // Another process may have been quicker.
-            SessionStanding(stored).state == .unknown ? change(stored) : nil
+            stored == nil ? change(stored) : nil
         }
         let now = options.now()
         while true {

@@ -94,7 +94,9 @@ extension Session {
             stage("the new credentials to be stored")
             return try await save((new, old, found.rows, lock), of: part, until: .now + options.keyTimeout)
         case .failure(let error):
-            guard error.event != .unreachable else { throw LarderError(error) }
+            // What the identity pool refuses says nothing of a user whom the user pool knows.
+            let signsOut = error.event != .federatedRefused || old.userPool == nil
+            guard error.event != .unreachable, signsOut else { throw LarderError(error) }
             do throws(OperationsError) {
                 try await database.credentials.changeSession(
                     of: partition, expecting: found.rows, change(by: error.event, reason: error.message))

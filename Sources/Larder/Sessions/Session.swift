@@ -73,9 +73,10 @@ public final class Session: Sendable {
     private let watching = Mutex(Watching())
 
     struct Watching {
-        var published: SessionState?
+        var published: SessionStanding?
         var next = 0
         var streams: [Int: AsyncStream<SessionState>.Continuation] = [:]
+        var standings: [Int: AsyncStream<SessionStanding>.Continuation] = [:]
         /// How often callers that wait for a sign-in were released.
         var releases = 0
         var isClosed = false
@@ -117,7 +118,10 @@ public final class Session: Sendable {
     /// Whether a user is signed in, as it is stored now, by whatever process; unknown where that cannot be read.
     public var state: SessionState { (try? standing())?.state ?? .unknown }
 
-    /// The state, since when, and why. Reads one row.
+    /// Whether a user is signed in now; false where that cannot be told.
+    public var isSignedIn: Bool { state == .signedIn }
+
+    /// The state, since when, why, and how the user signed in. Reads one row.
     ///
     /// - Throws: `.parked`, `operations.…`.
     public func standing() throws(LarderError) -> SessionStanding {
@@ -131,15 +135,26 @@ public final class Session: Sendable {
     /// and not each one between. Where the state cannot be read now, the stream begins with the one that was read last,
     /// if any was. It ends when the partition is parked.
     public var changes: AsyncStream<SessionState> {
-        let (stream, continuation) = AsyncStream.makeStream(of: SessionState.self, bufferingPolicy: .bufferingNewest(1))
+        follow(\.streams) { $0.state }
+    }
+
+    /// As `changes`, with the time, the reason and how the user signed in. Another sign-in is told also where the state
+    /// stays the same.
+    public var standings: AsyncStream<SessionStanding> { follow(\.standings) { $0 } }
+
+    private func follow<Element>(
+        _ streams: any WritableKeyPath<Watching, [Int: AsyncStream<Element>.Continuation]> & Sendable,
+        _ element: (SessionStanding) -> Element
+    ) -> AsyncStream<Element> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: .bufferingNewest(1))
         let number = watching.withLock { watching -> Int? in
             guard !watching.isClosed else { return nil }
             // Read under the lock, where no other thread publishes, so that the newest state is published last.
-            if let state = try? stored() { publish(state, in: &watching) }
+            if let standing = try? stored() { publish(standing, in: &watching) }
             watching.next += 1
-            watching.streams[watching.next] = continuation
+            watching[keyPath: streams][watching.next] = continuation
             // That it cannot be read does not mean that no user ever signed in.
-            if let published = watching.published { continuation.yield(published) }
+            if let published = watching.published { continuation.yield(element(published)) }
             return watching.next
         }
         guard let number else {
@@ -147,7 +162,7 @@ public final class Session: Sendable {
             return stream
         }
         continuation.onTermination = { [weak self] _ in
-            _ = self?.watching.withLock { $0.streams.removeValue(forKey: number) }
+            _ = self?.watching.withLock { $0[keyPath: streams].removeValue(forKey: number) }
         }
         return stream
     }
@@ -156,22 +171,28 @@ public final class Session: Sendable {
     /// row; does nothing where that cannot be read.
     public func noticeChanges() {
         let hasChanged = watching.withLock { watching in
-            guard !watching.isClosed, let state = try? stored() else { return false }
-            return publish(state, in: &watching)
+            guard !watching.isClosed, let standing = try? stored() else { return false }
+            return publish(standing, in: &watching)
         }
         if hasChanged { changeSignal.notify() }
     }
 
-    private func stored() throws(OperationsError) -> SessionState {
-        SessionStanding(try database.credentials.session(of: partition)).state
+    private func stored() throws(OperationsError) -> SessionStanding {
+        SessionStanding(try database.credentials.session(of: partition))
     }
 
     @discardableResult
-    private func publish(_ state: SessionState, in watching: inout Watching) -> Bool {
-        guard watching.published != state else { return false }
-        watching.published = state
-        for continuation in watching.streams.values { continuation.yield(state) }
-        return true
+    private func publish(_ standing: SessionStanding, in watching: inout Watching) -> Bool {
+        guard let old = watching.published, old.state == standing.state else {
+            watching.published = standing
+            for continuation in watching.streams.values { continuation.yield(standing.state) }
+            for continuation in watching.standings.values { continuation.yield(standing) }
+            return true
+        }
+        guard old != standing else { return false }
+        watching.published = standing
+        for continuation in watching.standings.values { continuation.yield(standing) }
+        return false
     }
 
     /// Ends the waits of all callers that wait for a sign-in: they get `larder.waitReleased`.
@@ -185,12 +206,13 @@ public final class Session: Sendable {
     /// Ends the streams, and every wait with `.parked`, as does each call from now on. A refresh that is under way ends
     /// as it would have, and is stored.
     package func close() {
-        let streams = watching.withLock { watching in
+        let (streams, standings) = watching.withLock { watching in
             watching.isClosed = true
-            defer { watching.streams = [:] }
-            return watching.streams.values.map { $0 }
+            defer { (watching.streams, watching.standings) = ([:], [:]) }
+            return (watching.streams.values.map { $0 }, watching.standings.values.map { $0 })
         }
         for continuation in streams { continuation.finish() }
+        for continuation in standings { continuation.finish() }
         changeSignal.notify()
     }
 

@@ -1,16 +1,16 @@
 /// Whether a user is signed in.
 public enum SessionState: String, Sendable, Hashable, CaseIterable {
-    /// No user has ever signed in, or it cannot be told now.
+    /// It cannot be told now: the store cannot be read, or has a state that only a newer version of the library knows.
     case unknown
     /// A user who is not signed in, with the credentials that guests have.
     case guest
     /// A user is signed in.
     case signedIn
-    /// No user is signed in.
+    /// No user is signed in: one has signed out, or none ever signed in.
     case signedOut
     /// A user was signed in, and the user pool has refused to go on. Their data and their queue are kept for them.
     case userPoolTokensInvalid
-    /// The identity pool has refused to go on.
+    /// The identity pool has refused to go on, where nothing else proves who the user is.
     case federatedTokensInvalid
 }
 

@@ -23,11 +23,13 @@ extension SealedCredential {
 }
 
 extension StoredSession {
-    static let columns = "s.state, s.reason, s.changed"
+    static let columns =
+        "s.state, s.reason, s.changed, (SELECT group_concat(c.kind) FROM credential c WHERE c.partition = s.partition)"
 
     /// From `columns`.
     init(_ row: Columns) throws(OperationsError) {
         self.init(state: try row.text(0), reason: try row.optional(1, row.text), changed: try row.date(2))
+        kinds = try Set(row.optional(3, row.text)?.split(separator: ",").map(String.init) ?? [])
     }
 }
 

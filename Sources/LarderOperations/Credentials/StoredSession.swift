@@ -6,6 +6,8 @@ package struct StoredSession: Sendable, Hashable {
     /// Why it came to that, for people; nothing secret.
     package var reason: String?
     package var changed: Date
+    /// The kinds of credentials that are stored, where it was read.
+    package var kinds: Set<String> = []
 
     package init(state: String, reason: String? = nil, changed: Date) {
         self.state = state

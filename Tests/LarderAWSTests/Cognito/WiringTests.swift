@@ -68,7 +68,7 @@ struct WiringTests {
                         _ = try await app.session.continueAsGuest(within: ample)
                     })
                 #expect(error.code.rawValue == "identity.federatedRefused")
-                #expect(try app.session.state == .unknown)
+                #expect(try app.session.state == .signedOut)
             }
         }
     }

@@ -94,7 +94,7 @@ struct SigningInTests {
             }
             let (user, partitions) = (try store.current()?.user, try store.partitionIdentities())
             let state = try guest.session.state
-            #expect(user == .guest && partitions.count == 1 && state == .unknown)
+            #expect(user == .guest && partitions.count == 1 && state == .signedOut)
         }
     }
 
@@ -119,7 +119,7 @@ struct SigningInTests {
             try await app.session.signOut(within: soon)
             #expect(try app.session.state == .signedOut && store.current()?.user == .user("ada"))
             let guest = try await store.switch(toUser: .guest, pending: .park).partition
-            #expect(try guest.session.state == .unknown)
+            #expect(try guest.session.state == .signedOut)
         }
     }
 

@@ -68,7 +68,7 @@ struct StaleCredentialTests {
             let begun = ContinuousClock.now
             let store = try open(folder)
             let app = try store.partition(of: development, leaving: .park, transport: ScriptedServer.silent)
-            #expect(try app.session.state == .unknown)
+            #expect(try app.session.state == .signedOut)
             #expect(throws: LarderError.self) { try app.read(recipeList) }
             #expect(keys.reads <= 2, "no key was asked for by opening")
             let reading = try await app.session.storedCredentials(within: .milliseconds(300))
@@ -187,7 +187,7 @@ struct StaleCredentialTests {
             let store = try open(folder)
             let session = try store.partition(of: development, leaving: .park).session
             var changes = session.changes.makeAsyncIterator()
-            #expect(try await next(&changes) == .unknown)
+            #expect(try await next(&changes) == .signedOut)
             let waiting = Task { () -> LarderError.Code? in
                 do throws(LarderError) { try await session.signedIn(within: .seconds(60)) } catch {
                     return error.code
@@ -224,7 +224,7 @@ struct StaleCredentialTests {
             let cache = folder.appending(path: "records/\(name)").path
             #expect(!FileManager.default.fileExists(atPath: cache))
             let again = try await store.switch(to: prototype, user: .user("ada")).partition
-            #expect(try again.session.state == .unknown && again.mutations().isEmpty)
+            #expect(try again.session.state == .signedOut && again.mutations().isEmpty)
             #expect(await code { _ = try again.read(recipeList) } == "larder.miss")
             try store.close()
         }

@@ -147,7 +147,7 @@ struct AdoptionTests {
         }
         try await withSessions { bench in
             let session = bench.session(keys: keys)
-            #expect(try await session.storedCredentials(within: soon) == .absent && session.state == .unknown)
+            #expect(try await session.storedCredentials(within: soon) == .absent && session.state == .signedOut)
             let mine = bench.provider.signIn("bob")
             try await session.signIn(mine, within: soon)
             #expect(try await session.storedCredentials(within: soon) == .present(mine))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Larder
 
-@Suite("The states of a session")
+@Suite("The states of a session", .timeLimit(.minutes(10)))
 struct SessionTableTests {
     /// What the article says: rows are states, columns are events in the order of their declaration, `-` is no event.
     private static let table: [SessionState: [String]] = [
@@ -43,5 +43,35 @@ struct SessionTableTests {
     @Test("Being unreachable changes no state")
     func unreachable() {
         for state in SessionState.allCases { #expect(state.after(.unreachable) == state) }
+    }
+
+    @Test("The sequence of standings tells state, reason, kind of sign-in and time, of another sign-in too")
+    func standings() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            var standings = session.standings.makeAsyncIterator()
+            func told() async throws -> SessionStanding? { try await next(&standings, within: .seconds(300)) }
+            #expect(try await told() == SessionStanding(state: .signedOut))
+            let begin = bench.clock.now
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            #expect(try await told() == SessionStanding(state: .signedIn, kind: .userPool, since: begin))
+            #expect(session.isSignedIn)
+            bench.clock.advance(by: 60)
+            var federated = bench.provider.signIn("ada")
+            federated.userPool = nil
+            try await session.signIn(federated, within: soon)
+            #expect(try await told() == SessionStanding(state: .signedIn, kind: .federated, since: begin + 60))
+            bench.clock.advance(by: 3600)
+            bench.provider.behaviour = .refusingFederated
+            await expectCode(.notSignedIn) { _ = try await session.credentials(within: .milliseconds(300)) }
+            let refused = try await told()
+            #expect(refused?.state == .federatedTokensInvalid && refused?.kind == .federated)
+            #expect(refused?.reason?.contains("refuses") == true && refused?.since == begin + 3660)
+            _ = try await session.signOut(within: soon)
+            #expect(try await told() == SessionStanding(state: .signedOut, since: begin + 3660))
+            #expect(!session.isSignedIn)
+            session.close()
+            #expect(try await told() == nil)
+        }
     }
 }

@@ -59,7 +59,7 @@ extension Story {
             let refused = await claims.code { _ = try self.store.partition(of: self.development) }
             try claims.expect("unasked, nothing is left", refused?.rawValue, is: "operations.otherPartition")
             app = try store.partition(of: development, leaving: .park)
-            try claims.expect("nobody is signed in", try app.session.state, is: .unknown)
+            try claims.expect("nobody is signed in", try app.session.state, is: .signedOut)
         }
         let miss = await claims.code { _ = try self.cookbook() }
         try claims.expect("nothing of the other's cache is seen", miss, is: .miss)
