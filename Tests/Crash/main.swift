@@ -45,6 +45,8 @@ import LarderTestSupport
 //                                       does that beside others, until there is a file END and nothing is left
 //     larder-crash STORE refresh LEDGER CLOCK ROUNDS plain|hanging
 //                                       asks for credentials once at each hour of the clock: see RefreshLoad
+//     larder-crash STORE cognito URL POOL SIGNAL plain|stopping
+//                                       has tokens refreshed once there is a file SIGNAL: see CognitoRefresh
 //     larder-crash STORE contend LEDGERS ROUNDS SEED
 //                                       switches, refreshes, migrates and queues beside others that do so: see
 //                                       Contention
@@ -212,6 +214,12 @@ case "refresh":
     try await RefreshLoad(
         folder: folder, ledger: TokenLedger(words.file(0)), clock: words.file(1), isHanging: words.text(3) == "hanging"
     ).run(rounds: words.number(2))
+case "cognito":
+    guard let endpoint = URL(string: words.text(0)) else { exit(2) }
+    try await CognitoRefresh(
+        folder: folder, endpoint: endpoint,
+        pool: .init(id: words.text(1), clientID: "client", region: "us-east-1"), isStopping: words.text(3) == "stopping"
+    ).run(whenThereIs: words.file(2))
 case "contend":
     try await Contention(folder: folder, ledgers: words.file(0)).run(rounds: words.number(1), seed: words.number(2))
 case "rotate": try await RotationLoad(folder: folder).run(killedAfter: words.has(0) ? words.text(0) : "")
