@@ -48,7 +48,7 @@ let migrations = [
     "0001-mutations", "0002-watchers", "0003-environments", "0004-transfers", "0005-touched-keys",
     "0006-transfer-changes", "0007-transfer-places", "0008-transfer-digests", "0009-transfer-removals",
     "0010-mutation-links", "0011-mutation-doubts", "0012-transfer-doubts", "0013-forgotten-outcomes",
-    "0014-pins", "0015-homes",
+    "0014-pins", "0015-homes", "0016-transfer-storages",
 ]
 
 let package = Package(
@@ -258,7 +258,8 @@ let package = Package(
         .executableTarget(
             name: "larder-crash",
             dependencies: [
-                "Larder", "LarderAWS", "LarderOperations", "LarderPowerLoss", "LarderRecords", "LarderTestSupport",
+                "Larder", "LarderAWS", "LarderHTTP", "LarderOperations", "LarderPowerLoss", "LarderRecords",
+                "LarderTestSupport", httpClient,
                 // To take the room that a log has, as another program would.
                 sqlite,
             ],
@@ -293,7 +294,8 @@ let package = Package(
         .testTarget(
             name: "LarderAWSTests",
             dependencies: [
-                "Larder", "LarderAWS", "LarderFiles", "LarderTestSupport", "larder-crash", httpClient,
+                "Larder", "LarderAWS", "LarderFiles", "LarderOperations", "LarderTestSupport", "larder-crash",
+                httpClient,
                 bigIntegers, crypto, tls,
             ] + nio,
             swiftSettings: strict

@@ -33,5 +33,6 @@ package struct Migration: Sendable {
         Migration(number: 13, name: "forgotten-outcomes", sql: PackageResources._013_forgotten_outcomes_sql),
         Migration(number: 14, name: "pins", sql: PackageResources._014_pins_sql),
         Migration(number: 15, name: "homes", sql: PackageResources._015_homes_sql),
+        Migration(number: 16, name: "transfer-storages", sql: PackageResources._016_transfer_storages_sql),
     ]
 }

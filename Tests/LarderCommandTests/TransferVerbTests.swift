@@ -32,8 +32,8 @@ struct TransferVerbTests {
             #expect(
                 some.output.contains(
                     #"""
-                    "kind":"upload","state":"running","bucket":"media","key":"v/1 a.mov","region":"eu-west-1",\#
-                    "file":"\#(source)","priority":0,"size":300000,"arrived":100000,"attempts":1,"created":"
+                    "kind":"upload","state":"running","storage":null,"bucket":"media","key":"v/1 a.mov",\#
+                    "region":"eu-west-1","file":"\#(source)","priority":0,"size":300000,"arrived":100000,"attempts":1,"created":"
                     """#))
             #expect(some.output.hasSuffix(#"","environment":null,"user":null}],"hasMore":false}}"# + "\n"))
             let limited = try await fixture.larder("transfers", "list", "--limit", "1", "--json")

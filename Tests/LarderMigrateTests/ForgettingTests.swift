@@ -65,7 +65,7 @@ struct ForgettingTests {
             #expect(done.status == 0, "\(done.errors)")
             #expect(
                 try text(result(done)["uploads"])
-                    == #"[{"bucket":"media","key":"v\/1","region":"eu-west-1","upload":"u-1"}]"#)
+                    == #"[{"bucket":"media","key":"v\/1","region":"eu-west-1","storage":null,"upload":"u-1"}]"#)
             try await fixture.expectSound()
         }
     }

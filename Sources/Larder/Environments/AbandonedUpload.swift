@@ -10,7 +10,8 @@ public struct AbandonedUpload: Sendable, Hashable {
     public let id: String?
 
     init(_ upload: LeftUpload) {
-        location = ObjectLocation(bucket: upload.bucket, key: upload.key, region: upload.region)
+        location = ObjectLocation(
+            bucket: upload.bucket, key: upload.key, region: upload.region, storage: upload.storage)
         id = upload.upload
     }
 }

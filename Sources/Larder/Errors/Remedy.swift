@@ -167,7 +167,8 @@ package enum Situation: String, CaseIterable, Sendable {
         .otherAccount: [.parked, .operationsParked, .operationsOtherPartition],
         .programFault: [
             .schema, .syntax, .operation, .variables, .data, .noTransport, .environment, .noEnvironment,
-            .unknownUpdater, .notRunnable, .noIdentityProvider, .noUserPool, .noIdentityPool, .recordsNotWritable,
+            .unknownUpdater, .notRunnable, .noStorage, .noIdentityProvider, .noUserPool, .noIdentityPool,
+            .recordsNotWritable,
             .operationsNotWritable,
             .operationsUnsupported, .operationsUnknownTemporaryID, .operationsUnknownEnvironment,
             .operationsEnvironmentChanged, .operationsEnvironmentInUse, .operationsOccupied,

@@ -33,21 +33,23 @@ extension Partition {
 
     /// What is queued that runners could carry out.
     ///
-    /// - Parameter transfersFiles: Whether one of them transfers files.
+    /// - Parameter storages: With which of the storages one of them transfers files; nil in it: the one without a name.
     /// - Returns: Whether anything can go on now or after a pause; and how many mutations wait for files that no runner
     ///   transfers, or for those mutations. O(mutations and transfers).
-    package func remainingWork(transfersFiles: Bool) throws(LarderError) -> (canGoOn: Bool, waitingForFiles: Int) {
+    package func remainingWork(storages: Set<String?>) throws(LarderError) -> (canGoOn: Bool, waitingForFiles: Int) {
         guard let database = try core.operationsStore.database(making: false) else { return (false, 0) }
         do throws(OperationsError) {
             let transfers = try database.transfers.list(in: name, states: [.pending, .running, .cancelling])
-            var canGoOn = transfersFiles && !transfers.isEmpty
+            let unserved = Set(transfers.filter { !storages.contains($0.storage) }.map(\.id))
+            var canGoOn = unserved.count < transfers.count
             var (waiting, lanes) = (Set<UUID>(), Set<String>())
             for mutation in try database.mutations.list(MutationFilter(partition: name))
             where mutation.state != .deadLetter && !mutation.isStalled {
                 let waits =
-                    !mutation.transfers.isEmpty || lanes.contains(mutation.lane)
+                    mutation.transfers.contains { storages.isEmpty || unserved.contains($0) }
+                    || lanes.contains(mutation.lane)
                     || mutation.dependencies.contains(where: waiting.contains)
-                if mutation.state == .pending, !transfersFiles, waits {
+                if mutation.state == .pending, waits {
                     waiting.insert(mutation.id)
                     lanes.insert(mutation.lane)
                 } else {

@@ -6,6 +6,8 @@ public struct RunOptions: Sendable {
     public var mutations = MutationRunner.Options()
     /// Where the objects of uploads and downloads are; nil for a program that transfers no files.
     public var storage: (any ObjectTransport)?
+    /// Further storages, by the names that `ObjectLocation.storage` has.
+    public var namedStorages: [String: any ObjectTransport] = [:]
     /// How files are transferred.
     public var transfers = TransferRunner.Options()
     /// How the cache is kept in order.
@@ -61,8 +63,9 @@ extension Partition: Service {
 
     private func work(_ options: RunOptions) async throws {
         let mutations = MutationRunner(self, options: options.mutations)
-        guard let storage = options.storage else { return try await mutations.run() }
-        let transfers = TransferRunner(self, storage: storage, options: options.transfers)
+        guard options.storage != nil || !options.namedStorages.isEmpty else { return try await mutations.run() }
+        let transfers = TransferRunner(
+            self, storage: options.storage, named: options.namedStorages, options: options.transfers)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await mutations.run() }
             group.addTask { try await transfers.run() }

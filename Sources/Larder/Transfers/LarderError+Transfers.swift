@@ -25,6 +25,8 @@ extension LarderError.Code {
     public static let unknownTransfer = Self(rawValue: "transfer.unknown")
     /// The transfer has not ended in time; it goes on.
     public static let unfinishedTransfer = Self(rawValue: "transfer.unfinished")
+    /// The runner does not have the storage that the transfer names; the transfer waits.
+    public static let noStorage = Self(rawValue: "transfer.noStorage")
     /// The transfer was given up.
     public static let cancelledTransfer = Self(rawValue: "transfer.cancelled")
     /// The transfer's time was over before it was done.

@@ -16,6 +16,9 @@ extension PartitionCore {
         case .stopped, .suspended: if !isRunElsewhere { return .noRunner }
         case .running, .standingBy, .unusableServer: break
         }
+        if status.failure?.code == LarderError.Code.noStorage.rawValue {
+            return .noStorage(named: status.location.storage)
+        }
         // To whole seconds, so that the time stays the same from one look to the next.
         if let left = transfers.timeLeft(forHostOf: status.location) {
             let end = now().timeIntervalSince1970 + left.seconds

@@ -14,6 +14,8 @@ public struct TransferProgress: Sendable, Hashable {
         case retry(at: Date)
         /// No process carries the partition's transfers out.
         case noRunner
+        /// The runner does not have the storage of this name; nil: the one that has no name.
+        case noStorage(named: String?)
     }
 
     /// Where it stands.

@@ -46,8 +46,9 @@ public struct Transfers: Sendable {
             let path = try Self.path(of: file)
             drafts.append(
                 TransferDraft(
-                    id: options.id?.uuid ?? id, partition: core.name, kind: .upload, bucket: location.bucket,
-                    key: location.key, region: location.region, path: path, contentType: options.attributes.contentType,
+                    id: options.id?.uuid ?? id, partition: core.name, kind: .upload, storage: location.storage,
+                    bucket: location.bucket, key: location.key, region: location.region, path: path,
+                    contentType: options.attributes.contentType,
                     metadata: try options.attributes.storedMetadata, priority: options.priority,
                     source: try SourceFile.identity(at: path, core.files), sha256: options.sha256, created: now,
                     expires: options.expires))
@@ -65,8 +66,8 @@ public struct Transfers: Sendable {
         try DestinationFile(file: file, replaces: options.replacesFile, core.files).check()
         let queued = try await queue([
             TransferDraft(
-                id: options.id?.uuid, partition: core.name, kind: .download, bucket: location.bucket,
-                key: location.key, region: location.region, path: try Self.path(of: file),
+                id: options.id?.uuid, partition: core.name, kind: .download, storage: location.storage,
+                bucket: location.bucket, key: location.key, region: location.region, path: try Self.path(of: file),
                 replaces: options.replacesFile, priority: options.priority, sha256: options.sha256,
                 created: core.now(), expires: options.expires)
         ])
@@ -128,6 +129,9 @@ public struct Transfers: Sendable {
         guard !location.bucket.isEmpty else { throw LarderError(.invalidTransfer, "The bucket has no name") }
         guard (1...1024).contains(location.key.utf8.count) else {
             throw LarderError(.invalidTransfer, "A key has 1 to 1,024 bytes, this has \(location.key.utf8.count)")
+        }
+        if let storage = location.storage, !(1...255).contains(storage.utf8.count) || storage.utf8.contains(0) {
+            throw LarderError(.invalidTransfer, "A storage's name has 1 to 255 bytes, none of which is 0")
         }
         if let sha256, sha256.count != 32 {
             throw LarderError(.invalidTransfer, "A SHA-256 has 32 bytes, this has \(sha256.count)")

@@ -2,6 +2,8 @@ import GRDB
 
 /// An upload in parts that the storage has begun, and neither completed nor aborted, of a transfer that was forgotten.
 package struct LeftUpload: Sendable, Hashable {
+    /// The name of the storage; nil: the one that has none.
+    package var storage: String?
     package var bucket: String
     package var key: String
     package var region: String?
@@ -101,15 +103,15 @@ extension EnvironmentTransaction {
     private func leftUploads(of name: String) throws -> [LeftUpload] {
         try db.rows(
             """
-            SELECT bucket, key, region, upload FROM transfer
+            SELECT storage, bucket, key, region, upload FROM transfer
             WHERE partition = (SELECT id FROM partition WHERE name = ?)
                 AND (upload IS NOT NULL OR uploads_before IS NOT NULL)
             ORDER BY sequence
             """, [name]
         ) { row in
             LeftUpload(
-                bucket: try row.text(0), key: try row.text(1), region: try row.optional(2, row.text),
-                upload: try row.optional(3, row.text))
+                storage: try row.optional(0, row.text), bucket: try row.text(1), key: try row.text(2),
+                region: try row.optional(3, row.text), upload: try row.optional(4, row.text))
         }
     }
 

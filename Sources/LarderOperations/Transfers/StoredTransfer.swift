@@ -8,6 +8,8 @@ package struct StoredTransfer: Sendable, Hashable {
     package var partition: String
     package var kind: TransferDraft.Kind
     package var state: TransferState
+    /// The name of its storage; nil: the one that has none.
+    package var storage: String?
     package var priority: Int
     package var bucket: String
     package var key: String
@@ -71,6 +73,8 @@ package struct TransferFailure: Sendable, Hashable {
 
     /// The code of one whose row was damaged: what could not be read of it is lost.
     static let damagedRow = OperationsError.Code.damagedRow.rawValue
+    /// The code of one that waits because the runner does not have its storage.
+    package static let noStorage = "transfer.noStorage"
 
     package init(code: String, message: String, time: Date) {
         self.code = code

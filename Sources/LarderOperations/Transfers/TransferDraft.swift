@@ -15,6 +15,8 @@ package struct TransferDraft: Sendable {
     /// The partition that it belongs to.
     package var partition: String
     package var kind: Kind
+    /// The name of the storage; nil: the one that has none.
+    package var storage: String?
     package var bucket: String
     package var key: String
     package var region: String?
@@ -36,13 +38,15 @@ package struct TransferDraft: Sendable {
     package var expires: Date?
 
     package init(
-        id: UUID? = nil, partition: String, kind: Kind, bucket: String, key: String, region: String? = nil,
-        path: String, replaces: Bool = false, contentType: String? = nil, metadata: [UInt8]? = nil, priority: Int = 0,
-        source: FileIdentity? = nil, sha256: [UInt8]? = nil, created: Date, expires: Date? = nil
+        id: UUID? = nil, partition: String, kind: Kind, storage: String? = nil, bucket: String, key: String,
+        region: String? = nil, path: String, replaces: Bool = false, contentType: String? = nil,
+        metadata: [UInt8]? = nil, priority: Int = 0, source: FileIdentity? = nil, sha256: [UInt8]? = nil, created: Date,
+        expires: Date? = nil
     ) {
         self.id = id ?? .ascending(at: created)
         self.partition = partition
         self.kind = kind
+        self.storage = storage
         self.bucket = bucket
         self.key = key
         self.region = region

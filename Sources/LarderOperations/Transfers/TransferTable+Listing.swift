@@ -4,7 +4,7 @@ import GRDB
 extension TransferTable {
     /// Whether nothing is to be begun of an object now.
     package typealias IsHeld = (
-        _ kind: TransferDraft.Kind, _ bucket: String, _ key: String, _ region: String?
+        _ kind: TransferDraft.Kind, _ storage: String?, _ bucket: String, _ key: String, _ region: String?
     ) -> Bool
 
     /// Nil where there is none of this id, or it was forgotten.
@@ -44,14 +44,17 @@ extension TransferTable {
 
     /// What can be begun now, those of the highest priority first.
     ///
-    /// - Parameter isHeld: Whether nothing is to be begun of this object now. Where that is so of very many, those
-    ///   behind them are not looked at.
+    /// - Parameters:
+    ///   - storages: The storages that the runner has; transfers of others are not counted as pending.
+    ///   - isHeld: Whether nothing is to be begun of this object now. Where that is so of very many, those behind them
+    ///     are not looked at.
     package func runnable(
-        in partition: String, now: Date, limit: Int, except isHeld: IsHeld = { _, _, _, _ in false }
+        in partition: String, now: Date, limit: Int, storages: Set<String?> = [nil],
+        except isHeld: IsHeld = { _, _, _, _, _ in false }
     ) throws(OperationsError) -> RunnableTransfers {
         try read { transaction in
             guard let number = try transaction.db.partition(partition) else { return RunnableTransfers() }
-            return try transaction.runnable(in: number, now: now, limit: limit, except: isHeld)
+            return try transaction.runnable(in: number, now: now, limit: limit, storages, except: isHeld)
         }
     }
 
@@ -75,7 +78,9 @@ package struct RunnableTransfers: Sendable, Hashable {
     package var lookAgain: Date?
     /// Whether there are pending ones whose time is over.
     package var mustExpire = false
-    /// Whether none are pending.
+    /// Whether there are pending ones whose storage the runner does not have, and which do not say so yet.
+    package var mustNoteStorages = false
+    /// Whether none are pending whose storage the runner has.
     package var isEmpty = true
 }
 
@@ -87,7 +92,7 @@ extension TransferTransaction {
             t.content_type, t.metadata, t.attempts, t.owner, t.created, t.expires, t.not_before, t.size, t.device,
             t.inode, t.modified, t.sha256, t.part_size, t.upload, t.uploads_before, t.etag, t.version, t.crc32c,
             t.ended, t.failure_code, t.failure_message, t.failure_time,
-            (SELECT CAST(total(x.size) AS INTEGER) FROM transfer_part x WHERE x.sequence = t.sequence)
+            (SELECT CAST(total(x.size) AS INTEGER) FROM transfer_part x WHERE x.sequence = t.sequence), t.storage
         """
     static let tables = "transfer t JOIN partition p ON p.id = t.partition"
 
@@ -118,7 +123,8 @@ extension TransferTransaction {
         return Dictionary(counts, uniquingKeysWith: +)
     }
 
-    /// The fifth column: whether an earlier upload of the same key is not over yet. The later one is to be what stays.
+    /// The third parameter: the names of the runner's storages, as JSON; the fourth: whether it has the one that has
+    /// none. The fifth column: whether an earlier upload of the same key is not over yet. The later one is to be what stays.
     /// What has no place was queued before what has one. The sixth: until when the object of an earlier one may appear,
     /// as far as that can be said by a clock that may have been set back. At most a day counts, whatever is stored.
     static let turnSQL = """
@@ -127,10 +133,13 @@ extension TransferTransaction {
                 OR \(isPreceded("transfer_unplaced", "e.place IS NULL"))),
             (SELECT CAST(max(\(doubtEnd)) AS INTEGER) FROM transfer e INDEXED BY transfer_doubt
              WHERE e.place = t.place AND e.doubt > ?2 AND e.doubt_set <= ?2 AND \(doubtEnd) > ?2
-                AND e.sequence < t.sequence AND e.partition = t.partition AND e.bucket = t.bucket AND e.key = t.key),
-            kind, bucket, key, region
+                AND e.sequence < t.sequence AND e.partition = t.partition AND e.storage IS t.storage
+                AND e.bucket = t.bucket AND e.key = t.key),
+            kind, bucket, key, region, storage
         FROM transfer t INDEXED BY transfer_turn
-        WHERE partition = ?1 AND state = \(transfer: .pending) ORDER BY priority DESC, sequence
+        WHERE partition = ?1 AND state = \(transfer: .pending)
+            AND (storage IS NULL AND ?4 OR storage IN (SELECT value FROM json_each(?3)))
+        ORDER BY priority DESC, sequence
         """
 
     private static let doubtEnd = "min(e.doubt, e.doubt_set + \(StoredPause.longest))"
@@ -141,7 +150,7 @@ extension TransferTransaction {
             SELECT 1 FROM transfer e INDEXED BY \(index)
             WHERE e.kind = \(kind: .upload) AND e.state IN \(transfer: [.pending, .running]) AND \(place)
                 AND e.sequence < t.sequence
-                AND e.partition = t.partition AND e.bucket = t.bucket AND e.key = t.key)
+                AND e.partition = t.partition AND e.storage IS t.storage AND e.bucket = t.bucket AND e.key = t.key)
         """
     }
 
@@ -167,13 +176,15 @@ extension TransferTransaction {
     private static let mostHeld = 1_000
 
     func runnable(
-        in partition: Int64, now: Date, limit: Int, except isHeld: TransferTable.IsHeld
+        in partition: Int64, now: Date, limit: Int, _ storages: Set<String?>, except isHeld: TransferTable.IsHeld
     ) throws -> RunnableTransfers {
         var runnable = RunnableTransfers()
         var held = 0
         let time = now.milliseconds
         var earliest: Int64?
-        try db.scan(Self.turnSQL, [partition, time]) { row in
+        let names = try Self.json(storages)
+        let hasUnnamed = storages.contains(nil) ? 1 : 0
+        try db.scan(Self.turnSQL, [partition, time, names, hasUnnamed]) { row in
             runnable.isEmpty = false
             if let end = try row.optional(3, row.integer), end <= time { return true }
             let (until, set) = (try row.optional(1, row.integer), try row.optional(2, row.integer))
@@ -188,7 +199,8 @@ extension TransferTransaction {
             }
             guard runnable.ids.count < limit else { return false }
             let kind = try TransferDraft.Kind(stored: row.integer(6))
-            if isHeld(kind, try row.text(7), try row.text(8), try row.optional(9, row.text)) {
+            let storage = try row.optional(10, row.text)
+            if isHeld(kind, storage, try row.text(7), try row.text(8), try row.optional(9, row.text)) {
                 held += 1
                 return held < Self.mostHeld
             }
@@ -200,6 +212,7 @@ extension TransferTransaction {
             runnable.mustExpire = expiry <= time
             earliest = min(earliest ?? expiry, expiry)
         }
+        runnable.mustNoteStorages = try db.exists(Self.unservedSQL, [partition, names, hasUnnamed])
         runnable.lookAgain = earliest.map(Date.init(milliseconds:))
         return runnable
     }
@@ -223,7 +236,8 @@ extension StoredTransfer {
                 code: row.text(30), message: row.text(31), time: row.optional(32, row.date) ?? .distantPast)
         self.init(
             sequence: try row.integer(0), id: try row.uuid(1), partition: try row.text(2), kind: kind,
-            state: try TransferState(stored: row.integer(4)), priority: Int(try row.integer(5)),
+            state: try TransferState(stored: row.integer(4)), storage: try row.optional(34, row.text),
+            priority: Int(try row.integer(5)),
             bucket: try row.text(6), key: try row.text(7), region: try row.optional(8, row.text),
             path: try row.text(9), replaces: try row.integer(10) == 1, contentType: try row.optional(11, row.text),
             metadata: try row.optional(12, row.metadata), attempts: try row.count(13),

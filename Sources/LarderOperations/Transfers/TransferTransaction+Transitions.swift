@@ -74,12 +74,12 @@ extension TransferTransaction {
         try db.run(
             """
             INSERT INTO transfer (id, partition, kind, state, priority, bucket, key, region, path, replaces, attempts,
-                created, upload, forgotten)
+                created, upload, forgotten, storage)
             SELECT ?1, partition, kind, \(transfer: .cancelling), priority, bucket, key, region, path, replaces, 0,
-                created, upload, 1
+                created, upload, 1, storage
             FROM transfer t WHERE sequence = ?2 AND upload IS NOT NULL AND NOT EXISTS (
                 SELECT 1 FROM transfer o WHERE o.partition = t.partition AND o.state = \(transfer: .cancelling)
-                    AND o.upload = t.upload AND o.bucket = t.bucket AND o.key = t.key)
+                    AND o.upload = t.upload AND o.storage IS t.storage AND o.bucket = t.bucket AND o.key = t.key)
             """, [UUID(), sequence])
     }
 

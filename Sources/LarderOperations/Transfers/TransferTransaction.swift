@@ -52,8 +52,9 @@ struct TransferTransaction {
             try db.run(
                 """
                 INSERT INTO transfer (id, partition, kind, state, priority, bucket, key, region, path, replaces,
-                    content_type, metadata, attempts, created, expires, size, device, inode, modified, sha256, place)
-                VALUES (?, ?, ?, \(transfer: .pending), ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?)
+                    content_type, metadata, attempts, created, expires, size, device, inode, modified, sha256, place,
+                    storage)
+                VALUES (?, ?, ?, \(transfer: .pending), ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """
             ) { row in
                 row.bind(draft.id)
@@ -75,6 +76,7 @@ struct TransferTransaction {
                 row.bind(draft.source?.modified)
                 row.bind(draft.sha256)
                 row.bind(draft.place)
+                row.bind(draft.storage)
             }
         } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_CONSTRAINT_UNIQUE {
             throw OperationsError(.duplicate, "The transfer's id was used before; ask what became of that one")

@@ -116,7 +116,7 @@ struct StoredCaseTests {
     func documented() throws {
         let states = [
             "Mutations": MutationState.allCases.map(\.description),
-            "Transfers": TransferState.allCases.map(\.description),
+            "FileTransfers": TransferState.allCases.map(\.description),
         ]
         for (article, names) in states {
             let file = packageRoot.appending(path: "Sources/Larder/Larder.docc/\(article).md").resolvingSymlinksInPath()

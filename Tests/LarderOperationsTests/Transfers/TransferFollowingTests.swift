@@ -59,14 +59,17 @@ struct TransferFollowingTests {
                 (TransferTransaction.underWaySQL, "transfer_work"),
                 (TransferTransaction.queuedSQL, "INTEGER PRIMARY KEY (rowid>?)"),
                 (TransferTransaction.turnSQL, "transfer_turn"),
+                (TransferTransaction.unservedSQL, "transfer_storage"),
             ] {
                 let plan = try await database.pool.read { db in
                     let statement = try db.makeStatement(sql: "EXPLAIN QUERY PLAN " + sql)
                     statement.setUncheckedArguments([])
                     return try Row.fetchAll(statement).map { $0["detail"] as String }
                 }
-                // That index is of nothing else than what is asked for.
-                let scans = plan.filter { $0.hasPrefix("SCAN") && !$0.hasSuffix("INDEX transfer_remains") }
+                // That index is of nothing else than what is asked for, and the names of storages are a parameter.
+                let scans = plan.filter {
+                    $0.hasPrefix("SCAN") && !$0.hasSuffix("INDEX transfer_remains") && !$0.hasPrefix("SCAN json_each")
+                }
                 #expect(scans.isEmpty && !plan.contains { $0.contains("TEMP B-TREE") }, "\(sql): \(plan)")
                 #expect(plan.contains { $0.contains(index) }, "\(sql): \(plan)")
             }
@@ -118,7 +121,7 @@ struct TransferFollowingTests {
         try await withOperations { database in
             let drafts = ["a", "b", "c"].map { upload($0) }
             try await database.transfers.enqueue(drafts)
-            let runnable = try database.transfers.runnable(in: app, now: noon, limit: 9) { _, bucket, key, _ in
+            let runnable = try database.transfers.runnable(in: app, now: noon, limit: 9) { _, _, bucket, key, _ in
                 bucket == "media" && key == "b"
             }
             #expect(runnable.ids == [drafts[0].id, drafts[2].id] && !runnable.isEmpty)

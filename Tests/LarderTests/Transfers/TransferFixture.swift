@@ -27,12 +27,19 @@ struct TransferFixture: Sendable {
     }
 
     func runner(_ change: (inout TransferRunner.Options) -> Void = { _ in }) -> TransferRunner {
+        runner(storage: storage, change)
+    }
+
+    func runner(
+        storage: MemoryStorage?, named: [String: MemoryStorage] = [:],
+        _ change: (inout TransferRunner.Options) -> Void = { _ in }
+    ) -> TransferRunner {
         var options = TransferRunner.Options()
         options.multipartThreshold = 4000
         options.partSize = 1024
         options.backoff = Backoff(first: .milliseconds(1), cap: .milliseconds(5))
         change(&options)
-        return TransferRunner(app, storage: storage, options: options)
+        return TransferRunner(app, storage: storage, named: named, options: options)
     }
 
     /// Carries out all that can be, and looks whether everything fits together.

@@ -183,13 +183,14 @@ struct EnvForget: Verb {
 extension LeftUpload {
     fileprivate var json: JSONText {
         .object([
-            ("bucket", .string(bucket)), ("key", .string(key)), ("region", region.map(JSONText.string) ?? .null),
+            ("storage", storage.map(JSONText.string) ?? .null), ("bucket", .string(bucket)), ("key", .string(key)),
+            ("region", region.map(JSONText.string) ?? .null),
             ("upload", upload.map(JSONText.string) ?? .null),
         ])
     }
 
     fileprivate var text: String {
         let name = upload.map { "the upload \($0)" } ?? "perhaps an upload whose name did not arrive"
-        return "the storage has parts of \(bucket)/\(key): \(name); abort it there"
+        return "the storage\(storage.map { " \($0)" } ?? "") has parts of \(bucket)/\(key): \(name); abort it there"
     }
 }

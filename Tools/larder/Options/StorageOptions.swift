@@ -12,6 +12,8 @@ struct StorageOptions: ParsableArguments {
     var endpoint: String?
     @Flag(name: .customLong("path-style"), help: "Name buckets in the path and not in the host.")
     var usesPaths = false
+    @Option(help: ArgumentHelp("The name that the store's program gives to it; none unless given.", valueName: "name"))
+    var storage: String?
     @Option(help: ArgumentHelp("How long each exchange with the storage may take.", valueName: "seconds"))
     var timeout: Double = 30
 
@@ -19,7 +21,8 @@ struct StorageOptions: ParsableArguments {
     func access() throws(Failure) -> StorageAccess? {
         guard timeout > 0, timeout < 1e9 else { throw Failure(usage: "--timeout takes a number of seconds above 0") }
         return try StorageAccess(
-            region: region, endpoint: endpoint, usesPaths: usesPaths, timeout: .seconds(timeout), option: "--region")
+            region: region, endpoint: endpoint, usesPaths: usesPaths, name: storage, timeout: .seconds(timeout),
+            option: "--region")
     }
 
     /// The cloud's keys from the environment.
@@ -49,19 +52,26 @@ struct ObjectOptions: ParsableArguments {
         name: .customLong("object-endpoint"),
         help: ArgumentHelp("Another storage than Amazon S3 that speaks as it does.", valueName: "url"))
     var endpoint: String?
+    @Option(
+        name: .customLong("object-storage"),
+        help: ArgumentHelp("The name that the store's program gives to it; none unless given.", valueName: "name"))
+    var storage: String?
     @Flag(name: .customLong("path-style"), help: "Name buckets in the path and not in the host.")
     var usesPaths = false
 
     /// Nil where no storage was named.
     func access() throws(Failure) -> StorageAccess? {
         try StorageAccess(
-            region: region, endpoint: endpoint, usesPaths: usesPaths, timeout: .seconds(30), option: "--object-region")
+            region: region, endpoint: endpoint, usesPaths: usesPaths, name: storage, timeout: .seconds(30),
+            option: "--object-region")
     }
 }
 
 /// A storage, and the right to ask it.
 struct StorageAccess: Sendable {
     var region: String
+    /// The name that the store's program gives to it; nil: none.
+    var name: String?
     var credentials: Credentials.CloudCredentials
     var options: S3Transport.Options
     var timeout: Duration
@@ -70,10 +80,10 @@ struct StorageAccess: Sendable {
     ///
     /// - Parameter option: What names the region, for errors.
     init?(
-        region: String?, endpoint: String?, usesPaths: Bool, timeout: Duration, option: String
+        region: String?, endpoint: String?, usesPaths: Bool, name: String?, timeout: Duration, option: String
     ) throws(Failure) {
         guard let region else {
-            guard endpoint == nil, !usesPaths else {
+            guard endpoint == nil, !usesPaths, name == nil else {
                 throw Failure(usage: "Name the storage's \(option) as well; a storage that has none takes any")
             }
             return nil
@@ -87,6 +97,7 @@ struct StorageAccess: Sendable {
         }
         self.region = region
         self.timeout = timeout
+        self.name = name
         credentials = try StorageOptions.credentials(for: option)
     }
 

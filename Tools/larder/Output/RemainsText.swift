@@ -53,7 +53,9 @@ extension TransferRemains.Left {
     private var why: String {
         switch reason {
         case .runnerWorks: "a program that has the store open carries transfers out, and clears it away itself"
-        case .noStorage: "its upload is at the storage, which is reached with --region and keys in the environment"
+        case .noStorage:
+            "its upload is at the storage, which is reached with --region, with --storage where it has a name, and "
+                + "with keys in the environment"
         case .noName:
             "the storage was asked to begin an upload, and its name did not arrive; the store's program looks for it"
         case .object(let error): "the storage has not forgotten its upload: \(error)"
@@ -90,12 +92,13 @@ extension TransferRemains.File {
 }
 
 extension StoredTransfer {
-    fileprivate var uploadLine: String { "\(upload ?? "-") of \(id.text) \(state) \(bucket)/\(key)" }
+    fileprivate var uploadLine: String { "\(upload ?? "-") of \(id.text) \(state) \(place)" }
 
     fileprivate var uploadJSON: JSONText {
         .object([
-            ("transfer", .string(id.text)), ("state", .string(state.description)), ("bucket", .string(bucket)),
-            ("key", .string(key)), ("upload", upload.map(JSONText.string) ?? .null),
+            ("transfer", .string(id.text)), ("state", .string(state.description)),
+            ("storage", storage.map(JSONText.string) ?? .null), ("bucket", .string(bucket)), ("key", .string(key)),
+            ("upload", upload.map(JSONText.string) ?? .null),
         ])
     }
 }

@@ -10,7 +10,8 @@ extension StoredTransfer {
     var members: [(name: String, value: JSONText)] {
         var members: [(name: String, value: JSONText)] = [
             ("id", .string(id.text)), ("sequence", .int(Int(sequence))), ("partition", .string(partition)),
-            ("kind", .string(kind.text)), ("state", .string(state.description)), ("bucket", .string(bucket)),
+            ("kind", .string(kind.text)), ("state", .string(state.description)),
+            ("storage", storage.map(JSONText.string) ?? .null), ("bucket", .string(bucket)),
             ("key", .string(key)), ("region", region.map(JSONText.string) ?? .null), ("file", .string(path)),
             ("priority", .int(priority)), ("size", size.map { .int(Int($0)) } ?? .null),
             ("arrived", .int(Int(completed))), ("attempts", .int(attempts)), ("created", .string(created.text)),
@@ -21,11 +22,14 @@ extension StoredTransfer {
 
     var line: String { Output.oneLine(cells.filter { !$0.text.isEmpty }.map(\.text).joined(separator: " ")) }
 
+    /// The object, with the storage's name before it where that has one.
+    var place: String { "\(storage.map { "\($0):" } ?? "")\(bucket)/\(key)" }
+
     fileprivate var cells: [TableCell] {
         [
             TableCell("\(state)", state.tone), TableCell(id.text), TableCell(kind.text),
             TableCell("\(completed)/\(size.map(String.init) ?? "-")"), TableCell("\(attempts)"),
-            TableCell("\(bucket)/\(key)"), TableCell(path), TableCell(failure?.line ?? "", .bad),
+            TableCell(place), TableCell(path), TableCell(failure?.line ?? "", .bad),
         ]
     }
 }

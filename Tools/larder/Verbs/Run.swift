@@ -35,9 +35,11 @@ struct Run: Verb {
         let news = try await request.withTransport(idempotency: idempotency) { transport in
             try await folder.withPartition(.writing, schema: schema, transport: transport, output) { partition in
                 if let storage {
-                    try await storage.withTransport { try await carryOut(partition, $0, output) }
+                    try await storage.withTransport {
+                        try await carryOut(partition, [storage.name: $0], output)
+                    }
                 } else {
-                    try await carryOut(partition, nil, output)
+                    try await carryOut(partition, [:], output)
                 }
             }
         }
@@ -48,12 +50,15 @@ struct Run: Verb {
 
     /// Works until it is idle or interrupted.
     private func carryOut(
-        _ partition: Partition, _ storage: (any ObjectTransport)?, _ output: Output
+        _ partition: Partition, _ storages: [String?: any ObjectTransport], _ output: Output
     ) async throws -> RunNews {
         var options = MutationRunner.Options()
         options.timeout = try request.fetchOptions().timeout
         let mutations = MutationRunner(partition, options: options)
-        let transfers = storage.map { TransferRunner(partition, storage: $0) }
+        let transfers = storages.first.map { name, storage in
+            guard let name else { return TransferRunner(partition, storage: storage) }
+            return TransferRunner(partition, storage: nil, named: [name: storage])
+        }
         var news = try await withThrowingTaskGroup(of: RunNews?.self) { group in
             group.addTask {
                 try await mutations.run()
@@ -66,7 +71,8 @@ struct Run: Verb {
                 }
             }
             group.addTask { [untilIdle] in
-                try await Self.follow(partition, mutations, transfers, endsWhenIdle: untilIdle, output)
+                try await Self.follow(
+                    partition, mutations, transfers, Set(storages.keys), endsWhenIdle: untilIdle, output)
             }
             var last: RunNews?
             // The runners end when they are cancelled, and wait for what is in flight.
@@ -83,8 +89,8 @@ struct Run: Verb {
 
     /// Tells what ends, until that is all or the user interrupts it.
     private static func follow(
-        _ partition: Partition, _ mutations: MutationRunner, _ transfers: TransferRunner?, endsWhenIdle: Bool,
-        _ output: Output
+        _ partition: Partition, _ mutations: MutationRunner, _ transfers: TransferRunner?, _ storages: Set<String?>,
+        endsWhenIdle: Bool, _ output: Output
     ) async throws -> RunNews {
         let interruption = Interruption()
         var news = try RunNews(partition)
@@ -93,7 +99,7 @@ struct Run: Verb {
             try news.tell(partition, output)
             if let change = news.change(mutations.state, transfers?.state) { output.note(change) }
             if endsWhenIdle {
-                let work = try partition.remainingWork(transfersFiles: transfers != nil)
+                let work = try partition.remainingWork(storages: storages)
                 news.isIdle = !work.canGoOn
                 if news.isIdle {
                     if work.waitingForFiles > 0 {

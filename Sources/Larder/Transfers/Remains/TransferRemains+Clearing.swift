@@ -18,7 +18,7 @@ extension TransferRemains {
         package enum Reason: Sendable {
             /// A runner of its partition works, and clears it away itself.
             case runnerWorks
-            /// No storage was named.
+            /// No storage was named, or another than the transfer's.
             case noStorage
             /// The storage was asked to begin an upload, and its name did not arrive.
             case noName
@@ -41,11 +41,13 @@ extension TransferRemains {
     ///
     /// - Parameters:
     ///   - storage: Nil where there is none to ask.
+    ///   - name: The storage's; nil: it is the one that has none.
     ///   - timeout: How long each exchange may take.
     /// - Throws: `OperationsError` where the rows cannot be read or written. What could not be removed is in the
     ///   result.
     package func clear(
-        _ table: TransferTable?, storage: (any ObjectTransport)?, timeout: Duration, now: () -> Date = { Date() }
+        _ table: TransferTable?, storage: (any ObjectTransport)?, named name: String? = nil, timeout: Duration,
+        now: () -> Date = { Date() }
     ) async throws -> Cleared {
         var cleared = removeStrayFiles()
         guard let table else { return cleared }
@@ -63,7 +65,7 @@ extension TransferRemains {
                     continue
                 }
                 let mine = files.filter { $0.transfer == found.id }
-                let isUploadGone = await abort(found, storage, timeout, &cleared)
+                let isUploadGone = await abort(found, found.storage == name ? storage : nil, timeout, &cleared)
                 let areFilesGone = mine.allSatisfy { remove($0, &cleared) }
                 guard isUploadGone, areFilesGone, removeCopy(of: found, &cleared) else { continue }
                 do throws(OperationsError) {

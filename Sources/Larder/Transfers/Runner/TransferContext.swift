@@ -8,11 +8,20 @@ import LarderOperations
 struct TransferContext: Sendable {
     let core: PartitionCore
     let table: TransferTable
-    let storage: any ObjectTransport
+    /// Of the transfer that is carried out.
+    private(set) var storage: any ObjectTransport
     let options: TransferRunner.Options
     let connections: Connections
     let pacer: Pacer
     let report: @Sendable (_ step: TransferRunner.KillPoint, _ transfer: UUID) -> Void
+
+    /// The same with the storage of a transfer; nil where the runner does not have it.
+    func with(_ storage: (any ObjectTransport)?) -> TransferContext? {
+        guard let storage else { return nil }
+        var context = self
+        context.storage = storage
+        return context
+    }
 
     var deadline: ContinuousClock.Instant { .now + options.timeout }
 

@@ -27,6 +27,9 @@ extension TransferRunner {
             guard let found = try table.find(id) else { return }
             return try await clear(found, context)
         }
+        guard let context = context.with(storages[transfer.storage]) else {
+            return try await table.release(transfer.attempt)
+        }
         noteBegun(transfer)
         options.reached(.begun)
         core.transfers.noteChanges(of: [id])
@@ -61,7 +64,10 @@ extension TransferRunner {
     /// next runner, where that cannot be done.
     private func clear(_ transfer: StoredTransfer, _ context: TransferContext) async throws {
         guard [.cancelling, .failed].contains(transfer.state) else { return }
-        guard await context.isCleared(transfer) else { return noteRemains(of: transfer.id) }
+        // A file beside a download's destination is removed without the storage.
+        guard let context = context.with(storages[transfer.storage]) ?? (transfer.kind == .download ? context : nil),
+            await context.isCleared(transfer)
+        else { return noteRemains(of: transfer.id) }
         forgetTroubles(of: transfer.id)
         // It may have been retried since.
         try await context.table.ifStillOurs { table in
@@ -116,7 +122,7 @@ extension TransferRunner {
                 }
                 var pause = options.pause(after: failures, asked: asked)
                 if (error as? ObjectError)?.code == .throttled {
-                    let host = storage.host(of: transfer.location)
+                    let host = context.storage.host(of: transfer.location)
                     context.connections.hold(host, for: asked, since: begun)
                     // The host's own pause has grown with all that was asked of it.
                     pause = context.connections.left(of: host) ?? pause

@@ -37,7 +37,7 @@ extension TransferRunner {
     ///
     /// - Parameter error: How the attempt ended; nil where that is noted as done.
     func endOutside(_ transfer: StoredTransfer, after error: (any Error)?, _ table: TransferTable) async {
-        guard let background = options.background, transfer.kind == .upload else { return }
+        guard let background = options.background, transfer.kind == .upload, transfer.storage == nil else { return }
         switch error.map(TransferConsequence.root) {
         case is CancellationError, is OperationsError:
             guard let state = try? table.find(transfer.id)?.state, state != .running else { return }

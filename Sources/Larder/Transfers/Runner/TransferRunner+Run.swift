@@ -41,8 +41,9 @@ extension TransferRunner: Service {
                 try await recover(table)
                 try await table.prune(keeping: Self.kept, in: core.name)
             }
-            let context = context(table)
-            core.transfers.setHold { [storage] in context.connections.left(of: storage.host(of: $0)) }
+            try await table.noteServed(in: core.name, having: Set(storages.keys))
+            let context = try context(table)
+            core.transfers.setHold { self.timeLeft(forHostOf: $0, context.connections) }
             defer { core.transfers.setHold(nil) }
             await withDiscardingTaskGroup { group in
                 group.addTask { await context.sweep() }
@@ -57,8 +58,11 @@ extension TransferRunner: Service {
         }
     }
 
-    private func context(_ table: TransferTable) -> TransferContext {
-        TransferContext(
+    private func context(_ table: TransferTable) throws -> TransferContext {
+        guard let storage = storages[nil] ?? storages.values.first else {
+            throw LarderError(.notRunnable, "The runner of transfers has no storage; name one where it is made")
+        }
+        return TransferContext(
             core: core, table: table, storage: storage, options: options,
             connections: Connections(limit: options.connectionsPerHost) { [options] in
                 options.pause(after: $0, asked: $1)
@@ -141,8 +145,15 @@ extension TransferRunner: Service {
         lifecycle.set(.running)
         // First: what ends meanwhile may be pending again.
         let (busy, clearing) = progress.withLock { ($0.busy, $0.clearing) }
-        let runnable = try table.runnable(in: core.name, now: now, limit: options.maximumTransfers + busy.count) {
-            isHeld($0, ObjectLocation(bucket: $1, key: $2, region: $3), context.connections)
+        let runnable = try table.runnable(
+            in: core.name, now: now, limit: options.maximumTransfers + busy.count, storages: Set(storages.keys)
+        ) {
+            isHeld($0, ObjectLocation(bucket: $2, key: $3, region: $4, storage: $1), context.connections)
+        }
+        if runnable.mustNoteStorages {
+            try await table.noteUnserved(in: core.name, having: Set(storages.keys), now: now)
+            try core.transfers.noteOthers(core)
+            core.transfers.notifyAll()
         }
         if runnable.mustExpire {
             core.layers.remove(try await table.expire(in: core.name, now: now))
@@ -161,7 +172,12 @@ extension TransferRunner: Service {
     private func isHeld(
         _ kind: TransferDraft.Kind, _ location: ObjectLocation, _ connections: Connections
     ) -> Bool {
-        kind == .upload && isUploading(to: location) || connections.left(of: storage.host(of: location)) != nil
+        kind == .upload && isUploading(to: location) || timeLeft(forHostOf: location, connections) != nil
+    }
+
+    /// How long the host of an object is left alone; nil where that is not so.
+    private func timeLeft(forHostOf location: ObjectLocation, _ connections: Connections) -> Duration? {
+        storages[location.storage].flatMap { connections.left(of: $0.host(of: location)) }
     }
 
     /// Whether no transfer is left to carry out, and each one that is to be cleared away was tried, or the time for

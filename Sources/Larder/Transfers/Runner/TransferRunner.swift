@@ -30,6 +30,7 @@ public final class TransferRunner: Sendable {
         public var bandwidth: Int64?
         /// Sends files outside of this program, whole where the storage takes them in one piece, so that
         /// `maximumTransfers` of them go on while the program is suspended or dead; nil: this process sends them itself.
+        /// It is the way to the storage without a name: uploads to others are the process's own.
         /// Downloads are the process's own in any case.
         public var background: (any BackgroundTransport)?
         /// After so long without a byte an exchange is given up, and tried again. An object that was sent in one piece,
@@ -107,18 +108,27 @@ public final class TransferRunner: Sendable {
     }
 
     let core: PartitionCore
-    let storage: any ObjectTransport
+    /// By name.
+    let storages: [String?: any ObjectTransport]
     let options: Options
     let lifecycle: RunnerLifecycle
     let progress = Mutex(Progress())
 
     /// - Parameters:
     ///   - partition: Whose transfers are carried out.
-    ///   - storage: The way to where its objects are.
+    ///   - storage: The way to where the objects are whose location names no storage; nil where there are none.
+    ///   - named: The ways to others, by the names that `ObjectLocation.storage` has. A transfer whose storage is not
+    ///     among these waits, and says so.
     ///   - options: How the files are transferred.
-    public init(_ partition: Partition, storage: any ObjectTransport, options: Options = Options()) {
+    public init(
+        _ partition: Partition, storage: (any ObjectTransport)?, named: [String: any ObjectTransport] = [:],
+        options: Options = Options()
+    ) {
         core = partition.core
-        self.storage = storage
+        var storages: [String?: any ObjectTransport] = [:]
+        for (name, storage) in named { storages[name] = storage }
+        storages[.none] = storage
+        self.storages = storages
         self.options = options
         lifecycle = RunnerLifecycle(core, changeSignal: core.transfers.changeSignal, lockSuffix: Self.lockSuffix)
     }
@@ -145,7 +155,7 @@ public final class TransferRunner: Sendable {
     /// Whether an upload to a place is under way.
     func isUploading(to location: ObjectLocation) -> Bool {
         progress.withLock { progress in
-            progress.begun.values.contains { $0?.bucket == location.bucket && $0?.key == location.key }
+            progress.begun.values.contains { $0?.isSamePlace(as: location) ?? false }
         }
     }
 

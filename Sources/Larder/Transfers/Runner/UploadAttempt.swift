@@ -9,6 +9,7 @@ struct UploadAttempt: Sendable {
     let doubt: UploadDoubt
 
     private var storage: any ObjectTransport { context.storage }
+    private var background: (any BackgroundTransport)? { transfer.storage == nil ? context.options.background : nil }
     private var options: TransferRunner.Options { context.options }
     private var location: ObjectLocation { transfer.location }
 
@@ -36,12 +37,12 @@ struct UploadAttempt: Sendable {
             }
         }
         let limits = storage.limits
-        let threshold = options.background == nil ? options.multipartThreshold : .max
+        let threshold = background == nil ? options.multipartThreshold : .max
         guard transfer.upload == nil, transfer.uploadsBefore == nil, identity.size <= min(threshold, limits.largestPut)
         else {
             return try await sendInParts(source, size: identity.size, limits)
         }
-        if let background = options.background {
+        if let background {
             return try await handOver(source, size: identity.size, background)
         }
         let host = storage.host(of: location)

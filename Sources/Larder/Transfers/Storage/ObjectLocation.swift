@@ -6,16 +6,26 @@ public struct ObjectLocation: Sendable, Hashable, Codable {
     public var key: String
     /// The cloud's region that the bucket is in; nil: the transport's.
     public var region: String?
+    /// Which of the partition's storages, by the name that its runner gives to it; nil: the one that has no name.
+    public var storage: String?
 
     /// A place; it need not hold anything yet.
-    public init(bucket: String, key: String, region: String? = nil) {
+    public init(bucket: String, key: String, region: String? = nil, storage: String? = nil) {
         self.bucket = bucket
         self.key = key
         self.region = region
+        self.storage = storage
+    }
+}
+
+extension ObjectLocation {
+    /// Whether both are the same key, wherever the bucket is said to be.
+    func isSamePlace(as other: ObjectLocation) -> Bool {
+        storage == other.storage && bucket == other.bucket && key == other.key
     }
 }
 
 extension ObjectLocation: CustomStringConvertible {
-    /// `bucket/key`.
-    public var description: String { "\(bucket)/\(key)" }
+    /// `bucket/key`, with `storage:` before it where that has a name.
+    public var description: String { "\(storage.map { "\($0):" } ?? "")\(bucket)/\(key)" }
 }

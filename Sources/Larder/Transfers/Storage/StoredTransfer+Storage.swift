@@ -4,7 +4,7 @@ import LarderOperations
 // What is stored of a transfer, as the storage is told of it.
 
 extension StoredTransfer {
-    var location: ObjectLocation { ObjectLocation(bucket: bucket, key: key, region: region) }
+    var location: ObjectLocation { ObjectLocation(bucket: bucket, key: key, region: region, storage: storage) }
 
     /// The upload in parts that the storage has begun for it, by the name that was noted.
     var multipartUpload: MultipartUpload? { upload.map { MultipartUpload(location: location, id: $0) } }

@@ -59,7 +59,7 @@ extension TransferRemains {
     fileprivate func clear(_ transfers: TransferTable?, _ storage: StorageAccess?) async throws -> Cleared {
         guard let storage else { return try await clear(transfers, storage: nil, timeout: .zero) }
         return try await storage.withTransport { transport in
-            try await clear(transfers, storage: transport, timeout: storage.timeout)
+            try await clear(transfers, storage: transport, named: storage.name, timeout: storage.timeout)
         }
     }
 }

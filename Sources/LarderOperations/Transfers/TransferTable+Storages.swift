@@ -1,0 +1,59 @@
+package import Foundation
+import GRDB
+
+/// Transfers that wait for a storage which the runner does not have.
+extension TransferTable {
+    /// Notes why transfers wait whose storage the runner does not have, where that is not noted.
+    ///
+    /// - Parameter storages: Those that it has, by name.
+    package func noteUnserved(in partition: String, having storages: Set<String?>, now: Date)
+        async throws(OperationsError)
+    {
+        try await write { transaction in
+            guard let number = try transaction.db.partition(partition) else { return }
+            let names = try TransferTransaction.json(storages)
+            try transaction.db.run(
+                """
+                UPDATE transfer SET failure_code = ?4, failure_time = ?5, failure_message = iif(storage IS NULL,
+                    'The runner has no storage without a name, as this transfer wants; give it one',
+                    'The runner has no storage that is named "' || storage || '"; give it one')
+                WHERE sequence IN (\(TransferTransaction.unservedSQL))
+                """,
+                [number, names, storages.contains(nil) ? 1 : 0, TransferFailure.noStorage, now.milliseconds])
+        }
+    }
+
+    /// Takes back what was noted of transfers whose storage the runner has.
+    package func noteServed(in partition: String, having storages: Set<String?>) async throws(OperationsError) {
+        try await write { transaction in
+            guard let number = try transaction.db.partition(partition) else { return }
+            try transaction.db.run(
+                """
+                UPDATE transfer SET failure_code = NULL, failure_message = NULL, failure_time = NULL
+                WHERE partition = ?1 AND state = \(transfer: .pending) AND failure_code = ?4
+                    AND (storage IS NULL AND ?3 OR storage IN (SELECT value FROM json_each(?2)))
+                """,
+                [
+                    number, try TransferTransaction.json(storages), storages.contains(nil) ? 1 : 0,
+                    TransferFailure.noStorage,
+                ])
+        }
+    }
+}
+
+extension TransferTransaction {
+    /// The parameters: the partition, the names of the runner's storages, and whether it has the one that has none.
+    static let unservedSQL = """
+        SELECT sequence FROM transfer INDEXED BY transfer_storage
+        WHERE partition = ?1 AND state = \(transfer: .pending) AND storage IS NOT NULL
+            AND storage NOT IN (SELECT value FROM json_each(?2)) AND failure_code IS NOT '\(TransferFailure.noStorage)'
+        UNION ALL SELECT sequence FROM transfer INDEXED BY transfer_turn
+        WHERE NOT ?3 AND partition = ?1 AND state = \(transfer: .pending) AND storage IS NULL
+            AND failure_code IS NOT '\(TransferFailure.noStorage)'
+        """
+
+    /// The names, as SQLite takes a list.
+    static func json(_ storages: Set<String?>) throws -> String {
+        String(decoding: try JSONEncoder().encode(storages.compactMap(\.self).sorted()), as: UTF8.self)
+    }
+}

@@ -1,0 +1,183 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Testing
+
+@Suite("Several storages in one partition", .timeLimit(.minutes(10)))
+struct NamedStorageTests {
+    private let archive = ObjectLocation(bucket: "media", key: "a", storage: "archive")
+    private let photos = ObjectLocation(bucket: "media", key: "a", storage: "photos")
+
+    private func runner(
+        _ fixture: TransferFixture, _ storages: [String: MemoryStorage], hasUnnamed: Bool = true
+    ) -> TransferRunner {
+        fixture.runner(storage: hasUnnamed ? fixture.storage : nil, named: storages)
+    }
+
+    /// The keys of what a storage has.
+    private func objects(_ storage: MemoryStorage) -> [String] {
+        storage.state.withLock { $0.objects.keys.map(\.key).sorted() }
+    }
+
+    @Test("Each transfer goes to the storage that it names, and one without a name to that without")
+    func places() async throws {
+        try await withTransferFixture { fixture in
+            let (first, second) = (MemoryStorage(), MemoryStorage())
+            let (file, bytes) = try fixture.file(bytes: 100)
+            for key in ["1", "2"] {
+                for storage in [nil, "archive", "photos"] {
+                    let location = ObjectLocation(bucket: "media", key: key + (storage ?? ""), storage: storage)
+                    _ = try await fixture.app.transfers.upload(file, to: location)
+                }
+            }
+            try await runner(fixture, ["archive": first, "photos": second]).drain()
+            #expect(objects(fixture.storage) == ["1", "2"])
+            #expect(objects(first) == ["1archive", "2archive"])
+            #expect(objects(second) == ["1photos", "2photos"])
+            let copy = fixture.folder.appending(path: "copy")
+            let location = ObjectLocation(bucket: "media", key: "2photos", storage: "photos")
+            _ = try await fixture.app.transfers.download(location, to: copy)
+            try await runner(fixture, ["archive": first, "photos": second]).drain()
+            #expect(try [UInt8](Data(contentsOf: copy)) == bytes)
+        }
+    }
+
+    @Test("A transfer whose storage the runner lacks waits and says so, and holds up nothing")
+    func missing() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 100)
+            // More than a runner passes over.
+            let waiting = try await fixture.app.transfers.upload(
+                (0..<1_100).map {
+                    (file, ObjectLocation(bucket: "b", key: "\($0)", storage: "archive"), UploadOptions())
+                })
+            let other = try await fixture.app.transfers.upload(file, to: .init(bucket: "media", key: "x"))
+            try await runner(fixture, ["photos": MemoryStorage()]).drain()
+            #expect(try other.status().state == .done)
+            for transfer in waiting {
+                let status = try transfer.status()
+                #expect(status.state == .pending && status.attempts == 0)
+                #expect(status.failure?.code == "transfer.noStorage")
+                #expect(status.failure?.message.contains("\"archive\"") == true)
+            }
+            let archive = MemoryStorage()
+            try await runner(fixture, ["archive": archive]).drain()
+            #expect(objects(archive).count == 1_100)
+            // The last thousand that are done are remembered.
+            #expect(try waiting.suffix(900).allSatisfy { try $0.status().state == .done && $0.status().failure == nil })
+        }
+    }
+
+    @Test("Progress names the storage that is missing")
+    func progress() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 100)
+            let upload = try await fixture.app.transfers.upload(file, to: archive)
+            let running = Task { try await fixture.runner().run() }
+            var reason: TransferProgress.WaitingReason?
+            for await progress in upload.progress where progress.waiting == .noStorage(named: "archive") {
+                reason = progress.waiting
+                break
+            }
+            #expect(reason == .noStorage(named: "archive"))
+            running.cancel()
+            try await running.value
+        }
+    }
+
+    @Test("A runner with named storages alone leaves the other transfers waiting")
+    func unnamedMissing() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 100)
+            let upload = try await fixture.app.transfers.upload(file, to: .init(bucket: "media", key: "x"))
+            try await runner(fixture, ["photos": MemoryStorage()], hasUnnamed: false).drain()
+            #expect(try upload.status().failure?.code == "transfer.noStorage")
+            try await fixture.drain()
+            #expect(try upload.status().state == .done)
+        }
+    }
+
+    @Test("A runner without any storage is refused")
+    func none() async throws {
+        try await withTransferFixture { fixture in
+            let error = await #expect(throws: LarderError.self) {
+                try await runner(fixture, [:], hasUnnamed: false).run()
+            }
+            #expect(error?.code == .notRunnable)
+        }
+    }
+
+    @Test("The name outlives a restart")
+    func restart() async throws {
+        try await withTemporaryFolder { folder in
+            var (store, app) = try TransferFixture.open(folder)
+            let file = folder.appending(path: "file")
+            try Data("abc".utf8).write(to: file)
+            let id = try await app.transfers.upload(file, to: photos).id
+            try store.close()
+            (store, app) = try TransferFixture.open(folder)
+            #expect(try app.transfers[id].status().location == photos)
+            try store.close()
+        }
+    }
+
+    @Test("An upload of one key does not wait for one of the same key at another storage")
+    func sameKey() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 100)
+            // Without its storage, the first stays.
+            _ = try await fixture.app.transfers.upload(file, to: archive)
+            let second = try await fixture.app.transfers.upload(file, to: photos)
+            try await runner(fixture, ["photos": MemoryStorage()]).drain()
+            #expect(try second.status().state == .done)
+        }
+    }
+
+    @Test("The parts of an upload are aborted at its own storage, by a runner that has it")
+    func abort() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10_000)
+            let storage = MemoryStorage()
+            storage.onCall { call throws(ObjectError) in
+                if call == .putPart(5) { throw ObjectError(.unreachable, "away") }
+            }
+            let upload = try await fixture.app.transfers.upload(file, to: archive)
+            let runner = runner(fixture, ["archive": storage])
+            let running = Task { try await runner.run() }
+            try await eventually { try upload.status().failure != nil }
+            running.cancel()
+            try await running.value
+            try await upload.cancel()
+            try await fixture.drain()
+            #expect(try upload.status().state == .cancelling)
+            #expect(!fixture.storage.calls.contains { if case .abort = $0 { true } else { false } })
+            try await self.runner(fixture, ["archive": storage]).drain()
+            #expect(try upload.status().state == .cancelled)
+            #expect(storage.state.withLock { $0.uploads.isEmpty })
+        }
+    }
+
+    @Test(
+        "A storage's name is refused that is empty, has a zero byte or more than 255 bytes",
+        arguments: ["", "a\u{0}b", String(repeating: "é", count: 128)])
+    func badName(name: String) async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 1)
+            let error = await #expect(throws: LarderError.self) {
+                try await fixture.app.transfers.upload(file, to: .init(bucket: "b", key: "k", storage: name))
+            }
+            #expect(error?.code == .invalidTransfer)
+        }
+    }
+
+    @Test("A storage's name may have any characters", arguments: ["\"", "a,b", "日本 語", "[]", "'; --", "\\"])
+    func oddName(name: String) async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 1)
+            let storage = MemoryStorage()
+            _ = try await fixture.app.transfers.upload(file, to: .init(bucket: "b", key: "k", storage: name))
+            try await runner(fixture, [name: storage]).drain()
+            #expect(objects(storage) == ["k"])
+        }
+    }
+}
