@@ -1,4 +1,6 @@
 import Foundation
+import Larder
+import LarderRecords
 import LarderTestSupport
 import Testing
 
@@ -38,7 +40,12 @@ struct SyncVerbTests {
                 #expect(first.output.contains(#""openPages":1"#))
                 var documented = try DocumentedResults()
                 try documented.compare("`sync`", first.output)
+                let cache = try Store.openCache(at: URL(filePath: fixture.store), partition: "main")
+                try await cache.note(["k": .init(name: "Subscription.changed", time: 1_800_000_000_000)])
+                try cache.close()
                 let rest = try await fixture.larder(arguments)
+                let heard = #"[{"name":"Subscription.changed","completeUntil":"2027-01-15T08:00:00Z"}]"#
+                #expect(rest.output.contains(#""subscriptions":\#(heard)"#), "\(rest.output)")
                 #expect(rest.output.contains(#""isFinished":true"#))
                 try documented.compare("`sync`", rest.output)
                 documented.finish()

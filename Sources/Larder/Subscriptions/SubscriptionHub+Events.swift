@@ -63,6 +63,7 @@ extension SubscriptionHub {
             entry.change { state in
                 (state.phase, state.staleSince, state.error) = (.live, nil, nil)
             }
+            noteComplete(entry)
         // More came than could be held back: what was dropped is fetched once more.
         case .success: catchUp(entry, attempt: 1)
         case .failure(let error):
@@ -169,7 +170,9 @@ extension SubscriptionHub {
             } catch { outcomes = parsed.map { _ in .failure(error) } }
             for ((entry, response), outcome) in zip(parsed, outcomes) {
                 switch outcome {
-                case .success: tell(entry, response)
+                case .success:
+                    tell(entry, response)
+                    noteComplete(entry, atMostEach: 10)
                 case .failure(let error): missedEvent(entry, LarderError(error))
                 }
             }

@@ -1,4 +1,6 @@
+import Crypto
 import Foundation
+import LarderFiles
 import LarderGraphQL
 import LarderRecords
 
@@ -23,6 +25,8 @@ actor SubscriptionHub {
     final class Entry {
         let request: GraphQLRequest
         let operation: BoundOperation
+        /// By which the cache knows up to when everything has come.
+        let positionKey: String
         let catchUp: CatchUp?
         let nulls: NullsInEvents
         let headers: [GraphQLRequest.Header]
@@ -31,6 +35,8 @@ actor SubscriptionHub {
         /// On the connection that is open; nil where it has not been asked there.
         var id: String?
         var hasStarted = false
+        /// When it was noted last that nothing is missing.
+        var lastNoted: Date?
         /// How many starts in a row have failed.
         var failures = 0
         /// Events that wait for the answer that catches up; nil where none is awaited.
@@ -52,6 +58,7 @@ actor SubscriptionHub {
             self.request = request
             self.operation = operation
             self.nulls = nulls
+            positionKey = hexadecimal(SHA256.hash(data: Array(request.documentHash.utf8) + request.variables))
             catchUp = options.closingGaps
             headers = options.headers
         }
@@ -79,6 +86,10 @@ actor SubscriptionHub {
     var unstoredBytes = 0
     /// Of the events that are held back, of all subscriptions.
     var heldBytes = 0
+    /// Up to when everything has come over subscriptions, as it is to be noted in the cache.
+    var unnoted: [String: SubscriptionPosition] = [:]
+    /// Nil where nothing is being noted.
+    var noting: Task<Void, Never>?
     /// Nil where nothing is being stored.
     var storing: Task<Void, Never>?
 
@@ -108,7 +119,7 @@ actor SubscriptionHub {
             entry = shared
         } else {
             entry = Entry(request, operation, options, nulls)
-            entry.state.noteGap(partition.core.now())
+            entry.state.noteGap(lastComplete(entry) ?? partition.core.now())
             entries[key] = entry
             start(entry)
         }
@@ -140,6 +151,7 @@ actor SubscriptionHub {
 
     private func remove(_ entry: Entry, _ key: Key) {
         entries[key] = nil
+        noteComplete(entry)
         drop(entry)
         entry.task?.cancel()
         if let id = entry.id { commands?.yield(.stop(id: id)) }
@@ -152,6 +164,7 @@ actor SubscriptionHub {
             entry.catchUp == nil, entry.hasStarted, entry.state.gapCount == state.gapCount
         else { return }
         entry.change { $0.staleSince = nil }
+        noteComplete(entry)
     }
 
     /// Ends all subscriptions: the partition is parked, or its store closed.
@@ -251,6 +264,7 @@ actor SubscriptionHub {
     private func interrupt(_ error: TransportError?) {
         let now = partition.core.now()
         for entry in entries.values {
+            noteComplete(entry)
             drop(entry)
             entry.interrupt(now, error.map(LarderError.init))
         }
@@ -334,6 +348,7 @@ actor SubscriptionHub {
         entry.failures += 1
         let number = lineNumber
         let pause = pacing.backoff.pause(after: entry.failures, fraction: Double.random(in: 0.5...1))
+        noteComplete(entry)
         drop(entry)
         entry.interrupt(partition.core.now(), error)
         entry.task = Task {

@@ -200,7 +200,9 @@ import LarderLMDB
         while let entry = try cursor.next() {
             let key = unsafe entry.key.withUnsafeBytes(Array.init)
             let content = unsafe entry.value.withUnsafeBytes { unsafe Tables.content($0, under: key) }
-            guard let content, key.contains(UInt8(ascii: "/")) || SyncPosition(content) != nil else {
+            guard let content,
+                key.contains(UInt8(ascii: "/")) || SyncPosition(content) != nil || SubscriptionPosition(content) != nil
+            else {
                 report.add(.position(shown(key)), "it has another checksum")
                 continue
             }

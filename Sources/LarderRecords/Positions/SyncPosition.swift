@@ -7,6 +7,7 @@ import LarderLMDB
 /// | --- | --- | --- |
 /// | position | the synchronization's key | the position as JSON, see `SealedText` |
 /// | marks | the key, `/`, the page's number in 8 hexadecimal digits | the cache keys that the page had, see `SyncMark` |
+/// | subscription | `subscription:` and its key | up to when everything came, see `SubscriptionPosition` |
 package struct SyncPosition: Sendable, Hashable {
     /// A walk through pages that has not reached its end.
     package struct Walk: Sendable, Hashable {

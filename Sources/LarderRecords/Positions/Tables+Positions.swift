@@ -23,7 +23,8 @@ extension Tables {
         var cursor = try transaction.cursor(in: positions)
         while let entry = try cursor.next() {
             let key = unsafe entry.key.withUnsafeBytes(Array.init)
-            guard !key.contains(UInt8(ascii: "/")) else { continue }
+            // Marks and subscriptions have keys with these, a synchronization's is hexadecimal.
+            guard !key.contains(UInt8(ascii: "/")), !key.contains(UInt8(ascii: ":")) else { continue }
             let content = unsafe entry.value.withUnsafeBytes { unsafe Self.content($0, under: key) }
             guard let position = content.flatMap({ SyncPosition($0) }) else { throw RecordError.damagedPosition }
             found[String(decoding: key, as: UTF8.self)] = position
@@ -34,19 +35,26 @@ extension Tables {
     /// The keys under which the marks of a walk are stored, and the cache keys that each has.
     func marks(
         of key: String, _ transaction: borrowing some RecordSnapshot & ~Copyable
-    ) throws -> [(row: [UInt8], keys: [UInt8])] {
+    ) throws -> [(row: [UInt8], content: [UInt8])] {
+        try rows(beginningWith: key + "/", transaction)
+    }
+
+    /// The rows of `positions` whose keys begin with a text, and what each has.
+    func rows(
+        beginningWith prefix: String, _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws -> [(row: [UInt8], content: [UInt8])] {
         guard let positions else { return [] }
-        let prefix = Array((key + "/").utf8)
-        var found: [(row: [UInt8], keys: [UInt8])] = []
+        let prefix = Array(prefix.utf8)
+        var found: [(row: [UInt8], content: [UInt8])] = []
         var cursor = try transaction.cursor(in: positions)
         var entry = try cursor.seek(atLeast: prefix.rawSpan)
         while let current = entry {
             let row = unsafe current.key.withUnsafeBytes(Array.init)
             guard row.starts(with: prefix) else { break }
-            guard let keys = unsafe current.value.withUnsafeBytes({ unsafe Self.content($0, under: row) }) else {
+            guard let content = unsafe current.value.withUnsafeBytes({ unsafe Self.content($0, under: row) }) else {
                 throw RecordError.damagedPosition
             }
-            found.append((row, keys))
+            found.append((row, content))
             entry = try cursor.next()
         }
         return found
@@ -80,7 +88,7 @@ extension RecordChanges {
         for mark in marks { positions[mark.row] = .some(nil) }
         if let sweep = page.sweep {
             var seen = Set(touched)
-            for mark in page.number == 0 ? [] : marks { seen.formUnion(try SyncMark.keys(mark.keys)) }
+            for mark in page.number == 0 ? [] : marks { seen.formUnion(try SyncMark.keys(mark.content)) }
             for key in parsed.cacheKeys { seen.insert(key) }
             // What another synchronization of a type has, this one's server need not show.
             let others = try generation.tables.allPositions(transaction).filter { $0.key != page.key }
@@ -252,7 +260,9 @@ extension PayloadView {
 }
 
 extension RecordError {
-    fileprivate static var damagedPosition: RecordError {
-        RecordError(.damaged, "The position of a synchronization is damaged; remove the cache and fetch again")
+    static var damagedPosition: RecordError {
+        RecordError(
+            .damaged,
+            "A position of a synchronization or subscription is damaged; remove the cache and fetch again")
     }
 }

@@ -14,6 +14,8 @@ enum WriteStep: Sendable {
     case synchronize(ParsedResponse, of: BoundOperation, SyncPage, touched: [[UInt8]])
     /// Gives up the walk of a synchronization.
     case forgetWalk(String)
+    /// Notes up to when everything has come over subscriptions.
+    case noteSubscriptions([String: SubscriptionPosition])
     /// Makes all synchronizations begin with everything.
     case forgetPositions
     /// Changes a list.
@@ -54,6 +56,7 @@ enum WriteStep: Sendable {
             changes = try ResponseWriter(parsed, of: operation, in: generation, changes).run(.unstored, transaction)
             try changes.note(page, parsed, touched: touched, generation, transaction)
         case .forgetWalk(let key): try changes.forgetWalk(of: key, generation, transaction)
+        case .noteSubscriptions(let positions): try changes.note(positions, generation, transaction)
         case .forgetPositions: try changes.forgetPositions(generation, transaction)
         case .edit(let edit):
             try changes.edit(edit, generation, transaction)

@@ -239,6 +239,40 @@ struct SubscriptionHubTests {
         }
     }
 
+    @Test("After a restart a subscription is stale from the time until which everything had come")
+    func staleSinceRestart() async throws {
+        try await withTemporaryFolder { folder in
+            let schema = try Schema(parsing: Self.schema)
+            let transport = ScriptedLine()
+            let store = try Store.open(at: folder, schema: schema)
+            let app = try store.partition(transport: transport)
+            let subscription = try await app.subscribe(
+                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
+            let connection = try #require(await transport.next())
+            #expect(try app.subscriptions() == [])
+            await connection.line.take(.opened)
+            let id = try #require(await connection.line.nextStart())
+            await connection.line.take(.started(id: id))
+            #expect(await state(subscription) { $0.phase == .live } != nil)
+            try await eventually { try app.subscriptions().count == 1 }
+            let status = try #require(try app.subscriptions().first)
+            #expect(status.name == "Subscription.changed")
+            try store.close()
+
+            let reopened = Date()
+            let again = try Store.open(at: folder, schema: schema)
+            let later = try await again.partition(transport: ScriptedLine()).subscribe(
+                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
+            let staleSince = try #require(later.state.staleSince)
+            #expect(staleSince >= status.completeUntil)
+            #expect(staleSince < reopened)
+            let other = try await again.partition(transport: ScriptedLine()).subscribe(
+                GraphQLOperation("subscription { changed { id } }"))
+            #expect(try #require(other.state.staleSince) >= reopened)
+            try again.close()
+        }
+    }
+
     @Test("A query is no subscription")
     func refusesQuery() async throws {
         try await withApp(ScriptedLine()) { app in

@@ -36,9 +36,12 @@ struct Sync: Verb {
         synchronization.deltaLifetime = .seconds(deltaLifetime)
         synchronization.maximumPageCount = pages
         (synchronization.headers, synchronization.timeout) = (options.headers, options.timeout)
-        let (report, positions) = try await request.withTransport { [synchronization] transport in
+        let (report, positions, subscriptions) = try await request.withTransport { [synchronization] transport in
             try await folder.withPartition(.writing, schema: schema, transport: transport, output) { partition in
-                (try await partition.sync(synchronization), try partition.synchronizations())
+                (
+                    try await partition.sync(synchronization), try partition.synchronizations(),
+                    try partition.subscriptions()
+                )
             }
         }
         try output.result(
@@ -46,10 +49,23 @@ struct Sync: Verb {
                 ("pages", .int(report.pageCount)), ("objects", .int(report.objectCount)),
                 ("isBase", .boolean(report.isBase)), ("isFinished", .boolean(report.isFinished)),
                 ("positions", .array(positions.map(\.result))),
+                (
+                    "subscriptions",
+                    .array(
+                        subscriptions.map {
+                            .object([
+                                ("name", .string($0.name)),
+                                ("completeUntil", .string($0.completeUntil.ISO8601Format())),
+                            ])
+                        })
+                ),
             ]),
             text: "\(report.objectCount) objects on \(report.pageCount) pages"
                 + (report.isBase ? ", everything" : ", what has changed")
-                + (report.isFinished ? "" : ", not to the end"))
+                + (report.isFinished ? "" : ", not to the end")
+                + subscriptions.map {
+                    "\n\(Output.oneLine($0.name)): complete until \($0.completeUntil.ISO8601Format())"
+                }.joined())
     }
 }
 
