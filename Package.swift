@@ -30,6 +30,8 @@ let lmdb = Target.systemLibrary(name: "CLMDB", pkgConfig: "lmdb", providers: [.a
 
 // Each product of other packages is named once.
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
+let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
+let tracing = Target.Dependency.product(name: "Tracing", package: "swift-distributed-tracing")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
@@ -58,6 +60,7 @@ let package = Package(
     products: [
         .library(name: "Larder", targets: ["Larder"]),
         .library(name: "LarderHTTP", targets: ["LarderHTTP"]),
+        .library(name: "LarderURLSession", targets: ["LarderURLSession"]),
         .library(name: "LarderAWS", targets: ["LarderAWS"]),
         .library(name: "LarderSwiftUI", targets: ["LarderSwiftUI"]),
         .library(name: "LarderImport", targets: ["LarderImport"]),
@@ -68,7 +71,9 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.0"),
         .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
@@ -117,7 +122,7 @@ let package = Package(
             name: "Larder",
             dependencies: [
                 "LarderFiles", "LarderRecords", "LarderOperations", "LarderGraphQL", "CChecksums", crypto, logging,
-                lifecycle,
+                lifecycle, metrics, tracing,
             ],
             exclude: privacyManifestElsewhere,
             resources: privacyManifest,
@@ -144,6 +149,8 @@ let package = Package(
             ] + nio,
             swiftSettings: strict
         ),
+        // The system's HTTP client instead of NIO's.
+        .target(name: "LarderURLSession", dependencies: ["Larder"], swiftSettings: strict),
         .target(
             name: "LarderAWS",
             dependencies: [
@@ -271,6 +278,8 @@ let package = Package(
             dependencies: [
                 "Larder", "LarderFiles", "LarderOperations", "LarderPowerLoss", "LarderRecords", "LarderTestSupport",
                 "larder-crash", crypto, logging,
+                .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
+                .product(name: "MetricsTestKit", package: "swift-metrics"),
                 // To hold, damage and look into larder.sqlite as another program would.
                 sqlite,
             ],
@@ -288,7 +297,9 @@ let package = Package(
         ),
         .testTarget(
             name: "LarderHTTPTests",
-            dependencies: ["Larder", "LarderHTTP", "RecipeServer", "LarderTestSupport", httpClient, tls] + nio,
+            dependencies: [
+                "Larder", "LarderHTTP", "LarderURLSession", "RecipeServer", "LarderTestSupport", httpClient, tls,
+            ] + nio,
             swiftSettings: strict
         ),
         .testTarget(

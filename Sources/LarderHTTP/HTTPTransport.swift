@@ -25,9 +25,9 @@ import Synchronization
 public final class HTTPTransport: GraphQLTransport {
     /// Where the operations go. Its query, if it has one, is kept. A URL with a user or a password in it is refused by
     /// `send`: HTTP has no place for them but a header.
-    public let endpoint: URL
+    package let endpoint: URL
     /// How operations are sent.
-    public let options: Options
+    package let options: Options
 
     /// As the options say.
     public var idempotency: Idempotency? { options.idempotency }
@@ -128,7 +128,7 @@ public final class HTTPTransport: GraphQLTransport {
         var headers = RequestHeaders()
         try headers.replace(with: options.headers)
         if let supply = options.headersForRequest {
-            let supplied = try await Self.prepared(by: deadline) { try await supply(request) }
+            let supplied = try await prepared(by: deadline) { try await supply(request) }
             try headers.replace(with: supplied)
         }
         try headers.replace(with: request.headers)
@@ -175,6 +175,7 @@ public final class HTTPTransport: GraphQLTransport {
         } catch {
             throw TransportError(ofClient: error, in: request.body == nil ? nil : departure.withdraw())
         }
-        return try await AnswerReader(limit: options.maximumAnswerSize, wallClock: options.wallClock).read(response)
+        return try await AnswerReader(limit: options.maximumAnswerSize, wallClock: options.wallClock)
+            .read(try ClientAnswer(response))
     }
 }

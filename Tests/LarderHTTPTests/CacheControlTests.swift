@@ -1,4 +1,5 @@
-import LarderHTTP
+import Larder
+import Larder
 import Testing
 
 @Suite("Ages of answers")

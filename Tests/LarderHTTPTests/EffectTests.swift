@@ -92,7 +92,7 @@ struct EffectTests {
                     #expect(effects == 1, "\(fault)")
                 } else {
                     setAside += 1
-                    #expect(status.state == .deadLetter && status.failure?.kind == "outcomeUnknown", "\(fault)")
+                    #expect(status.state == .deadLetter && status.failure?.kind == .outcomeUnknown, "\(fault)")
                     // On a slow machine a later attempt may have been too slow.
                     #expect(!fault.isBeforeSending || requests > 0, "\(fault) was before anything was sent")
                 }

@@ -120,7 +120,7 @@ struct MovedStoreTests {
                 let (other, copied) = try open(copy, tokens: there, server)
                 try await MutationRunner(copied).drain()
                 #expect(try state(copied, receipt)?.state == .deadLetter)
-                #expect(try state(copied, receipt)?.failure?.kind == "restored")
+                #expect(try state(copied, receipt)?.failure?.kind == .restored)
                 try other.close()
             }
             #expect(server.effects == [])

@@ -163,7 +163,7 @@ struct WatchLoadTests {
             try await Task.sleep(for: .milliseconds(100))
             try await app.write("Recipe:1", card, ["title": "Stew", "rating": 2])
             try await Task.sleep(for: .milliseconds(100))
-            var changed: Set<String> = []
+            var changed: Set<FieldKey> = []
             while changed.count < 2 {
                 changed.formUnion(try #require(try await next(&states)).changedFields)
             }

@@ -140,3 +140,33 @@ extension LarderError: LocalizedError {
     /// The message for developers.
     public var failureReason: String? { message }
 }
+
+// The errors of what a program implements, and of what it hands in, have the texts of their codes as well.
+
+extension TransportError: LocalizedError {
+    /// As a `LarderError` of this code.
+    public var errorDescription: String? { LarderError(self).errorDescription }
+    /// The message for developers.
+    public var failureReason: String? { message }
+}
+
+extension ObjectError: LocalizedError {
+    /// As a `LarderError` of this code.
+    public var errorDescription: String? { LarderError(.init(rawValue: code.rawValue), message).errorDescription }
+    /// The message for developers.
+    public var failureReason: String? { message }
+}
+
+extension KeyError: LocalizedError {
+    /// As a `LarderError` of this code.
+    public var errorDescription: String? { LarderError(self).errorDescription }
+    /// The message for developers.
+    public var failureReason: String? { message }
+}
+
+extension IdentityError: LocalizedError {
+    /// As a `LarderError` of this code.
+    public var errorDescription: String? { LarderError(self).errorDescription }
+    /// The message for developers.
+    public var failureReason: String? { message }
+}

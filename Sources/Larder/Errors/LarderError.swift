@@ -76,6 +76,11 @@ public struct LarderError: Error, Sendable {
     /// The queued mutation concerned, by which `Partition.mutation(_:)` finds it; where several were queued in one
     /// call, the first that is. After `operations.commitUnknown` its status says whether it is queued.
     public var mutation: MutationID?
+    /// For `.operationsUnsentWork`: how many mutations the server may not have.
+    public internal(set) var unsentMutations: Int?
+    /// For `.operationsUnsentWork` and `.operationsUploadsLeft`: how many uploads the storage may not have, or has a part
+    /// of.
+    public internal(set) var unsentUploads: Int?
     /// The error of the layer below.
     public var cause: (any Error)?
 

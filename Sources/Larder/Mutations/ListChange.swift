@@ -11,10 +11,10 @@ public struct ListChange: Sendable, Hashable, Codable {
     public enum Place: Sendable, Hashable, Codable {
         /// Before all others, and after them.
         case start, end
-        /// Before the first element whose field, by its field key, is greater.
-        case ascending(field: String)
+        /// Before the first element whose field is greater.
+        case ascending(field: FieldKey)
         /// Before the first element whose field is less.
-        case descending(field: String)
+        case descending(field: FieldKey)
     }
 
     private enum Action: Hashable, Codable {
@@ -31,18 +31,18 @@ public struct ListChange: Sendable, Hashable, Codable {
     ///
     /// - Parameters:
     ///   - key: The object's cache key; it may hold a temporary id.
-    ///   - field: The list's field key: its name, or `name({"argument":value})`.
+    ///   - field: The list, with the arguments that it was asked with.
     ///   - owner: The cache key of the object whose field it is; nil for the root of all queries.
     ///   - place: Where in the list the object goes.
     public static func insert(
-        _ key: CacheKey, into field: String, of owner: CacheKey? = nil, at place: Place = .end
+        _ key: CacheKey, into field: FieldKey, of owner: CacheKey? = nil, at place: Place = .end
     ) -> ListChange {
-        ListChange(owner: owner?.text, field: field, action: .insert(key: key.text, at: place))
+        ListChange(owner: owner?.text, field: field.text, action: .insert(key: key.text, at: place))
     }
 
     /// Takes an object out of a list. The parameters are the same as of `insert`.
-    public static func remove(_ key: CacheKey, from field: String, of owner: CacheKey? = nil) -> ListChange {
-        ListChange(owner: owner?.text, field: field, action: .remove(key: key.text))
+    public static func remove(_ key: CacheKey, from field: FieldKey, of owner: CacheKey? = nil) -> ListChange {
+        ListChange(owner: owner?.text, field: field.text, action: .remove(key: key.text))
     }
 
     var edit: ListEdit {
@@ -59,8 +59,8 @@ extension ListChange.Place {
         switch self {
         case .start: .start
         case .end: .end
-        case .ascending(let field): .ascending(field: field)
-        case .descending(let field): .descending(field: field)
+        case .ascending(let field): .ascending(field: field.text)
+        case .descending(let field): .descending(field: field.text)
         }
     }
 }

@@ -29,7 +29,7 @@ public struct MutationReceipt: Sendable {
         return switch status.state {
         case .applied:
             .applied(
-                try status.result.map { bytes throws(LarderError) in try Self.value(bytes) } ?? .null,
+                try status.storedResult.map { bytes throws(LarderError) in try Self.value(bytes) } ?? .null,
                 errors: status.errors)
         case .discarded: .discarded(status.failure)
         default: .setAside(status.failure)

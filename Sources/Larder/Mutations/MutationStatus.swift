@@ -1,4 +1,5 @@
 public import Foundation
+public import LarderGraphQL
 import LarderOperations
 public import LarderRecords
 
@@ -22,14 +23,23 @@ public struct MutationStatus: Sendable {
 
     /// Why a mutation waits, was set aside or was given up.
     public struct Failure: Sendable, Hashable {
-        /// What kind of failure it is, such as `rejected` or `outcomeUnknown`; see the article on mutations.
-        public let kind: String
+        /// What follows from a failure; the article on mutations says it of each.
+        public struct Kind: RawRepresentable, Sendable, Hashable {
+            /// The kind's name, as it is stored.
+            public let rawValue: String
+
+            /// A kind by its name.
+            public init(rawValue: String) { self.rawValue = rawValue }
+        }
+
+        /// What kind of failure it is.
+        public let kind: Kind
         /// The code of the layer that failed, or the server's.
         public let code: String?
         /// What happened, for people.
         public let message: String
-        /// The server's errors, as JSON.
-        public let details: [UInt8]?
+        /// What the server said.
+        public let errors: [GraphQLError]
         /// When.
         public let time: Date
     }
@@ -44,8 +54,10 @@ public struct MutationStatus: Sendable {
     public let attempts: Int
     /// The last failure.
     public let failure: Failure?
-    /// The data of the server's answer, as JSON, once it was applied.
-    public let result: [UInt8]?
+    /// The data of the server's answer, once it was applied. Reading it takes time in proportion to its size.
+    public var result: Value? { storedResult.flatMap { try? Value(json: $0) } }
+    /// As it is stored.
+    package let storedResult: [UInt8]?
     /// What the server said had failed of an applied mutation that took effect in part: the fields at their paths, with
     /// what failed below them, are null in the result.
     public let errors: [GraphQLError]
@@ -60,7 +72,7 @@ extension MutationStatus {
         sequence = mutation.sequence
         attempts = mutation.attempts
         failure = mutation.failure.map(Failure.init)
-        result = nil
+        storedResult = nil
         errors = []
         isStalled = mutation.isStalled
     }
@@ -71,7 +83,7 @@ extension MutationStatus {
         sequence = outcome.sequence
         attempts = 0
         failure = outcome.failure.map(Failure.init)
-        result = outcome.result
+        storedResult = outcome.result
         errors = GraphQLError.list(outcome.errors)
         isStalled = false
     }
@@ -94,10 +106,10 @@ extension MutationStatus.State {
 
 extension MutationStatus.Failure {
     init(_ failure: MutationFailure) {
-        kind = failure.class.rawValue
+        kind = Kind(rawValue: failure.class.rawValue)
         code = failure.code
         message = failure.message
-        details = failure.details
+        errors = GraphQLError.list(failure.details)
         time = failure.time
     }
 }

@@ -154,7 +154,7 @@ extension Partition {
         do { try core.cache.checkWritable() } catch { throw LarderError.parking(error) }
         let request = try core.request(operation, bound, headers: options.headers)
         let answer: GraphQLAnswer
-        do { answer = try await transport.send(request, within: options.timeout) } catch {
+        do { answer = try await core.send(request, by: transport, within: options.timeout) } catch {
             throw error.code == .cancelled
                 ? LarderError(.cancelled, "The task was cancelled", cause: error) : LarderError(error)
         }

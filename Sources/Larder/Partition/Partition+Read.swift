@@ -51,6 +51,17 @@ extension Partition {
     func answer(
         _ operation: BoundOperation, from root: RecordCache.Root, allowsPartial: Bool
     ) throws(LarderError) -> CacheAnswer {
+        guard let instruments = core.instruments else {
+            return try found(operation, from: root, allowsPartial: allowsPartial)
+        }
+        return try instruments.read { () throws(LarderError) in
+            try found(operation, from: root, allowsPartial: allowsPartial)
+        }
+    }
+
+    private func found(
+        _ operation: BoundOperation, from root: RecordCache.Root, allowsPartial: Bool
+    ) throws(LarderError) -> CacheAnswer {
         try core.requireCurrent()
         let answer: CacheAnswer
         do { answer = try core.cache.read(operation, from: root) } catch { throw LarderError.parking(error) }

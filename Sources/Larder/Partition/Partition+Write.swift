@@ -135,15 +135,15 @@ extension Partition {
         } catch { throw LarderError.parking(error) }
     }
 
-    /// Removes a field of an object, with whatever arguments it was fetched.
+    /// Removes a field of an object.
     ///
     /// - Parameters:
-    ///   - field: The field's name, or a whole field key such as `recipe({"id":"7"})` to remove one set of arguments.
+    ///   - field: With arguments, the field that was fetched with these; a name alone, with whatever arguments.
     ///   - key: The object's cache key, or the root of all queries.
-    public func remove(field: String, of key: CacheKey = .queryRoot) async throws(LarderError) {
+    public func remove(field: FieldKey, of key: CacheKey = .queryRoot) async throws(LarderError) {
         try await core.requireAwake()
         do {
-            _ = try await core.cache.remove(field: field, of: key.text)
+            _ = try await core.cache.remove(field: field.text, of: key.text)
         } catch { throw LarderError.parking(error) }
     }
 

@@ -62,6 +62,8 @@ final class PartitionCore: Sendable {
     /// By which transfers make their calls of the system.
     let files: FileSystem
     let logger: Logger
+    /// Nil where nothing is measured.
+    let instruments: Instruments?
 
     init(
         name: String, cache: RecordCache, operationsStore: OperationsStore, folder: URL, schema: SchemaIndex,
@@ -74,6 +76,7 @@ final class PartitionCore: Sendable {
         self.folder = folder
         now = options.now
         logger = options.logger
+        instruments = options.instruments
         files = options.files
         self.followOthers = followOthers
         session = PartitionSession(name: name, folder: folder, options: options)

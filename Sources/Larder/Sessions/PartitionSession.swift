@@ -40,6 +40,7 @@ final class PartitionSession: Sendable {
             if let kept, kept.identity == identity { new.unsaved = kept.unsaved }
             var sessionOptions = options.session
             sessionOptions.label = options.label
+            sessionOptions.instruments = options.instruments
             sessionOptions.logger = options.logger
             sessionOptions.now = options.now
             sessionOptions.files = options.files

@@ -78,12 +78,17 @@ extension Session {
         if old.has(part, freshAt: options.now(), margin: options.margin), !isRefused(old) { return true }
         guard try standing().state.allows(part) else { return false }
         stage("the identity provider")
+        let asked = ContinuousClock.now
         let answer = await cancelled(at: end) { () -> Result<Credentials, IdentityError> in
             do throws(IdentityError) {
                 return .success(try await provider.refresh(part, of: old, within: .until(end)))
             } catch {
                 return .failure(error)
             }
+        }
+        if let instruments = options.instruments {
+            let isDone = if case .success? = answer { true } else { false }
+            instruments.noteRefresh(.now - asked, isDone: isDone)
         }
         switch answer ?? .failure(IdentityError(.unreachable, "The identity provider has given no answer")) {
         case .success(let new):

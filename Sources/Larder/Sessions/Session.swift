@@ -44,6 +44,8 @@ public final class Session: Sendable {
         package var now: @Sendable () -> Date = { Date() }
         /// Tests put their faults in its place.
         package var files = FileSystem()
+        /// The store's.
+        var instruments: Instruments?
         /// The store's: it waits for refreshes that are under way.
         var suspension = Suspension()
 

@@ -17,8 +17,10 @@ public struct SessionStatus: Sendable, Hashable {
     public struct Quarantined: Sendable, Hashable {
         /// `userPool`, `cloud`, or `partitionKey` where it was the key of them.
         public var kind: String
-        /// A `QuarantineReason`'s name.
-        public var reason: String
+        /// Why; nil for a reason that this version does not know.
+        public var reason: QuarantineReason? { QuarantineReason(rawValue: reasonName) }
+        /// As it is stored.
+        package var reasonName: String
         /// When they were put there.
         public var time: Date
     }
@@ -47,7 +49,9 @@ extension SessionStatus {
         standing = SessionStanding(overview.session)
         credentials = overview.credentials.map { Kind(kind: $0.kind, created: $0.created, updated: $0.updated) }
         sealedWith = overview.sealedWith
-        quarantined = overview.quarantined.map { Quarantined(kind: $0.kind, reason: $0.reason, time: $0.quarantined) }
+        quarantined = overview.quarantined.map {
+            Quarantined(kind: $0.kind, reasonName: $0.reason, time: $0.quarantined)
+        }
     }
 }
 

@@ -104,6 +104,7 @@ extension LarderError {
         } else {
             self.init(Code(rawValue: error.code.rawValue), error.message, cause: error)
             mutation = error.mutation.map(MutationID.init)
+            (unsentMutations, unsentUploads) = (error.unsent?.mutations, error.unsent?.uploads)
         }
     }
 }

@@ -4,6 +4,8 @@ import LarderGraphQL
 import LarderOperations
 import LarderRecords
 public import Logging
+public import Metrics
+public import Tracing
 
 /// A folder in which a program keeps what it needs of a server, and what it has to tell it.
 ///
@@ -27,6 +29,10 @@ public final class Store: Sendable {
         public var isReadOnly = false
         /// Whether every page is looked at when the store is opened, and not only after an unclean close.
         public var verifiesAlways = false
+        /// Where reads, commits, requests, refreshes, transfers and the queue are counted and timed; nil for nowhere.
+        public var metrics: (any MetricsFactory)?
+        /// What makes a span for each request, with the operation's name; nil for none.
+        public var tracer: (any Tracer)?
         /// How long opening, and each write, may wait for other processes.
         public var lockTimeout = Duration.seconds(5)
         /// How long a call that comes while the store is suspended waits for `resume`, before it throws `.suspended`. A
@@ -164,6 +170,9 @@ public final class Store: Sendable {
         try StoreRestoration.finish(folder, partition: name, options: options)
         var options = options.records
         options.openedBy = openedBy
+        if let instruments = self.options.instruments, instruments.measures {
+            options.committed = { instruments.noteCommit($0) }
+        }
         options.layerFailed = { [logger = self.options.logger] failure in
             logger.warning(
                 "what a mutation is expected to do cannot be shown",
@@ -205,6 +214,9 @@ public final class Store: Sendable {
 }
 
 extension Store.Options {
+    /// What the options measure with; nil where that is nothing.
+    var instruments: Instruments? { Instruments(metrics, tracer) }
+
     var operations: OperationsDatabase.Options {
         var options = OperationsDatabase.Options()
         options.isReadOnly = isReadOnly

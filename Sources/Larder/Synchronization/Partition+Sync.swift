@@ -181,7 +181,7 @@ private struct SyncWalk {
         let bound = try core.operations.boundOnce(compiled, variables)
         let request = core.request(compiled, bound, headers: synchronization.headers)
         let answer: GraphQLAnswer
-        do { answer = try await transport.send(request, within: synchronization.timeout) } catch {
+        do { answer = try await core.send(request, by: transport, within: synchronization.timeout) } catch {
             throw error.code == .cancelled
                 ? LarderError(.cancelled, "The task was cancelled", cause: error) : LarderError(error)
         }
@@ -222,7 +222,7 @@ private struct SyncWalk {
         report.pageCount += 1
         report.objectCount += page.objectCount
         (report.isBase, report.isFinished) = (report.isBase || since == nil, page.next == nil)
-        report.startedAt = position.startedAt
+        report.milliseconds = position.startedAt
     }
 
     /// Forgets how far the walk has come, not what it has stored.

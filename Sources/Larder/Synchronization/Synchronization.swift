@@ -1,3 +1,4 @@
+public import Foundation
 import LarderRecords
 
 /// What keeps the objects of a type as they are at the server: a delta query, such as AppSync's `sync` queries.
@@ -43,9 +44,10 @@ public struct SyncReport: Sendable, Hashable {
     public internal(set) var isBase = false
     /// Whether the end was reached; otherwise the next call goes on.
     public internal(set) var isFinished = false
-    /// Up to when everything is known, in milliseconds since 1970 by the server's clock; nil before the first walk has
-    /// reached its end.
-    public internal(set) var startedAt: Int64?
+    /// Up to when everything is known, by the server's clock; nil before the first walk has reached its end.
+    public var startedAt: Date? { milliseconds.map(Date.init(milliseconds:)) }
+    /// The same, as the server says it.
+    package internal(set) var milliseconds: Int64?
 }
 
 /// How far a synchronization has come, as the cache knows it.
@@ -53,7 +55,9 @@ public struct SyncStatus: Sendable, Hashable {
     /// The field with its arguments, except the arguments that choose a page.
     public let name: String
     /// As ``SyncReport/startedAt``.
-    public let startedAt: Int64?
+    public var startedAt: Date? { milliseconds.map(Date.init(milliseconds:)) }
+    /// The same, as the server says it.
+    package let milliseconds: Int64?
     /// How many pages a walk has stored that has not reached its end; nil where none is under way.
     public let openPageCount: Int?
 }
@@ -63,8 +67,12 @@ extension Partition {
     public func synchronizations() throws(LarderError) -> [SyncStatus] {
         do {
             return try core.cache.positions().values.sorted { $0.name < $1.name }.map {
-                SyncStatus(name: $0.name, startedAt: $0.startedAt, openPageCount: $0.walk?.pageCount)
+                SyncStatus(name: $0.name, milliseconds: $0.startedAt, openPageCount: $0.walk?.pageCount)
             }
         } catch { throw LarderError.parking(error) }
     }
+}
+
+extension Date {
+    fileprivate init(milliseconds: Int64) { self.init(timeIntervalSince1970: Double(milliseconds) / 1_000) }
 }

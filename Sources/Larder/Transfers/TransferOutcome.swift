@@ -26,7 +26,7 @@ extension TransferOutcome {
         case .done: self = .done(status)
         case .failed:
             self = .failed(
-                status.failure.map { LarderError(.init(rawValue: $0.code), $0.message) }
+                status.failure.map { LarderError($0.code, $0.message) }
                     ?? LarderError(.unknownTransfer, "The transfer has failed, and does not say why"))
         case .cancelled, .cancelling: self = .cancelled
         case .pending, .running, .paused: return nil

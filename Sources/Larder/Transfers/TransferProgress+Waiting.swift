@@ -16,7 +16,7 @@ extension PartitionCore {
         case .stopped, .suspended: if !isRunElsewhere { return .noRunner }
         case .running, .standingBy, .unusableServer: break
         }
-        if status.failure?.code == LarderError.Code.noStorage.rawValue {
+        if status.failure?.code == .noStorage {
             return .noStorage(named: status.location.storage)
         }
         // To whole seconds, so that the time stays the same from one look to the next.
@@ -25,7 +25,7 @@ extension PartitionCore {
             return .throttled(until: Date(timeIntervalSince1970: end.rounded()))
         }
         guard let time = status.notBefore, time > now() else { return nil }
-        let isThrottled = status.failure?.code == ObjectError.Code.throttled.rawValue
+        let isThrottled = status.failure?.code == .objectThrottled
         return isThrottled ? .throttled(until: time) : .retry(at: time)
     }
 

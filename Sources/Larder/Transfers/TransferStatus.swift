@@ -26,7 +26,7 @@ public struct TransferStatus: Sendable, Hashable {
     /// Why an attempt, or the transfer, failed.
     public struct Failure: Sendable, Hashable {
         /// The code of the layer that failed: `transfer.…`, `object.…` and others.
-        public let code: String
+        public let code: LarderError.Code
         /// What happened and what would help, in English, for developers.
         public let message: String
         /// When.
@@ -73,7 +73,7 @@ public struct TransferStatus: Sendable, Hashable {
 extension TransferStatus {
     init(_ transfer: StoredTransfer) {
         id = TransferID(transfer.id)
-        kind = transfer.kind == .upload ? .upload : .download
+        kind = Kind(transfer.kind)
         state = State(transfer.state)
         location = transfer.location
         file = URL(filePath: transfer.path)
@@ -81,7 +81,7 @@ extension TransferStatus {
         size = transfer.size
         arrived = transfer.completed
         attempts = transfer.attempts
-        failure = transfer.failure.map { Failure(code: $0.code, message: $0.message, time: $0.time) }
+        failure = transfer.failure.map { Failure(code: .init(rawValue: $0.code), message: $0.message, time: $0.time) }
         etag = transfer.etag
         version = transfer.version
         created = transfer.created
@@ -89,6 +89,10 @@ extension TransferStatus {
         ended = transfer.ended
         notBefore = transfer.notBefore
     }
+}
+
+extension TransferStatus.Kind {
+    init(_ kind: TransferDraft.Kind) { self = kind == .upload ? .upload : .download }
 }
 
 extension TransferStatus.State {

@@ -18,5 +18,5 @@ public struct ObjectState: Sendable, Hashable {
     public var presence: Presence
     /// The fields that changed since the state before, as they are stored: `name`, or `name({"argument":value})`. Empty
     /// at first, and where the object came, went or became another.
-    public var changedFields: [String]
+    public var changedFields: [FieldKey]
 }

@@ -67,7 +67,7 @@ final class ObjectWatcher: Sendable {
             }
             let names = changed.contains(RecordField.any) ? [] : try core.cache.fieldKeys(changed.sorted())
             deliver(
-                ObjectState(key: CacheKey(key), presence: .init(presence), changedFields: names),
+                ObjectState(key: CacheKey(key), presence: .init(presence), changedFields: names.map { FieldKey($0) }),
                 isChange: !changed.isEmpty)
         } catch {
             if error.code != .closed, !core.watchers.setAnything(of: id, readAt: moment) { reading.mark(read) }

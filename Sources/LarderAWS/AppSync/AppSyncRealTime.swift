@@ -246,6 +246,6 @@ final class AppSyncRealTime: SubscriptionDialect {
     private func get<Given: Sendable>(
         _ source: @escaping AppSyncAuthorization.Source<Given>, _ refused: Given?, _ deadline: ContinuousClock.Instant
     ) async throws(TransportError) -> Given {
-        try await HTTPTransport.prepared(by: deadline) { try await source(refused, .until(deadline)) }
+        try await prepared(by: deadline) { try await source(refused, .until(deadline)) }
     }
 }

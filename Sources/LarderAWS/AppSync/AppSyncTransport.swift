@@ -20,13 +20,13 @@ public import Foundation
 /// - Everything else is as with ``HTTPTransport``, which carries the requests.
 public final class AppSyncTransport: GraphQLTransport {
     /// What proves who asks.
-    public let authorization: AppSyncAuthorization
+    package let authorization: AppSyncAuthorization
 
     private let http: HTTPTransport
     private let wallClock: @Sendable () -> Date
 
     /// Where requests are sent.
-    public var endpoint: URL { http.endpoint }
+    package var endpoint: URL { http.endpoint }
     /// As the options say.
     public var idempotency: Idempotency? { http.idempotency }
     /// As the options say.
@@ -128,13 +128,13 @@ public final class AppSyncTransport: GraphQLTransport {
         _ deadline: ContinuousClock.Instant,
         proven: (Proof) throws(TransportError) -> (GraphQLRequest, RequestSigner?)
     ) async throws(TransportError) -> GraphQLAnswer {
-        let proof = try await HTTPTransport.prepared(by: deadline) { try await source(nil, .until(deadline)) }
+        let proof = try await prepared(by: deadline) { try await source(nil, .until(deadline)) }
         let (first, signer) = try proven(proof)
         let outcome = await outcome(of: first, signer, deadline)
         guard outcome.isRefusalOfProof else { return try outcome.get() }
         let other: Proof
         do throws(TransportError) {
-            other = try await HTTPTransport.prepared(by: deadline) { try await source(proof, .until(deadline)) }
+            other = try await prepared(by: deadline) { try await source(proof, .until(deadline)) }
         } catch {
             // The API's refusal says more than that there is no other proof.
             if error.code == .notSignedIn { return try outcome.get() }

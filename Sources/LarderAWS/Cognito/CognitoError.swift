@@ -1,3 +1,6 @@
+public import Foundation
+import Larder
+
 /// Why Cognito has not done what it was asked for.
 public struct CognitoError: Error, Sendable {
     /// A stable name for the kind of failure. New ones may be added; none changes its meaning.
@@ -95,6 +98,13 @@ public struct CognitoError: Error, Sendable {
         self.retryAfter = retryAfter
         self.cause = cause
     }
+}
+
+extension CognitoError: LocalizedError {
+    /// As a `LarderError` of this code.
+    public var errorDescription: String? { LarderError(.init(rawValue: code.rawValue), message).errorDescription }
+    /// The message for developers.
+    public var failureReason: String? { message }
 }
 
 extension CognitoError: CustomStringConvertible {

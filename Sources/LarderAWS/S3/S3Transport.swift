@@ -22,9 +22,9 @@ public final class S3Transport: ObjectTransport {
         @Sendable (_ time: Duration) async throws -> Credentials.CloudCredentials
 
     /// Where buckets are that neither their location nor the storage says otherwise of.
-    public let region: String
+    package let region: String
     /// Where requests go and how they are made.
-    public let options: Options
+    package let options: Options
     /// What the storage allows.
     public var limits: ObjectLimits { options.limits }
 

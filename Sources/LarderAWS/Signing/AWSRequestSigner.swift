@@ -15,9 +15,9 @@ public import Larder
 /// The session refreshes the credentials when they are about to end. S3 signs by other rules: `S3Transport` does that.
 public struct AWSRequestSigner: Sendable {
     /// The service's name in signatures, such as `execute-api`.
-    public let service: String
+    package let service: String
     /// The cloud's region.
-    public let region: String
+    package let region: String
     private let session: @Sendable () throws -> Session
     private let wallClock: @Sendable () -> Date
 

@@ -1,3 +1,5 @@
+import Larder
+
 /// What a server says that cannot run an operation it was told by hash alone.
 enum PersistedQueryRefusal {
     case notFound, notSupported

@@ -24,7 +24,7 @@ final class GraphQLTransportWS: SubscriptionDialect {
 
     func greeting() async throws(TransportError) -> [UInt8] {
         let payload = payload
-        let given = try await HTTPTransport.prepared(by: deadline) { try await payload() }
+        let given = try await prepared(by: deadline) { try await payload() }
         var message: [String: Value] = ["type": .string("connection_init")]
         if let given { message["payload"] = .object(given) }
         if let fault = Value.object(message).fault {

@@ -15,7 +15,8 @@ extension OperationsDatabase {
             throw OperationsError(
                 .unsentWork,
                 "\(others) mutations wait to be sent and \(dead) were set aside, and \(uploads) uploads "
-                    + "have not arrived; send them, or say that they are to be kept or discarded")
+                    + "have not arrived; send them, or say that they are to be kept or discarded",
+                unsent: .init(mutations: others + dead, uploads: uploads))
         }
     }
 

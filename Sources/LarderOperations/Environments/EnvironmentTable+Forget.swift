@@ -87,7 +87,8 @@ extension EnvironmentTransaction {
             throw OperationsError(
                 .unsentWork,
                 "\(count) mutations and \(uploads) uploads of \(partition.label) have not reached the "
-                    + "server; send them, or say that they may be lost")
+                    + "server; send them, or say that they may be lost",
+                unsent: .init(mutations: Int(count), uploads: uploads))
         }
         let left = try leftUploads(of: name).count
         guard left == 0 else {
@@ -95,7 +96,7 @@ extension EnvironmentTransaction {
                 .uploadsLeft,
                 "The storage has parts of \(left) uploads of \(partition.label) that were given up, and "
                     + "only their names here lead to them; have a runner of it or `larder transfers gc` abort them, or "
-                    + "say that they may stay there")
+                    + "say that they may stay there", unsent: .init(uploads: left))
         }
     }
 

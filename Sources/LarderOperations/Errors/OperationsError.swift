@@ -8,14 +8,25 @@ package struct OperationsError: Error, Sendable {
     package var message: String
     /// The mutation concerned.
     package var mutation: UUID?
+    /// Of `.unsentWork` and `.uploadsLeft`: how much there is.
+    package var unsent: Unsent?
     /// The error of the layer below: a `SQLiteFailure`, or what the file system said.
     package var cause: (any Error)?
 
-    package init(_ code: Code, _ message: String, mutation: UUID? = nil, cause: (any Error)? = nil) {
+    package init(
+        _ code: Code, _ message: String, mutation: UUID? = nil, unsent: Unsent? = nil, cause: (any Error)? = nil
+    ) {
         self.code = code
         self.message = message
         self.mutation = mutation
+        self.unsent = unsent
         self.cause = cause
+    }
+
+    /// What the server may not have.
+    package struct Unsent: Sendable, Hashable {
+        package var mutations = 0
+        package var uploads = 0
     }
 }
 

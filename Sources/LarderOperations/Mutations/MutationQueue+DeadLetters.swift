@@ -64,7 +64,8 @@ extension MutationQueue {
         let count = try counts(in: partition)[.acknowledged] ?? 0
         guard count > 0 else { return }
         throw OperationsError(
-            .unsentWork, "The answers of \(count) mutations are yet to be stored; let a runner do so first")
+            .unsentWork, "The answers of \(count) mutations are yet to be stored; let a runner do so first",
+            unsent: .init(mutations: count))
     }
 
     /// Forgets how the mutations of a partition ended, and the real ids that were learnt.

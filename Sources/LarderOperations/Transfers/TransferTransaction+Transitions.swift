@@ -200,7 +200,8 @@ extension TransferTransaction {
             guard uploads == 0 else {
                 throw OperationsError(
                     .unsentWork,
-                    "\(uploads) uploads were queued meanwhile; send them, or say again what becomes of them")
+                    "\(uploads) uploads were queued meanwhile; send them, or say again what becomes of them",
+                    unsent: .init(uploads: uploads))
             }
             setAside = try cancelAll(in: partition, now: now).setAside
             try db.run(

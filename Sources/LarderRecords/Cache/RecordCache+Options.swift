@@ -38,6 +38,9 @@ extension RecordCache {
         /// Told of optimistic layers that cannot be worked out, and so are left out.
         package var layerFailed: @Sendable (LayerFailure) -> Void = { _ in }
 
+        /// Told how long each commit took, from its turn to its end; nil where nothing is to be timed.
+        package var committed: (@Sendable (Duration) -> Void)?
+
         /// How many optimistic layers must be laid for each further one that is laid ahead, before a read asks for it.
         package var layersForEachAhead = 32
 

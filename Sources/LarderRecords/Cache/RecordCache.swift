@@ -28,7 +28,9 @@ package final class RecordCache: Sendable {
         generations = Generations(first, in: folder, observers)
         layers = LayerStack(options)
         layerTelling = LayerPublisher(on: thread, layers, over: generations, observers)
-        writer = WriteQueue(on: thread, generations, telling: observers, layerTelling, stampingAfter: options.idleDelay)
+        writer = WriteQueue(
+            on: thread, generations, telling: observers, layerTelling, stampingAfter: options.idleDelay,
+            timing: options.committed)
         // What others commit from now on is news, also where nothing looks for it until the cache was suspended.
         _ = try observers.others.look(self)
     }

@@ -1,60 +1,60 @@
 /// What went wrong in the record cache.
-public struct RecordError: Error, Sendable {
+package struct RecordError: Error, Sendable {
     /// A stable name for the kind of failure. New ones may be added; none changes its meaning.
-    public struct Code: RawRepresentable, Hashable, Sendable {
+    package struct Code: RawRepresentable, Hashable, Sendable {
         /// The name, such as `records.full`.
-        public let rawValue: String
+        package let rawValue: String
 
         /// A code of this name, to compare with.
-        public init(rawValue: String) { self.rawValue = rawValue }
+        package init(rawValue: String) { self.rawValue = rawValue }
 
         /// The response is not JSON, or not a GraphQL response.
-        public static let responseMalformed = Code(rawValue: "records.responseMalformed")
+        package static let responseMalformed = Code(rawValue: "records.responseMalformed")
         /// The response is one, but not to this operation.
-        public static let responseMismatch = Code(rawValue: "records.responseMismatch")
+        package static let responseMismatch = Code(rawValue: "records.responseMismatch")
         /// The schema is not the server's, or not the one that the cache was written with.
-        public static let schemaMismatch = Code(rawValue: "records.schemaMismatch")
+        package static let schemaMismatch = Code(rawValue: "records.schemaMismatch")
         /// A response or record is larger or deeper than the format holds, or an answer takes more memory than it may.
-        public static let tooLarge = Code(rawValue: "records.tooLarge")
+        package static let tooLarge = Code(rawValue: "records.tooLarge")
         /// The cache's files are damaged; what was cached must be fetched again.
-        public static let damaged = Code(rawValue: "records.damaged")
+        package static let damaged = Code(rawValue: "records.damaged")
         /// The cache's files were written by a newer format.
-        public static let futureFormat = Code(rawValue: "records.futureFormat")
+        package static let futureFormat = Code(rawValue: "records.futureFormat")
         /// The cache's files were written by an older format, and have to be migrated.
-        public static let olderFormat = Code(rawValue: "records.olderFormat")
+        package static let olderFormat = Code(rawValue: "records.olderFormat")
         /// The cache, or the disk under it, is full.
-        public static let full = Code(rawValue: "records.full")
+        package static let full = Code(rawValue: "records.full")
         /// The cache cannot be written: read-only, or without permission.
-        public static let notWritable = Code(rawValue: "records.notWritable")
+        package static let notWritable = Code(rawValue: "records.notWritable")
         /// Another process, or an update's closure in this one, kept the cache past the deadline.
-        public static let busy = Code(rawValue: "records.busy")
+        package static let busy = Code(rawValue: "records.busy")
         /// The cache was closed.
-        public static let closed = Code(rawValue: "records.closed")
+        package static let closed = Code(rawValue: "records.closed")
         /// The cache is suspended.
-        public static let suspended = Code(rawValue: "records.suspended")
+        package static let suspended = Code(rawValue: "records.suspended")
         /// The cache is open already in this process.
-        public static let alreadyOpen = Code(rawValue: "records.alreadyOpen")
+        package static let alreadyOpen = Code(rawValue: "records.alreadyOpen")
         /// Nothing is there to be opened, or it belongs to something else.
-        public static let missing = Code(rawValue: "records.missing")
+        package static let missing = Code(rawValue: "records.missing")
         /// The cache belongs to another partition: its folder has been moved.
-        public static let otherPartition = Code(rawValue: "records.otherPartition")
+        package static let otherPartition = Code(rawValue: "records.otherPartition")
         /// The process has as many files open, or as much memory or address space in use, as the system allows.
-        public static let systemLimit = Code(rawValue: "records.systemLimit")
+        package static let systemLimit = Code(rawValue: "records.systemLimit")
         /// The layer below failed otherwise.
-        public static let storage = Code(rawValue: "records.storage")
+        package static let storage = Code(rawValue: "records.storage")
     }
 
     /// What kind of failure it is.
-    public var code: Code
+    package var code: Code
     /// What happened and what would help, in English, for developers.
-    public var message: String
+    package var message: String
     /// The place in the response that the error is about.
-    public var path: ResponsePath?
+    package var path: ResponsePath?
     /// The error of the layer below.
-    public var cause: (any Error)?
+    package var cause: (any Error)?
 
     /// An error of this code.
-    public init(_ code: Code, _ message: String, path: ResponsePath? = nil, cause: (any Error)? = nil) {
+    package init(_ code: Code, _ message: String, path: ResponsePath? = nil, cause: (any Error)? = nil) {
         self.code = code
         self.message = message
         self.path = path
@@ -64,7 +64,7 @@ public struct RecordError: Error, Sendable {
 
 extension RecordError: CustomStringConvertible {
     /// The message, the place in the response, the code and the cause.
-    public var description: String {
+    package var description: String {
         var text = message
         if let path, !path.components.isEmpty { text += ", at \(path)" }
         text += " [\(code.rawValue)]"

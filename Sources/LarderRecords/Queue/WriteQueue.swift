@@ -15,6 +15,7 @@ final class WriteQueue: Sendable {
     private let layers: LayerPublisher
     private let idle: IdleStamp
     private let deadlines = TurnDeadlines()
+    private let committed: (@Sendable (Duration) -> Void)?
     private let waiting = Mutex<[PendingWrite]>([])
     /// Memory that goes from commit to commit. Safe: blocks of `thread` alone use it, of which one runs at a time.
     private nonisolated(unsafe) let scratch = ByteBuffer()
@@ -23,8 +24,10 @@ final class WriteQueue: Sendable {
 
     init(
         on thread: DispatchQueue, _ generations: Generations, telling observers: CommitObservers,
-        _ layers: LayerPublisher, stampingAfter delay: Duration
+        _ layers: LayerPublisher, stampingAfter delay: Duration,
+        timing committed: (@Sendable (Duration) -> Void)? = nil
     ) {
+        self.committed = committed
         idle = IdleStamp(on: thread, generations, after: delay)
         self.thread = thread
         self.generations = generations
@@ -120,6 +123,7 @@ final class WriteQueue: Sendable {
 
     /// Makes one commit of the parts, and tells the observers of it. Throws if nothing could be committed.
     private func commit(_ parts: [Part]) throws -> [Result<Commit, RecordError>] {
+        let start = committed.map { _ in ContinuousClock.now }
         let deadline = parts.map(\.write.deadline).min() ?? .now
         let (generation, outcomes) = try generations.retrying(to: "write to it", until: deadline) { generation in
             try generation.environment.repeating {
@@ -132,6 +136,7 @@ final class WriteQueue: Sendable {
         for case .success(let commit) in commits { observers.publish(commit) }
         layers.tell()
         idle.noteWrite()
+        if let start { committed?(.now - start) }
         guard let failure else { return commits }
         // Everything is committed, and must not be written again.
         return zip(parts, commits).map { part, commit -> Result<Commit, RecordError> in

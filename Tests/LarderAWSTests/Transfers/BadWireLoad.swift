@@ -79,7 +79,7 @@ struct BadWireLoad {
         try await TransferRunner(app, storage: wired, options: options).drain()
         let end = try transfer.status()
         if end.state == .failed {
-            #expect(end.failure?.code.isEmpty == false && end.failure?.message.isEmpty == false, note)
+            #expect(end.failure?.code.rawValue.isEmpty == false && end.failure?.message.isEmpty == false, note)
             if !isUpload { #expect(!FileManager.default.fileExists(atPath: file.path), note) }
             try await expectNothingLeft(location, note)
             try await transfer.retry()

@@ -83,7 +83,7 @@ struct FaultyTransferTests {
                 if !kind.mayFail { #expect(end.state == .done, "\(String(describing: end.failure)); \(note)") }
                 // Whoever may not list uploads may send them all the same, and what an object is, is asked again.
                 if kind == .accessDenied, spot == .start, exchange != .listing, exchange != .object {
-                    #expect(end.failure?.code == "object.accessDenied", note)
+                    #expect(end.failure?.code.rawValue == "object.accessDenied", note)
                 }
             }
         }
@@ -104,7 +104,8 @@ struct FaultyTransferTests {
             let note: Comment = "\(fault.kind) of \(exchange)"
             let end = try await load.carry(isUpload: exchange.isOfUpload, note) { $0.maximumFaults = 3 }
             #expect(end.state == .failed, note)
-            #expect(fault.codes.contains(end.failure?.code ?? ""), "\(String(describing: end.failure)); \(note)")
+            #expect(
+                fault.codes.contains(end.failure?.code.rawValue ?? ""), "\(String(describing: end.failure)); \(note)")
         }
     }
 }

@@ -51,7 +51,7 @@ struct WrongPlaceTests {
                     let runner = bench.runner(storage)
                     let task = Task { try await runner.run() }
                     for transfer in [upload, download] {
-                        while try transfer.status().failure?.code != "object.invalidCredentials" {
+                        while try transfer.status().failure?.code.rawValue != "object.invalidCredentials" {
                             try await Task.sleep(for: .milliseconds(2))
                         }
                     }

@@ -174,7 +174,7 @@ struct CredentialTests {
             #expect(try await session.storedCredentials(within: soon) == .present(new))
             let status = try session.status()
             #expect(status.standing.state == .signedIn)
-            #expect(status.quarantined.map(\.reason) == ["keyGone", "keyGone", "keyGone"])
+            #expect(status.quarantined.map(\.reasonName) == ["keyGone", "keyGone", "keyGone"])
             #expect(Set(status.quarantined.map(\.kind)) == ["userPool", "cloud", "partitionKey"])
         }
     }
@@ -280,7 +280,7 @@ struct CredentialTests {
             #expect(try !isThere())
             #expect(try await session.storedCredentials(within: soon) == .absent)
             #expect(session.state == .signedOut)
-            #expect(try session.status().quarantined.map(\.reason) == ["keyDestroyed", "keyDestroyed"])
+            #expect(try session.status().quarantined.map(\.reasonName) == ["keyDestroyed", "keyDestroyed"])
             // Its user may come back.
             try await session.signIn(Self.secret, within: soon)
             #expect(try await session.storedCredentials(within: soon) == .present(Self.secret))

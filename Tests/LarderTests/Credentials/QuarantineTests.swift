@@ -28,7 +28,7 @@ struct QuarantineTests {
             #expect(other.state == .signedOut)
             let status = try other.status()
             #expect(status.credentials == [])
-            #expect(status.quarantined.map(\.reason) == ["otherEnvironment", "otherEnvironment"])
+            #expect(status.quarantined.map(\.reasonName) == ["otherEnvironment", "otherEnvironment"])
             #expect(bench.provider.refreshes == 0)
         }
     }
@@ -105,7 +105,7 @@ struct QuarantineTests {
                 isMoved ? "other" : "main", identity: isOfB ? "identity-of-b" : SessionBench.identity)
             #expect(try await reader.storedCredentials(within: soon) == .absent)
             #expect(reader.state == .signedOut)
-            #expect(try reader.status().quarantined.map(\.reason) == [reason])
+            #expect(try reader.status().quarantined.map(\.reasonName) == [reason])
             // Once and for all.
             #expect(try await reader.storedCredentials(within: soon) == .absent)
             #expect(try reader.status().quarantined.count == 1)
@@ -179,7 +179,7 @@ struct QuarantineTests {
             #expect(try await session.storedCredentials(within: soon) == .absent)
             #expect(session.state == .signedOut)
             #expect(try session.status().quarantined.map(\.kind) == ["userPool", "cloud"])
-            #expect(try session.status().quarantined.map(\.reason) == ["damaged", "incomplete"])
+            #expect(try session.status().quarantined.map(\.reasonName) == ["damaged", "incomplete"])
         }
     }
 

@@ -88,7 +88,9 @@ extension ModelRun {
         func text(_ id: MutationID, _ state: MutationStatus.State, _ attempts: Int, _ failure: String?, _ stalled: Bool)
             -> String
         { "\(id) \(state) \(attempts) \(failure ?? "-")\(stalled ? " stalled" : "")" }
-        let found = try app.mutations().map { text($0.id, $0.state, $0.attempts, $0.failure?.kind, $0.isStalled) }
+        let found = try app.mutations().map {
+            text($0.id, $0.state, $0.attempts, $0.failure?.kind.rawValue, $0.isStalled)
+        }
         let expected = model.sorted.map { text($0.id, $0.state, $0.attempts, $0.failure, model.isStalled($0)) }
         if found != expected { return "mutations \(found) instead of \(expected)" }
         let dead = try app.mutations(in: [.deadLetter]).map(\.id)
@@ -105,13 +107,13 @@ extension ModelRun {
                 if status?.state != model.items[id]?.state { return "\(id) is \(String(describing: status))" }
                 continue
             }
-            let recipe = try status?.result.map { result -> String in
+            let recipe = try status?.storedResult.map { result -> String in
                 guard case .object(let data) = try Value(json: result), case .object(let members)? = data.values.first,
                     case .string(let recipe)? = members["id"]
                 else { return "?" }
                 return recipe
             }
-            let found = status.map { ModelOutcome(state: $0.state, failure: $0.failure?.kind, recipe: recipe) }
+            let found = status.map { ModelOutcome(state: $0.state, failure: $0.failure?.kind.rawValue, recipe: recipe) }
             if found != outcome { return "\(id) ended as \(String(describing: found)) instead of \(outcome)" }
         }
         return nil

@@ -58,7 +58,7 @@ struct ClockTests {
             #expect(try next.status()?.state == .applied)
             if jump > 0 {
                 #expect(try receipt.status()?.state == .deadLetter)
-                #expect(try receipt.status()?.failure?.kind == "expired")
+                #expect(try receipt.status()?.failure?.kind == .expired)
                 try await app.replayMutation(receipt.id, expires: clock.now + 3_600)
                 try await quickRunner(app).drain()
             }

@@ -29,7 +29,7 @@ struct EffectTests {
             let receipt = try await app.enqueue(giveStars("1", 5))
             try await quickRunner(app).drain()
             #expect(try receipt.status()?.state == .deadLetter)
-            #expect(try receipt.status()?.failure?.kind == "outcomeUnknown")
+            #expect(try receipt.status()?.failure?.kind == .outcomeUnknown)
             #expect(server.requests.count == 1)
         }
     }
@@ -60,7 +60,7 @@ struct EffectTests {
                     }
                     """))
             try await quickRunner(app).drain()
-            #expect(try receipt.status()?.failure?.kind == "outcomeUnknown")
+            #expect(try receipt.status()?.failure?.kind == .outcomeUnknown)
             #expect(server.requests.count == 1)
         }
     }
@@ -170,7 +170,7 @@ struct EffectTests {
         try await withStoreFixture(unsure) { (app) throws in
             let receipt = try await app.enqueue(giveStars("1", 5))
             try await quickRunner(app).drain()
-            #expect(try receipt.status()?.failure?.kind == "outcomeUnknown")
+            #expect(try receipt.status()?.failure?.kind == .outcomeUnknown)
             #expect(unsure.requests.count == 1)
         }
         let sure = ScriptedServer(ScriptedServer.key) { number, request in
@@ -249,7 +249,7 @@ struct EffectTests {
         let next = ScriptedServer(idempotency) { _, request in ScriptedServer.done(request) }
         try await afterDoubt(next, isInFlight: isInFlight) { receipt, app in
             #expect(next.requests.isEmpty)
-            #expect(try receipt.status()?.failure?.kind == "outcomeUnknown")
+            #expect(try receipt.status()?.failure?.kind == .outcomeUnknown)
             // Whoever has it sent all the same answers for that.
             try await app.replayMutation(receipt.id)
             try await quickRunner(app).drain()
@@ -362,10 +362,10 @@ struct EffectTests {
                 options.random = { 1 }
                 options.resolvers["again"] = { .retry(variables: $0.operation.variables) }
             }.drain()
-            #expect(try receipt.status()?.failure?.kind == "conflict")
+            #expect(try receipt.status()?.failure?.kind == .conflict)
             #expect(server.requests.count == 7)
             #expect(began.duration(to: .now) >= .milliseconds(250))
-            #expect(try next.status()?.failure?.kind == "conflict")
+            #expect(try next.status()?.failure?.kind == .conflict)
         }
     }
 

@@ -47,7 +47,7 @@ struct ExpiryTests {
                         optimisticResponse: [
                             "rate": ["__typename": "Recipe", "id": .string("\(number)"), "rating": 5]
                         ], expires: Date(timeIntervalSince1970: 1_000_000)))
-                #expect(try await receipt.outcome(within: .seconds(20)).failure?.kind == "expired")
+                #expect(try await receipt.outcome(within: .seconds(20)).failure?.kind == .expired)
                 let rating = GraphQLFragment("fragment F on Recipe { rating }")
                 // The runner takes the layer out after the mutation is set aside.
                 var triesLeft = 1000
@@ -66,14 +66,14 @@ struct ExpiryTests {
     func expired() async throws {
         let status = try await status(after: [(.away, false)])
         #expect(status?.state == .deadLetter)
-        #expect(status?.failure?.kind == "expired")
+        #expect(status?.failure?.kind == .expired)
     }
 
     @Test("A mutation whose answer was lost is not reported as expired, for it may have taken effect")
     func inDoubt() async throws {
         let status = try await status(after: [(TransportError(.timedOut, "late"), true)])
         #expect(status?.state == .deadLetter)
-        #expect(status?.failure?.kind == "outcomeUnknown")
+        #expect(status?.failure?.kind == .outcomeUnknown)
     }
 
     @Test("That the server was away afterwards does not make certain what was not")
@@ -83,7 +83,7 @@ struct ExpiryTests {
             (TransportError(.status, "busy", status: 503), false),
         ])
         #expect(status?.state == .deadLetter)
-        #expect(status?.failure?.kind == "outcomeUnknown")
+        #expect(status?.failure?.kind == .outcomeUnknown)
     }
 }
 

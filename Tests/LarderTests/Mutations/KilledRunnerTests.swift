@@ -203,7 +203,7 @@ struct KilledRunnerTests {
                 #expect(stored?["stars"]?.int == 5, "seed \(seed)")
             case .deadLetter:
                 #expect(!tellsRepeats, "seed \(seed)")
-                #expect(status.failure?.kind == "outcomeUnknown", "seed \(seed)")
+                #expect(status.failure?.kind == .outcomeUnknown, "seed \(seed)")
                 #expect(stored == nil, "seed \(seed)")
             default: Issue.record("\(id) is \(status.state), seed \(seed)")
             }

@@ -57,7 +57,7 @@ struct OddAnswerTests {
             let good = try await app.enqueue(rateOdd("1"))
             try await quickRunner(app) { $0.maximumFaults = 3 }.drain()
             #expect(try bad.status()?.state == .deadLetter)
-            #expect(try bad.status()?.failure?.kind == "serverFault")
+            #expect(try bad.status()?.failure?.kind == .serverFault)
             #expect(try good.status()?.state == .applied)
             #expect(server.requests.count == 4)
         }
@@ -102,7 +102,7 @@ struct OddAnswerTests {
             try await quickRunner(app).drain()
             #expect(try first.status()?.state == .applied)
             #expect(try second.status()?.state == .applied)
-            #expect(try lost.status()?.failure?.kind == "temporaryIDLost")
+            #expect(try lost.status()?.failure?.kind == .temporaryIDLost)
             #expect(try rated.status()?.state == .applied)
             #expect(try app.records.check().isSound)
         }

@@ -114,7 +114,7 @@ struct ReplayTests {
         try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.enqueue(giveStars("1", 5))
             try await quickRunner(app) { $0.maximumFaults = 2 }.drain()
-            #expect(try receipt.status()?.failure?.kind == "serverFault")
+            #expect(try receipt.status()?.failure?.kind == .serverFault)
             try await app.editMutation(receipt.id, variables: ["recipe": "1", "stars": 4])
             try await app.replayMutation(receipt.id)
             try await quickRunner(app).drain()

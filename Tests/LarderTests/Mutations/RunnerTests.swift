@@ -35,7 +35,7 @@ struct RunnerTests {
             _ = try await receipt.outcome(within: .seconds(300))
             let status = try #require(try receipt.status())
             #expect(status.state == .applied)
-            #expect(status.result.map { String(decoding: $0, as: UTF8.self) }?.contains("\"rating\":3") == true)
+            #expect(status.storedResult.map { String(decoding: $0, as: UTF8.self) }?.contains("\"rating\":3") == true)
         }
     }
 
@@ -96,7 +96,7 @@ struct RunnerTests {
             let next = try await app.enqueue(rate("1", 4), options: .init())
             try await quickRunner(app).drain()
             #expect(try lost.status()?.state == .deadLetter)
-            #expect(try lost.status()?.failure?.kind == "outcomeUnknown")
+            #expect(try lost.status()?.failure?.kind == .outcomeUnknown)
             #expect(try next.status()?.state == .applied)
             #expect(server.effects == ["1 5", "1 4"])
         }
@@ -141,7 +141,7 @@ struct RunnerTests {
             try await quickRunner(app).drain()
             let status = try #require(try bad.status())
             #expect(status.state == .deadLetter)
-            #expect(status.failure?.kind == "rejected")
+            #expect(status.failure?.kind == .rejected)
             #expect(status.failure?.code == "BAD")
             #expect(status.failure?.message == "no such recipe")
             #expect(try good.status()?.state == .applied)
@@ -205,7 +205,7 @@ struct RunnerTests {
             #expect(try kept.status()?.state == .discarded)
             #expect(try changed.status()?.state == .applied)
             #expect(try silent.status()?.state == .deadLetter)
-            #expect(try silent.status()?.failure?.kind == "conflict")
+            #expect(try silent.status()?.failure?.kind == .conflict)
             #expect(try last.status()?.state == .applied)
             #expect(server.effects == ["1 9", "1 4"])
         }

@@ -127,7 +127,7 @@ private struct Life {
             try await with { _, app, life in
                 // What was refused may be replayed; what may have had an effect is not.
                 for letter in try app.mutations(in: [.deadLetter])
-                where ["rejected", "expired", "dependencyDiscarded"].contains(letter.failure?.kind ?? "") {
+                where [.rejected, .expired, .dependencyDiscarded].contains(letter.failure?.kind) {
                     try? await app.replayMutation(letter.id)
                 }
             }

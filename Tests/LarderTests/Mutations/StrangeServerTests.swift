@@ -67,7 +67,7 @@ struct StrangeServerTests {
             while runner.state != .unusableServer { try await Task.sleep(for: .milliseconds(2)) }
             while try receipt.status()?.failure == nil { try await Task.sleep(for: .milliseconds(2)) }
             #expect(try receipt.status()?.state == .pending)
-            #expect(try receipt.status()?.failure?.kind == "unusableServer")
+            #expect(try receipt.status()?.failure?.kind == .unusableServer)
             #expect(try receipt.status()?.failure?.message.contains("404") == true)
             running.cancel()
             try await running.value
@@ -86,7 +86,7 @@ struct StrangeServerTests {
             let refused = try await app.enqueue(giveStars("1", 5))
             let next = try await app.enqueue(giveStars("1", 4))
             try await quickRunner(app).drain()
-            #expect(try refused.status()?.failure?.kind == "rejected")
+            #expect(try refused.status()?.failure?.kind == .rejected)
             #expect(try next.status()?.state == .applied)
         }
     }
@@ -140,7 +140,7 @@ struct StrangeServerTests {
             #expect(try await next.outcome(within: .seconds(60)).isApplied)
             running.cancel()
             try await running.value
-            #expect(try receipt.status()?.failure?.kind == "serverFault")
+            #expect(try receipt.status()?.failure?.kind == .serverFault)
             #expect(server.requests.count == 4)
         }
     }
@@ -185,7 +185,7 @@ struct StrangeServerTests {
             let refused = try await app.enqueue(giveStars("1", 5))
             let next = try await app.enqueue(giveStars("1", 4))
             try await quickRunner(app).drain()
-            #expect(try refused.status()?.failure?.kind == "rejected")
+            #expect(try refused.status()?.failure?.kind == .rejected)
             #expect(try next.status()?.state == .applied)
         }
     }
@@ -255,7 +255,7 @@ struct UnansweredCheckTests {
                 }
             }.drain()
             #expect(try receipt.status()?.state == .deadLetter)
-            #expect(try receipt.status()?.failure?.kind == "outcomeUnknown")
+            #expect(try receipt.status()?.failure?.kind == .outcomeUnknown)
             #expect(try receipt.status()?.failure?.message.contains("the check rated did not answer") == true)
             #expect(asked.withLock { $0 } == 4)
             #expect(server.requests.count == 1)
@@ -363,7 +363,7 @@ struct UnansweredResolverTests {
                     throw Away()
                 }
             }.drain()
-            #expect(try receipt.status()?.failure?.kind == "conflict")
+            #expect(try receipt.status()?.failure?.kind == .conflict)
             #expect(try receipt.status()?.failure?.message.contains("the resolver merge did not decide") == true)
             #expect(asked.withLock { $0 } == 4)
             #expect(try next.status()?.state == .applied)

@@ -74,7 +74,7 @@ struct TemporaryIDTests {
             let removal = try await app.enqueue(remove(id.value))
             try await quickRunner(app).drain()
             #expect(try added.status()?.state == .applied)
-            #expect(try removal.status()?.failure?.kind == "temporaryIDLost")
+            #expect(try removal.status()?.failure?.kind == .temporaryIDLost)
             #expect(server.effects == [])
         }
     }
@@ -91,7 +91,7 @@ struct TemporaryIDTests {
                     temporaryIDs: [first, second]))
             let removal = try await app.enqueue(remove(second.value))
             try await quickRunner(app).drain()
-            #expect(try removal.status()?.failure?.kind == "temporaryIDLost")
+            #expect(try removal.status()?.failure?.kind == .temporaryIDLost)
             #expect(server.effects == [])
         }
     }

@@ -37,7 +37,8 @@ struct UnsentWorkTests {
             try await app.enqueue(rate(5), options: expected(5))
             for remove in [{ try await app.clear() }, { try await app.erase() }] as [() async throws -> Void] {
                 let error = await #expect(throws: LarderError.self) { try await remove() }
-                #expect(error?.code.rawValue == "operations.unsentWork")
+                #expect(error?.code == .operationsUnsentWork)
+                #expect(error?.unsentMutations == 1 && error?.unsentUploads == 0)
                 #expect(error?.message.hasPrefix("1 mutations wait to be sent and 0 were set aside") == true)
             }
             #expect(try app.read("Recipe:1", Self.card)["title"]?.string == "Soup")

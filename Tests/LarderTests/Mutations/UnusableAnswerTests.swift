@@ -89,7 +89,7 @@ struct UnusableAnswerTests {
             }.drain()
             let status = try #require(try receipt.status())
             #expect(status.state == .deadLetter)
-            #expect(status.failure?.kind == "conflict")
+            #expect(status.failure?.kind == .conflict)
             #expect(status.failure?.message.contains("the resolver odd did not decide") == true)
             #expect(try next.status()?.state == .applied)
             // It says what was sent, and can be replayed as it is.
@@ -109,7 +109,7 @@ struct UnusableAnswerTests {
             }.drain()
             let status = try #require(try receipt.status())
             #expect(status.state == .deadLetter)
-            #expect(status.failure?.kind == "outcomeUnknown")
+            #expect(status.failure?.kind == .outcomeUnknown)
             #expect(status.failure?.message.contains("the check odd did not answer") == true)
             #expect(throws: LarderError.self) { try app.read("Recipe:1", stars) }
         }
@@ -124,7 +124,7 @@ struct UnusableAnswerTests {
             let receipt = try await app.enqueue(rate("1", 5), options: .init(optimisticResponse: rated("1", 5)))
             try await runner(app).drain()
             #expect(try receipt.status()?.state == .deadLetter)
-            #expect(try receipt.status()?.failure?.kind == "outcomeUnknown")
+            #expect(try receipt.status()?.failure?.kind == .outcomeUnknown)
             #expect(throws: LarderError.self) { try app.read("Recipe:1", stars) }
         }
     }

@@ -95,7 +95,7 @@ struct AdoptionTests {
             let outcome = try await session.adopt(Self.legacy(idToken), of: environment, within: soon)
             #expect(outcome == .quarantined && session.state == .signedOut)
             #expect(try await session.storedCredentials(within: soon) == .absent)
-            #expect(try session.status().quarantined.map(\.reason) == ["otherEnvironment"])
+            #expect(try session.status().quarantined.map(\.reasonName) == ["otherEnvironment"])
             #expect(try await session.adopt(Self.legacy(), of: environment, within: soon) == .late)
             #expect(try await session.emptyQuarantine() == 1)
             #expect(try session.status().quarantined.isEmpty)
@@ -122,7 +122,7 @@ struct AdoptionTests {
             let session = bench.session(keys: InMemoryKeyProvider()) { $0.missingKey = .startAnew }
             #expect(try await session.storedCredentials(within: soon) == .absent)
             #expect(session.state == .signedOut)
-            #expect(Set(try session.status().quarantined.map(\.reason)) == ["keyGone"])
+            #expect(Set(try session.status().quarantined.map(\.reasonName)) == ["keyGone"])
         }
     }
 

@@ -43,7 +43,7 @@ struct SyncTests {
             #expect(title(app, "b") == "b2")
             #expect(title(app, "c") == nil)
             #expect(title(app, "f") == "f1")
-            let started = try #require(first.startedAt)
+            let started = try #require(first.milliseconds)
             #expect(server.requests.last { $0.token == nil }?.lastSync == started - 2_000)
             #expect(try app.synchronizations().map(\.startedAt) == [second.startedAt])
         }

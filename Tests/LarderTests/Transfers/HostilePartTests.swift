@@ -33,7 +33,7 @@ struct HostilePartTests {
             let next = try await fixture.app.transfers.upload(small, to: TransferFixture.location)
             try await fixture.drain()
             let failed = try stuck.status()
-            #expect(failed.state == .failed && failed.failure?.code == "operations.damagedRow", "\(failed)")
+            #expect(failed.state == .failed && failed.failure?.code.rawValue == "operations.damagedRow", "\(failed)")
             #expect(try next.status().state == .done)
             await #expect(throws: LarderError.self) { try await stuck.retry() }
         }

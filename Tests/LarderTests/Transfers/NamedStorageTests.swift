@@ -57,7 +57,7 @@ struct NamedStorageTests {
             for transfer in waiting {
                 let status = try transfer.status()
                 #expect(status.state == .pending && status.attempts == 0)
-                #expect(status.failure?.code == "transfer.noStorage")
+                #expect(status.failure?.code == .noStorage)
                 #expect(status.failure?.message.contains("\"archive\"") == true)
             }
             let archive = MemoryStorage()
@@ -91,7 +91,7 @@ struct NamedStorageTests {
             let (file, _) = try fixture.file(bytes: 100)
             let upload = try await fixture.app.transfers.upload(file, to: .init(bucket: "media", key: "x"))
             try await runner(fixture, ["photos": MemoryStorage()], hasUnnamed: false).drain()
-            #expect(try upload.status().failure?.code == "transfer.noStorage")
+            #expect(try upload.status().failure?.code == .noStorage)
             try await fixture.drain()
             #expect(try upload.status().state == .done)
         }

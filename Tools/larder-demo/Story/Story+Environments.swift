@@ -90,7 +90,7 @@ extension Story {
         let status = try app.session.status()
         let held = try claims.require("it is in quarantine", status.quarantined.first)
         printout.say("somebody copies prototype's credentials to where development's belong")
-        printout.fact("they are put into quarantine", held.reason)
+        printout.fact("they are put into quarantine", "\(held.reasonName)")
     }
 
     /// The way back.

@@ -18,7 +18,7 @@ extension Story {
         try claims.expect("it is the only one", try app.mutations().count, is: 1)
         try claims.expect("it is yet to be sent", waiting.state, is: .pending)
         let failure = try claims.require("it is known why it was not sent", waiting.failure)
-        try claims.expect("there was no server", failure.kind, is: "offline")
+        try claims.expect("there was no server", failure.kind, is: .offline)
         let card = Observed(try app.watch(KilledSender.key, Questions.card))
         let seen = try await card.first("a watcher has its data at once") { $0.complete != nil }
         try claims.expect("it is seen", seen.state.complete?["ratingCount"]?.int, is: before + 1)
@@ -30,7 +30,7 @@ extension Story {
                 + "and gets SIGKILL")
         printout.fact("ratings, as that process read them", "\(before) -> \(before + 1)")
         printout.fact("opening after its death", opening.duration)
-        printout.fact("the mutation", "\(waiting.state), tried in vain: \(failure.code ?? failure.kind)")
+        printout.fact("the mutation", "\(waiting.state), tried in vain: \(failure.code ?? failure.kind.rawValue)")
         printout.fact("ratings, told to a watcher here", "\(before + 1), optimistic")
     }
 
@@ -113,12 +113,12 @@ extension Story {
         let letters = try app.mutations(in: [.deadLetter])
         try claims.expect("it is set aside, and nothing else is", letters.map(\.id), is: [receipt.id])
         let failure = try claims.require("the reason is there", letters.first?.failure)
-        try claims.expect("the reason is the server's refusal", failure.kind, is: "rejected")
+        try claims.expect("the reason is the server's refusal", failure.kind, is: .rejected)
         printout.say("\(tooMany) stars are queued for \(KilledSender.key)")
         printout.fact("durable after", start.duration(to: returned))
         printout.fact("a watcher has seen it after", start.duration(to: hoped.time))
         printout.fact("ratings, as it was told", "\(before) -> \(before + 1) -> \(before)")
-        printout.fact("set aside as a dead letter", "\(failure.kind): \(failure.code ?? "no code")")
+        printout.fact("set aside as a dead letter", "\(failure.kind.rawValue): \(failure.code ?? "no code")")
         printout.say("\"\(failure.message)\"")
 
         try await app.editMutation(receipt.id, variables: Questions.rate(KilledSender.id, stars: stars).variables)

@@ -62,8 +62,7 @@ extension Story {
         printout.say("\(key) (\"\(title)\") is given five stars")
         printout.fact(
             "changed fields, told to the object's watcher",
-            change.state.changedFields.sorted()
-                .joined(separator: ", "))
+            change.state.changedFields.sorted().map(\.text).joined(separator: ", "))
         printout.fact("ratings, told to the watcher of a fragment on it", "\(count) -> \(count + 1)")
         printout.fact("answer arrived -> on disk -> that watcher", answered.arrival.duration(to: rated.time))
 

@@ -47,7 +47,8 @@ extension CredentialsVerbs {
                                             .array(
                                                 status.quarantined.map { held in
                                                     .object([
-                                                        ("kind", .string(held.kind)), ("reason", .string(held.reason)),
+                                                        ("kind", .string(held.kind)),
+                                                        ("reason", .string(held.reasonName)),
                                                         ("time", .date(held.time)),
                                                     ])
                                                 })
@@ -59,7 +60,7 @@ extension CredentialsVerbs {
                 text: found.flatMap { status in
                     status.credentials.map { "\(status.label), \($0.kind), stored \($0.updated.ISO8601Format())" }
                         + status.quarantined.map {
-                            "\(status.label), \($0.kind), in quarantine since \($0.time.ISO8601Format()): \($0.reason)"
+                            "\(status.label), \($0.kind), in quarantine since \($0.time.ISO8601Format()): \($0.reasonName)"
                         }
                 }.joined(separator: "\n"))
         }

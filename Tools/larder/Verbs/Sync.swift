@@ -72,7 +72,7 @@ struct Sync: Verb {
 extension SyncStatus {
     fileprivate var result: JSONText {
         .object([
-            ("name", .string(name)), ("startedAt", startedAt.map { .int(Int($0)) } ?? .null),
+            ("name", .string(name)), ("startedAt", milliseconds.map { .int(Int($0)) } ?? .null),
             ("openPages", openPageCount.map(JSONText.int) ?? .null),
         ])
     }

@@ -104,11 +104,11 @@ struct Watch: Verb {
 
     private static func objectPrinter(_ output: Output) -> @Sendable (ObjectState) throws -> Void {
         { state in
-            let fields = state.changedFields.joined(separator: " ")
+            let fields = state.changedFields.map(\.text).joined(separator: " ")
             try output.result(
                 .object([
                     ("key", .string(state.key.text)), ("presence", .string(state.presence.rawValue)),
-                    ("changedFields", .strings(state.changedFields)),
+                    ("changedFields", .strings(state.changedFields.map(\.text))),
                 ]),
                 text: Output.oneLine("\(state.key) \(state.presence.rawValue)" + (fields.isEmpty ? "" : " \(fields)")))
         }

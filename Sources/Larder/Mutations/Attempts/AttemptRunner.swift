@@ -59,7 +59,7 @@ struct AttemptRunner: Sendable {
                     .rejected, code: error.code.rawValue, message: error.message, time: core.now()))
         }
         do throws(TransportError) {
-            let answer = try await transport.send(request.sent, within: options.timeout)
+            let answer = try await core.send(request.sent, by: transport, within: options.timeout)
             return AttemptEnd(answer, to: request, transport.refusals, at: core.now())
         } catch { return AttemptEnd(error, transport.refusals, at: core.now()) }
     }

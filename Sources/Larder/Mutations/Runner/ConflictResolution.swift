@@ -1,5 +1,5 @@
 public import LarderGraphQL
-import LarderRecords
+public import LarderRecords
 
 /// A mutation that is asked about: of a resolver how a conflict ends, of a check whether it took effect.
 public struct MutationInQuestion: Sendable {
@@ -9,13 +9,13 @@ public struct MutationInQuestion: Sendable {
     public let operation: GraphQLOperation
     /// By which the server would tell a repeat.
     public let idempotencyKey: String
-    /// What the server said, as JSON, where it said something.
-    public let serverErrors: [UInt8]?
+    /// What the server said.
+    public let serverErrors: [GraphQLError]
 
     /// What the server has of the object, where it says it with a conflict, as AppSync does: the fields that the
     /// mutation selects. The cache has it by now.
     public var serverItem: Value? {
-        GraphQLError.list(serverErrors).lazy.compactMap(\.data).first { if case .object = $0 { true } else { false } }
+        serverErrors.lazy.compactMap(\.data).first { if case .object = $0 { true } else { false } }
     }
 }
 

@@ -104,6 +104,7 @@ extension MutationRunner: Service {
         }
         lifecycle.set(progress.withLock(\.isServerMissing) ? .unusableServer : .running)
         let runnable = try runnable(queue, now)
+        try measure(queue, now)
         if runnable.mustExpire {
             core.layers.remove(try await queue.expire(in: core.name, now: now))
             core.operationsStore.changeSignal.notify()
@@ -122,6 +123,15 @@ extension MutationRunner: Service {
             if untilEmpty, try !queue.hasMoving(in: core.name) { return .end }
         }
         return .wait(until: [runnable.lookAgain, pauseEnd].compactMap(\.self).min(), now: now)
+    }
+
+    /// Notes how many mutations wait, and since when, where that is measured.
+    private func measure(_ queue: MutationQueue, _ now: Date) throws(OperationsError) {
+        guard let instruments = core.instruments, instruments.measures else { return }
+        let unsent = Set([MutationState.pending, .inFlight])
+        let oldest = try queue.list(MutationFilter(partition: core.name, states: unsent), limit: 1).first
+        let depth = try queue.counts(in: core.name).filter { unsent.contains($0.key) }.values.reduce(0, +)
+        instruments.noteQueue(depth: depth, age: .seconds(max(0, now.timeIntervalSince(oldest?.created ?? now))))
     }
 
     /// The heads of lanes, beginning with the lanes after the ones that were taken last; enough of them for all lanes

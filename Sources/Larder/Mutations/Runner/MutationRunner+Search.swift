@@ -58,7 +58,7 @@ extension MutationRunner {
         do {
             let request = try core.request(
                 options.probe, core.operations.bound(query: options.probe), headers: options.headers)
-            let answer = try await transport.send(request, within: options.timeout)
+            let answer = try await core.send(request, by: transport, within: options.timeout)
             guard !answer.isGraphQLResponse else { return Search() }
             return Search(failure: "the answer is no GraphQL response", retryAfter: answer.retryAfter)
         } catch let error as TransportError {

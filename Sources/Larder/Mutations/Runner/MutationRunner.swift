@@ -64,9 +64,6 @@ public final class MutationRunner: Sendable {
         case settled
     }
 
-    /// What a runner is doing.
-    public typealias State = RunnerState
-
     static let lockSuffix = ".runner"
 
     struct Progress {
@@ -113,7 +110,7 @@ public final class MutationRunner: Sendable {
     }
 
     /// What it is doing now.
-    public var state: State { lifecycle.state }
+    public var state: RunnerState { lifecycle.state }
 
     /// Goes on after a user has signed in. A sign-in to the partition's `Session`, in any process, is noticed without
     /// this; call it where the program keeps its sign-ins elsewhere.

@@ -70,7 +70,7 @@ struct ProgramQuestions: Sendable {
         do {
             question = MutationInQuestion(
                 id: MutationID(mutation.id), operation: try PartitionCore.operation(of: mutation),
-                idempotencyKey: mutation.idempotencyKey, serverErrors: failure.details)
+                idempotencyKey: mutation.idempotencyKey, serverErrors: GraphQLError.list(failure.details))
         } catch { return .unusable("\(text)\(error)") }
         let said: Said
         do {

@@ -47,11 +47,13 @@ extension TransferRunner {
             try await table.finish(
                 transfer.attempt, etag: object.etag, version: object.version, crc32c: object.crc32c, now: core.now())
             options.reached(.finished)
+            core.instruments?.noteTransfer(.init(transfer.kind), .now - begun, isDone: true)
             await endOutside(transfer, after: nil, table)
             forgetTroubles(of: id)
             core.operationsStore.changeSignal.notify()
             if transfer.kind == .download { try PartialFile.remove(id, in: core.folder, core.files) }
         } catch {
+            core.instruments?.noteTransfer(.init(transfer.kind), .now - begun, isDone: false)
             if let time = doubt.time {
                 try await table.noteDoubt(of: id, until: core.now().addingTimeInterval(time.seconds), now: core.now())
             }

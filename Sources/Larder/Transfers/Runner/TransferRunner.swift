@@ -63,9 +63,6 @@ public final class TransferRunner: Sendable {
         }
     }
 
-    /// What a runner is doing. While it waits for a user to sign in, it asks the storage again after a pause.
-    public typealias State = RunnerState
-
     static let lockSuffix = ".transfers"
 
     /// What has gone wrong with a transfer.
@@ -134,7 +131,7 @@ public final class TransferRunner: Sendable {
     }
 
     /// What it is doing now.
-    public var state: State { lifecycle.state }
+    public var state: RunnerState { lifecycle.state }
 
     /// Goes on at once after a user has signed in. A sign-in to the partition's `Session`, in any process, is noticed
     /// without this; call it where the program keeps its sign-ins elsewhere.

@@ -26,9 +26,9 @@ public final class CognitoIdentityPool: Sendable {
     }
 
     /// The pool.
-    public let pool: BackendEnvironment.IdentityPool
+    package let pool: BackendEnvironment.IdentityPool
     /// How it is reached.
-    public let options: Options
+    package let options: Options
 
     private let service: CognitoService
 

@@ -92,7 +92,7 @@ struct CognitoService: Sendable {
 
     func send(_ request: HTTPClientRequest, deadline: ContinuousClock.Instant) async throws(CognitoError) -> Received {
         do throws(TransportError) {
-            return try await HTTPTransport.prepared(by: deadline) { try await exchange(request) }
+            return try await prepared(by: deadline) { try await exchange(request) }
         } catch { throw CognitoError(error) }
     }
 

@@ -44,9 +44,9 @@ public final class CognitoUserPool: Sendable {
     }
 
     /// The pool and the program's registration in it.
-    public let pool: BackendEnvironment.UserPool
+    package let pool: BackendEnvironment.UserPool
     /// How it is reached.
-    public let options: Options
+    package let options: Options
 
     let clientSecret: String?
     let service: CognitoService

@@ -132,7 +132,8 @@ extension QueueTransaction {
             """, [partition])
         guard count ?? 0 == 0 else {
             throw OperationsError(
-                .unsentWork, "\(count ?? 0) mutations are under way and may take effect; wait for them")
+                .unsentWork, "\(count ?? 0) mutations are under way and may take effect; wait for them",
+                unsent: .init(mutations: Int(count ?? 0)))
         }
     }
 

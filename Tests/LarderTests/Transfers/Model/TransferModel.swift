@@ -39,7 +39,7 @@ extension ModelTransfer.State {
         case .pending: self = .pending
         case .paused: self = .paused
         case .done: self = .done
-        case .failed: self = .failed(code: status.failure?.code ?? "")
+        case .failed: self = .failed(code: status.failure?.code.rawValue ?? "")
         case .cancelling, .cancelled: self = .cancelled
         case .running: return nil
         }

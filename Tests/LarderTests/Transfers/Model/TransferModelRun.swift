@@ -223,7 +223,7 @@ final class TransferModelRun {
             let status = try app.transfers[id].status()
             let key = transfer.location.key
             guard ModelTransfer.State(status) == transfer.state else {
-                return "\(key) is \(status.state) (\(status.failure?.code ?? "-")), not \(transfer.state)"
+                return "\(key) is \(status.state) (\(status.failure?.code.rawValue ?? "-")), not \(transfer.state)"
             }
             let there = storage.object(transfer.location)?.bytes
             if transfer.isUpload {

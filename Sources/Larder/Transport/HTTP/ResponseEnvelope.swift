@@ -1,18 +1,18 @@
 import Foundation
 
 /// The outermost level of a GraphQL response, read only where a status or a refusal must be understood.
-struct ResponseEnvelope: Decodable {
-    struct GraphQLError: Decodable {
-        struct Extensions: Decodable {
-            var code: String?
+package struct ResponseEnvelope: Decodable {
+    package struct GraphQLError: Decodable {
+        package struct Extensions: Decodable {
+            package var code: String?
         }
 
-        var message: String?
-        var extensions: Extensions?
+        package var message: String?
+        package var extensions: Extensions?
 
         private enum CodingKeys: CodingKey { case message, extensions }
 
-        init(from decoder: any Decoder) throws {
+        package init(from decoder: any Decoder) throws {
             let fields = try decoder.container(keyedBy: CodingKeys.self)
             message = try? fields.decode(String.self, forKey: .message)
             extensions = try? fields.decode(Extensions.self, forKey: .extensions)
@@ -20,18 +20,18 @@ struct ResponseEnvelope: Decodable {
     }
 
     /// Whether `data` is there and not null.
-    let hasData: Bool
-    let errors: [GraphQLError]?
+    package let hasData: Bool
+    package let errors: [GraphQLError]?
 
     /// nil where the body is not a GraphQL response: not a JSON object with `data` or with a list of `errors`.
-    init?(_ body: [UInt8]) {
+    package init?(_ body: [UInt8]) {
         guard let envelope = try? JSONDecoder().decode(ResponseEnvelope.self, from: Data(body)) else { return nil }
         self = envelope
     }
 
     private enum CodingKeys: CodingKey { case data, errors }
 
-    init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         let fields = try decoder.container(keyedBy: CodingKeys.self)
         hasData = fields.contains(.data) && (try? fields.decodeNil(forKey: .data)) == false
         errors = try? fields.decode([GraphQLError].self, forKey: .errors)

@@ -1,12 +1,12 @@
-import Larder
-
 /// Headers of one request, gathered from several sources; all of them are ones that HTTP allows.
-struct RequestHeaders: Sendable {
-    private(set) var fields: [GraphQLRequest.Header] = []
+package struct RequestHeaders: Sendable {
+    package private(set) var fields: [GraphQLRequest.Header] = []
+
+    package init() {}
 
     /// Adds the headers of a later source. They replace those of the same name from earlier ones; a name that one
     /// source gives twice is sent twice.
-    mutating func replace(with later: [GraphQLRequest.Header]) throws(TransportError) {
+    package mutating func replace(with later: [GraphQLRequest.Header]) throws(TransportError) {
         for header in later { try Self.validate(header) }
         let names = Set(later.map { $0.name.lowercased() })
         fields.removeAll { names.contains($0.name.lowercased()) }

@@ -1,16 +1,15 @@
-import Larder
 import Synchronization
 
 /// Work that several callers wait for. Each of them goes when its deadline or its cancellation says so, at once;
 /// the work is cancelled when the last of them has gone.
 ///
 /// The work runs in a task of its own, so that no caller's end is the end of another's.
-final class JoinedExchange<Value: Sendable>: Sendable {
-    typealias Work = @Sendable () async throws(TransportError) -> Value
+package final class JoinedExchange<Value: Sendable>: Sendable {
+    package typealias Work = @Sendable () async throws(TransportError) -> Value
     private typealias Outcome = Result<Value, TransportError>
 
     /// A caller's place, from `join` to the end of `value(for:deadline:)`.
-    struct Ticket: Hashable, Sendable {
+    package struct Ticket: Hashable, Sendable {
         fileprivate let number: Int
     }
 
@@ -34,12 +33,12 @@ final class JoinedExchange<Value: Sendable>: Sendable {
     /// Called once the work has an outcome or no caller waits for it any more; possibly twice.
     private let didEnd: @Sendable (JoinedExchange) -> Void
 
-    init(didEnd: @escaping @Sendable (JoinedExchange) -> Void = { _ in }) {
+    package init(didEnd: @escaping @Sendable (JoinedExchange) -> Void = { _ in }) {
         self.didEnd = didEnd
     }
 
     /// Runs `work` for one caller.
-    static func run(
+    package static func run(
         deadline: ContinuousClock.Instant, _ work: @escaping Work
     ) async throws(TransportError) -> Value {
         let task = JoinedExchange()
@@ -49,12 +48,12 @@ final class JoinedExchange<Value: Sendable>: Sendable {
     }
 
     /// How many wait for the value, or are about to.
-    var callers: Int {
+    package var callers: Int {
         state.withLock { state in state.waiters.values.count { !$0.isGone } }
     }
 
     /// A place among the waiting callers; nil when the work is over or given up, so that it must be started anew.
-    func join() -> Ticket? {
+    package func join() -> Ticket? {
         state.withLock { state in
             guard state.outcome == nil, !state.isAbandoned else { return nil }
             state.ticketsGiven += 1
@@ -65,7 +64,7 @@ final class JoinedExchange<Value: Sendable>: Sendable {
     }
 
     /// Starts the work. The caller that made the task and joined it calls this once.
-    func start(_ work: @escaping Work) {
+    package func start(_ work: @escaping Work) {
         let task = Task {
             do throws(TransportError) {
                 finish(.success(try await work()))
@@ -80,7 +79,7 @@ final class JoinedExchange<Value: Sendable>: Sendable {
         if isAbandoned { task.cancel() }
     }
 
-    func value(for ticket: Ticket, deadline: ContinuousClock.Instant) async throws(TransportError) -> Value {
+    package func value(for ticket: Ticket, deadline: ContinuousClock.Instant) async throws(TransportError) -> Value {
         let timer = Task {
             guard await CancellableTimer.wait(until: deadline) else { return }
             leave(ticket, because: .deadlinePassed)
@@ -144,16 +143,16 @@ final class JoinedExchange<Value: Sendable>: Sendable {
 }
 
 extension TransportError {
-    static var deadlinePassed: TransportError {
+    package static var deadlinePassed: TransportError {
         TransportError(.timedOut, "The deadline passed before the server had answered.")
     }
 
-    static var waiterCancelled: TransportError {
+    package static var waiterCancelled: TransportError {
         TransportError(.cancelled, "The task that waited for the answer was cancelled.")
     }
 
     /// The error for a caller that was given no place; cannot happen while a new task takes its first caller.
-    static var leftBehind: TransportError {
+    package static var leftBehind: TransportError {
         TransportError(.interrupted, "The exchange ended before it could be waited for.")
     }
 }

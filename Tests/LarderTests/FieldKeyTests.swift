@@ -1,0 +1,71 @@
+import Larder
+import LarderTestSupport
+import Testing
+
+@Suite("Field keys", .timeLimit(.minutes(5)))
+struct FieldKeyTests {
+    private static let schema = """
+        type Query { search(text: String, near: Place, ids: [ID!], least: Float): [Dish!]! }
+        input Place { x: Int y: Int }
+        type Dish { id: ID! name: String }
+        """
+    private static let operation = GraphQLOperation(
+        """
+        query Search($text: String) {
+          search(text: $text, near: { y: 2, x: 1 }, ids: 7, least: 1) { id name }
+        }
+        """, variables: ["text": "so\"up\" \u{1F372} ({"])
+
+    private func withAnswer(_ body: (Partition) async throws -> Void) async throws {
+        try await withStoreFixture(schema: Self.schema) { app in
+            try await app.write(Self.operation, ["search": [["__typename": "Dish", "id": "1", "name": "Soup"]]])
+            _ = try app.read(Self.operation)
+            try await body(app)
+        }
+    }
+
+    @Test("A key that is made of the arguments' values removes the field that was fetched with them")
+    func removes() async throws {
+        try await withAnswer { app in
+            let key = FieldKey(
+                "search",
+                arguments: [
+                    "least": 1.0, "ids": ["7"], "near": ["x": 1, "y": 2], "text": "so\"up\" \u{1F372} ({",
+                ])
+            try await app.remove(field: key)
+            #expect(throws: LarderError.self) { try app.read(Self.operation) }
+        }
+    }
+
+    @Test("A key with other arguments removes nothing")
+    func others() async throws {
+        try await withAnswer { app in
+            try await app.remove(field: FieldKey("search", arguments: ["text": "soup"]))
+            try await app.remove(field: FieldKey("sear"))
+            _ = try app.read(Self.operation)
+        }
+    }
+
+    @Test("A key without arguments is the name, and equals its literal")
+    func names() {
+        #expect(FieldKey("search", arguments: [:]) == "search")
+    }
+
+    @Test("A watched object's changes are told by keys that equal those made of arguments")
+    func changes() async throws {
+        try await withAnswer { app in
+            var states = app.watch(.queryRoot).makeAsyncIterator()
+            _ = await states.next()
+            try await app.write(Self.operation, ["search": []])
+            let changed = try #require(await states.next()).changedFields
+            #expect(
+                changed == [
+                    FieldKey(
+                        "search",
+                        arguments: [
+                            "text": "so\"up\" \u{1F372} ({", "near": ["y": 2, "x": 1], "ids": ["7"], "least": 1.0,
+                        ])
+                ])
+        }
+    }
+}

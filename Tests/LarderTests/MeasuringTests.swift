@@ -1,0 +1,123 @@
+import Foundation
+import InMemoryTracing
+import Larder
+import LarderTestSupport
+import MetricsTestKit
+import Synchronization
+import Testing
+import Tracing
+
+@Suite("Metrics and spans", .timeLimit(.minutes(5)))
+struct MeasuringTests {
+    private static let names = GraphQLOperation("query Names { recipes { id title } }")
+    private static let answer = #"{"data":{"recipes":[{"__typename":"Recipe","id":"1","title":"Soup"}]}}"#
+
+    /// Runs `body` with a store that measures, and with what it told.
+    private func measured(
+        _ transport: (any GraphQLTransport)? = nil,
+        _ body: (Partition, TestMetrics, InMemoryTracer) async throws -> Void
+    ) async throws {
+        try await withTemporaryFolder { folder in
+            let (metrics, tracer) = (TestMetrics(), InMemoryTracer())
+            var options = Store.Options()
+            options.metrics = metrics
+            options.tracer = tracer
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+            try await body(try store.partition(transport: transport), metrics, tracer)
+            try store.close()
+        }
+    }
+
+    private func count(_ label: String, _ outcome: String? = nil, in metrics: TestMetrics) -> Int {
+        metrics.timers(label: label).filter { timer in
+            outcome == nil || timer.dimensions.contains { $0 == ("outcome", outcome ?? "") }
+        }.map(\.values.count).reduce(0, +)
+    }
+
+    @Test("A read that is answered is a hit, and one that is not a miss; both are timed")
+    func reads() async throws {
+        try await measured { app, metrics, _ in
+            #expect(throws: LarderError.self) { try app.read(recipeList) }
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            for _ in 0..<2 { _ = try app.read(recipeList) }
+            #expect(metrics.counterTotal(label: "larder.read.misses") == 1)
+            #expect(metrics.counterTotal(label: "larder.read.hits") == 2)
+            #expect(count("larder.read.duration", "success", in: metrics) == 3)
+            #expect(count("larder.read.duration", "failure", in: metrics) == 0)
+        }
+    }
+
+    @Test("A commit is timed")
+    func commits() async throws {
+        try await measured { app, metrics, _ in
+            let before = count("larder.commit.duration", in: metrics)
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            #expect(count("larder.commit.duration", in: metrics) == before + 1)
+        }
+    }
+
+    @Test("Each request has a span with the operation's name, inside the span of its caller, and is timed")
+    func requests() async throws {
+        let server = ScriptedServer { _ in Self.answer }
+        try await measured(server) { app, metrics, tracer in
+            let outer = tracer.startAnySpan("screen", context: .topLevel)
+            _ = try await ServiceContext.$current.withValue(outer.context) {
+                try await app.fetch(Self.names, policy: .networkOnly)
+            }
+            outer.end()
+            let span = try #require(tracer.finishedSpans.first)
+            #expect(span.operationName == "Names" && span.kind == .client && span.status == nil)
+            #expect(span.attributes.get("graphql.operation.type") == .string("query"))
+            #expect(span.parentSpanID == tracer.finishedSpans.last?.spanID)
+            #expect(count("larder.request.duration", "success", in: metrics) == 1)
+        }
+    }
+
+    @Test("The transport is called inside the request's span")
+    func contextOfTransport() async throws {
+        let isInside = Mutex(false)
+        let server = ScriptedServer { _ in
+            isInside.withLock { $0 = ServiceContext.current != nil }
+            return Self.answer
+        }
+        try await measured(server) { app, _, tracer in
+            _ = try await app.fetch(Self.names, policy: .networkOnly)
+            #expect(isInside.withLock { $0 })
+            #expect(tracer.finishedSpans.count == 1)
+        }
+    }
+
+    @Test("A request that fails ends its span as an error, with the code")
+    func failedRequests() async throws {
+        let server = ScriptedServer { _ in throw TransportError(.unreachable, "There is no server.") }
+        try await measured(server) { app, metrics, tracer in
+            await #expect(throws: LarderError.self) { try await app.fetch(Self.names, policy: .networkOnly) }
+            let span = try #require(tracer.finishedSpans.first)
+            #expect(span.status?.code == .error)
+            #expect(span.attributes.get("error.type") == .string("transport.unreachable"))
+            #expect(tracer.activeSpans.isEmpty)
+            #expect(count("larder.request.duration", "failure", in: metrics) == 1)
+        }
+    }
+
+    private func rate(_ stars: Int64) -> GraphQLOperation {
+        GraphQLOperation(
+            "mutation Rate($recipe: ID!, $stars: Int!) { rate(input: { recipe: $recipe, stars: $stars }) { id rating } }",
+            variables: ["recipe": "r1", "stars": .int(stars)])
+    }
+
+    @Test("A runner tells how many mutations wait, and since when; each that it sends is a span")
+    func queue() async throws {
+        try await measured(ScriptedServer.rating()) { app, metrics, tracer in
+            for stars in 1...3 { try await app.enqueue(rate(Int64(stars))) }
+            try await MutationRunner(app).drain()
+            let depths = try metrics.expectMeter("larder.queue.depth").values
+            #expect(depths.max() == 3 && depths.last == 0)
+            #expect(try metrics.expectMeter("larder.queue.age").values.allSatisfy { $0 >= 0 })
+            let mutations = tracer.finishedSpans.filter {
+                $0.attributes.get("graphql.operation.type") == .string("mutation")
+            }
+            #expect(mutations.count == 3)
+        }
+    }
+}
