@@ -71,6 +71,7 @@ import LarderTestSupport
 //     larder-crash STORE stamp N        writes to a record cache and stamps it, and kills itself before its Nth call of
 //                                       the system: see Stamping
 //     larder-crash STORE collect SEED N makes garbage and collects it, and kills itself after N slices: see Collecting
+//     larder-crash STORE pages N        loads all pages of a list, and kills itself after N requests and pages: see Paging
 //     larder-crash STORE use            reads and writes, and says what it reads; fails at any error
 //     larder-crash STORE load WORK      does something large, and says how much memory it took: see Load
 
@@ -195,6 +196,7 @@ case "verify":
     say((try? app.read(shelf)).flatMap(wholeNumber).map { "\($0)" } ?? "none")
     try store.close()
 case "collect": try await Collecting(folder: folder).run(seed: words.number(0), killedAfter: words.number(1))
+case "pages": try await Paging(folder: folder).run(killedAfter: words.number(0))
 case "stamp": try await Stamping(folder: folder).run(killedBefore: words.number(0))
 case "belongings":
     try await Belongings(folder: folder, work: words.choice(1)).run()

@@ -108,7 +108,7 @@ struct EnvironmentVerbTests {
             let session = try await LarderProcess.run(["session", "--store", store.path])
             let lines = session.output.split(separator: "\n")
             #expect(lines.count == 2 && lines[0].hasPrefix("\(parked) staging, user ada: signedIn since "))
-            #expect(lines.last == "\(current) production, guest: unknown")
+            #expect(lines.last == "\(current) production, guest: signedOut")
             for verb in ["credentials", "session", "env"] {
                 let json = try await LarderProcess.run([verb, "--json", "--store", store.path])
                 #expect(json.status == 0 && !json.output.contains(Self.secret) && !json.errors.contains(Self.secret))

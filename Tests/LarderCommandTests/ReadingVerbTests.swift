@@ -73,6 +73,22 @@ struct ReadingVerbTests {
         }
     }
 
+    @Test("info tells how old objects are where asked, and gc counts without --write, and with --dry-run")
+    func informsOfAges() async throws {
+        try await CommandFixture.withStore { fixture in
+            let text = try await fixture.larder("info", "--ages").output
+            #expect(text.contains("age         less than 3600 s old: 4 objects, "))
+            #expect(text.contains("age         older, or of unknown age: 0 objects, 0 bytes"))
+            let schema = ["--schema", fixture.path("schema.graphqls")]
+            let before = try fixture.snapshot()
+            let counted = try await fixture.larder(["gc", "--max-age", "0"] + schema)
+            let rehearsed = try await fixture.larder(["gc", "--max-age", "0", "--dry-run"] + schema)
+            #expect(counted.output == rehearsed.output && counted.status == 0)
+            #expect(try fixture.snapshot() == before)
+            #expect(try await fixture.larder(["gc", "--dry-run", "--write"] + schema).status == 2)
+        }
+    }
+
     @Test("query answers from the store what was only ever in a list")
     func queries() async throws {
         try await CommandFixture.withStore { fixture in

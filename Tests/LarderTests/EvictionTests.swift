@@ -54,6 +54,50 @@ struct EvictionTests {
         }
     }
 
+    @Test("A bound that cannot be kept keeps nothing from going by its age")
+    func ageBesideBound() async throws {
+        try await withAgedStore { app, wait in
+            try await app.store(1)
+            try await app.store(2)
+            try await app.pin(named: "offline", stored(2))
+            wait(100)
+            var options = RunOptions()
+            options.cache = CacheUpkeep(maxBytes: 1, maxAge: .seconds(60))
+            options.cache.interval = .milliseconds(1)
+            let task = Task { [options] in try await app.run(options) }
+            try await eventually { (try? app.read(stored(1))) == nil }
+            try await app.store(3)
+            wait(100)
+            try await eventually { (try? app.read(stored(3))) == nil }
+            task.cancel()
+            _ = await task.result
+            #expect(try app.read(stored(2)).isComplete)
+        }
+    }
+
+    @Test("A pin of a list keeps all of its pages, those that come later as well")
+    func pinnedList() async throws {
+        let desk = OrderDesk([
+            "": OrderDesk.tokenPage(1...3, next: "a"), "a": OrderDesk.tokenPage(4...6, next: "b"),
+            "b": OrderDesk.tokenPage(7...8, next: nil),
+        ])
+        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
+            let pages = try app.pages(orderList)
+            try await app.pin(named: "offline", orderList)
+            for count in [4, .max] {
+                try await pages.all(upTo: count)
+                try await app.evict(maxAge: .zero)
+                #expect(await larderError { try await app.evict(maxBytes: 0) }?.code.rawValue == "records.full")
+                _ = try await app.collectGarbage()
+                #expect(try await app.pages(orderList).skus() == skus(1...(count == 4 ? 6 : 8)))
+            }
+            try await app.unpin(named: "offline")
+            // The tables themselves take more.
+            _ = try? await app.evict(maxBytes: 0)
+            #expect(try await app.pages(orderList).status().pageCount == 0)
+        }
+    }
+
     @Test("run keeps the cache within its bounds by itself")
     func upkeep() async throws {
         try await withAgedStore { app, wait in

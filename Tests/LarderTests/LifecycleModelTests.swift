@@ -210,7 +210,7 @@ struct KilledCollectionTests {
             let place = folder.appending(path: "store")
             let said = folder.appending(path: "said")
             var ends = 0
-            for slice in stride(from: 1, through: 60, by: 4) {
+            for slice in 1...60 {
                 let child = try ChildProgram.start(
                     place, "collect", "\(seed + UInt64(slice))", "\(slice)", output: said)
                 await child.ended()
@@ -226,7 +226,7 @@ struct KilledCollectionTests {
                     "seed \(seed), slice \(slice)")
                 try store.close()
             }
-            #expect(ends < 10, "hardly any was killed")
+            #expect(ends < 30, "hardly any was killed")
             let store = try Store.open(at: place, schema: try Schema(parsing: LifecycleModel.schema))
             let app = try store.partition()
             _ = try await app.collectGarbage()

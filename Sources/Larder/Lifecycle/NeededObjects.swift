@@ -48,7 +48,7 @@ final class NeededObjects: CollectionRoots {
         }
         var found: [Dependencies] = []
         for pin in pins {
-            do throws(LarderError) { found.append(try dependencies(of: pin.operation)) } catch {
+            do throws(LarderError) { found += try dependencies(ofPinned: pin.operation) } catch {
                 throw error.explained("What the pin \(pin.name) keeps is not known; pin another operation, or unpin it")
             }
         }
@@ -57,6 +57,29 @@ final class NeededObjects: CollectionRoots {
                 throw error.explained(
                     "What the watcher \(watcher.name) needs is not known; watch another operation, or remove it")
             }
+        }
+        return found
+    }
+
+    /// What the answer of a pin is made of; where its operation asks for a list of pages, what all loaded pages are.
+    private func dependencies(ofPinned operation: GraphQLOperation) throws(LarderError) -> [Dependencies] {
+        let operation = try core.withRealIDs(operation)
+        guard let list = try? PagedList(operation, core) else { return [try dependencies(of: operation)] }
+        var found: [Dependencies] = []
+        var seen: Set<PagePosition> = []
+        var rest = [PagePosition.start]
+        while let position = rest.popLast() {
+            guard seen.insert(position).inserted else { continue }
+            let answer: CacheAnswer
+            do { answer = try core.cache.read(try list.bound(at: position)) } catch {
+                throw (error as? RecordError).map(LarderError.parking) ?? LarderError(translating: error)
+            }
+            found.append(answer.dependencies)
+            // A page that is damaged by its server leads nowhere.
+            guard answer.response.isComplete, let page = try? list.content(answer.response, at: position) else {
+                continue
+            }
+            rest += [page.next, page.previous].compactMap(\.self)
         }
         return found
     }

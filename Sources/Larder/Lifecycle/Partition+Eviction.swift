@@ -57,17 +57,23 @@ extension Partition {
     /// Keeps the cache in order until the task is cancelled.
     func keepInOrder(_ options: CacheUpkeep) async {
         while !Task.isCancelled {
-            do {
-                if let bytes = options.maxBytes, try core.cache.bytesInUse() > bytes {
-                    _ = try await collectGarbage()
-                    // Somewhat less, so that the next answers fit.
-                    try await evict(maxBytes: bytes / 10 * 9)
+            // A bound that cannot be kept keeps nothing from going by its age.
+            for step in [keepAge, keepSize] {
+                do { try await step(options) } catch {
+                    core.logger.warning("the cache could not be kept in order", metadata: ["error": "\(error)"])
                 }
-                if let age = options.maxAge { try await evict(maxAge: age) }
-            } catch {
-                core.logger.warning("the cache could not be kept in order", metadata: ["error": "\(error)"])
             }
             await CancellableTimer.wait(until: .now + options.interval)
         }
+    }
+    private func keepAge(_ options: CacheUpkeep) async throws {
+        if let age = options.maxAge { try await evict(maxAge: age) }
+    }
+
+    private func keepSize(_ options: CacheUpkeep) async throws {
+        guard let bytes = options.maxBytes, try core.cache.bytesInUse() > bytes else { return }
+        _ = try await collectGarbage()
+        // Somewhat less, so that the next answers fit.
+        try await evict(maxBytes: bytes / 10 * 9)
     }
 }

@@ -26,6 +26,8 @@ public struct ListChange: Sendable, Hashable, Codable {
     private let owner: String?
     private let field: String
     private let action: Action
+    /// Of a list that is several pages.
+    private var pages: PageChain?
 
     /// Puts an object into a list.
     ///
@@ -45,11 +47,19 @@ public struct ListChange: Sendable, Hashable, Codable {
         ListChange(owner: owner?.text, field: field.text, action: .remove(key: key.text))
     }
 
+    /// The same change to all pages of a list.
+    func applied(to chain: PageChain) -> ListChange {
+        var change = ListChange(owner: nil, field: chain.first, action: action)
+        change.pages = chain
+        return change
+    }
+
     var edit: ListEdit {
         let root = owner.map { RecordCache.Root.object(key: $0) } ?? .query
         return switch action {
-        case .insert(let key, let place): ListEdit(root, field: field, .insert(key: key, at: place.ofEdit))
-        case .remove(let key): ListEdit(root, field: field, .remove(key: key))
+        case .insert(let key, let place):
+            ListEdit(root, field: field, .insert(key: key, at: place.ofEdit), pages: pages)
+        case .remove(let key): ListEdit(root, field: field, .remove(key: key), pages: pages)
         }
     }
 }

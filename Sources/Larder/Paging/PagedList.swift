@@ -5,7 +5,7 @@ import LarderRecords
 struct PagePosition: Sendable, Hashable {
     static let start = PagePosition(value: nil, isBackward: false)
 
-    /// A token, a cursor, an offset or a number.
+    /// A token, a cursor, an offset or a number; for a merger, the variables that it said.
     var value: Value?
     /// Whether it is asked for by the arguments that go backward.
     var isBackward: Bool
@@ -30,7 +30,14 @@ struct PagedList: Sendable {
     let core: PartitionCore
     /// The list's own cache key, for messages: its field without the arguments that choose a page.
     let key: String
-    private let plan: ConnectionPlan
+    /// Nil where a merger goes from page to page.
+    private let plan: ConnectionPlan?
+    private let merger: PageMerger?
+    /// The list's place in the schema or in the answer, for messages.
+    private let place: String
+    /// The response keys from the root to the page, and from there to its elements.
+    private let path: [String]
+    private let elements: [String]
     private let operation: GraphQLOperation
     private let pageSize: Int?
     /// Where the first page begins, for offsets and numbers.
@@ -41,11 +48,27 @@ struct PagedList: Sendable {
 
     /// - Throws: `.operation` where the operation asks for no list of pages, or lacks what paging needs; otherwise as
     ///   `read`.
-    init(_ operation: GraphQLOperation, _ core: PartitionCore) throws(LarderError) {
+    init(_ operation: GraphQLOperation, _ core: PartitionCore, _ merger: PageMerger? = nil) throws(LarderError) {
         self.core = core
+        self.merger = merger
         let bound = try core.operations.bound(query: operation, exposesAdded: true)
         let layout = bound.layout.plan
+        if let merger {
+            guard let objects = layout.selection(ofList: merger.elements) else {
+                throw LarderError(
+                    .operation, "The operation asks for no list of objects at \(merger.elements.joined(separator: "."))"
+                )
+            }
+            (plan, pageSize, origin, self.operation) = (nil, nil, 0, operation)
+            (path, elements) = ([], merger.elements)
+            place = merger.elements.joined(separator: ".")
+            key = place
+            (identities, onlyType) = Self.identities(of: objects, layout)
+            return
+        }
+        let plan: ConnectionPlan
         do { plan = try ConnectionPlan(layout, core.operations.schema) } catch { throw LarderError(error) }
+        (self.plan, path, elements, place) = (plan, plan.path, plan.elements, plan.place)
         let variables = bound.binding.variables
         key = plan.listKey(variables, core.operations.schema)
         let asked = [plan.forward, plan.backward].compactMap { $0?.size(variables) }.first
@@ -60,35 +83,74 @@ struct PagedList: Sendable {
         self.operation = first
         let given = plan.forward.flatMap { variables[$0.position] }
         if case .int(let number)? = given { origin = number } else { origin = plan.kind == .page ? 1 : 0 }
-        let objects = layout.selections[plan.objects]
+        (identities, onlyType) = Self.identities(of: plan.objects, layout)
+    }
+
+    /// What identifies the objects of a selection, and their type where it can only be one.
+    private static func identities(
+        of selection: Int, _ layout: Plan
+    ) -> ([String: [(name: String, responseKey: String)]], String?) {
+        let objects = layout.selections[selection]
         var identities: [String: [(name: String, responseKey: String)]] = [:]
         for type in objects.types {
             guard let fields = layout.cases[type.caseIndex].keyFields else { continue }
             identities[type.name] = fields.map { (layout.fields[$0].name, layout.fields[$0].responseKey) }
         }
-        self.identities = identities
-        onlyType = objects.isConcrete ? objects.staticTypeName : nil
+        return (identities, objects.isConcrete ? objects.staticTypeName : nil)
     }
 
     /// The operation that asks for one page.
     func operation(at position: PagePosition) -> GraphQLOperation {
-        guard let value = position.value, let way = position.isBackward ? plan.backward : plan.forward else {
-            return operation
-        }
         var page = operation
-        let other = position.isBackward ? plan.forward : plan.backward
-        if let other {
-            page.variables[other.position] = nil
-            if case .variable(let name) = other.limit { page.variables[name] = nil }
+        if let plan {
+            page.variables = moved(operation.variables, to: position, plan)
+        } else if case .object(let variables)? = position.value {
+            // A merger says the variables themselves.
+            page.variables.merge(variables) { $1 }
         }
-        page.variables[way.position] = value
-        if let pageSize, case .variable(let name) = way.limit { page.variables[name] = .int(Int64(pageSize)) }
         return page
+    }
+
+    /// The variables of the page at a position, from those of the first.
+    private func moved(
+        _ variables: [String: Value], to position: PagePosition, _ plan: ConnectionPlan
+    ) -> [String: Value] {
+        guard let value = position.value, let way = position.isBackward ? plan.backward : plan.forward else {
+            return variables
+        }
+        var moved = variables
+        if let other = position.isBackward ? plan.forward : plan.backward {
+            moved[other.position] = nil
+            if case .variable(let name) = other.limit { moved[name] = nil }
+        }
+        moved[way.position] = value
+        if let pageSize, case .variable(let name) = way.limit { moved[name] = .int(Int64(pageSize)) }
+        return moved
     }
 
     /// The page's operation as the cache reads it, with what identifies its objects.
     func bound(at position: PagePosition) throws(LarderError) -> BoundOperation {
         try core.operations.bound(query: operation(at: position), exposesAdded: true)
+    }
+
+    /// How the cache itself goes from page to page.
+    ///
+    /// - Throws: `.operation` where it cannot.
+    func chain() throws(LarderError) -> PageChain {
+        if let plan {
+            // With their defaults, as the keys in the cache have them.
+            let first = try bound(at: .start).binding.variables
+            func variables(_ isBackward: Bool) -> [String: Value] {
+                moved(first, to: PagePosition(value: .string(""), isBackward: isBackward), plan)
+            }
+            let chain = plan.chain(
+                first: first, next: variables(false), previous: variables(true), core.operations.schema)
+            if let chain { return chain }
+        }
+        throw LarderError(
+            .operation,
+            "The pages of \(place) cannot be changed as one list: they need tokens or cursors, and a list of objects "
+                + "that are no edges; refresh the list instead")
     }
 
     // MARK: Reading
@@ -98,30 +160,40 @@ struct PagedList: Sendable {
     /// - Throws: `.paging` where the page does not say whether another follows.
     func content(_ response: Response, at position: PagePosition) throws(LarderError) -> PageContent {
         var connection = response.data
-        for name in plan.path { connection = connection?[name] }
+        for name in path { connection = connection?[name] }
         var list = connection
-        for name in plan.elements { list = list?[name] }
+        for name in elements { list = list?[name] }
         let elements = list?.elements ?? []
         var objects: [ResponseValue] = []
         var keys: [ExactText?] = []
         for element in elements {
-            let object = plan.node.map { element[$0] } ?? element
+            let object = plan?.node.map { element[$0] } ?? element
             guard let object, !object.isNull else { continue }
             objects.append(object)
             keys.append(identity(of: object))
         }
+        if let merger {
+            let variables = operation(at: position).variables
+            let isBeforeFirst = position == .start || position.isBackward
+            return PageContent(
+                response: response, objects: objects, keys: keys,
+                next: merger.next(response, variables).map { PagePosition(value: .object($0), isBackward: false) },
+                previous: isBeforeFirst
+                    ? merger.previous?(response, variables).map { PagePosition(value: .object($0), isBackward: true) }
+                    : nil)
+        }
         // A connection that is null has no pages.
-        guard let connection, !connection.isNull else {
+        guard let plan, let connection, !connection.isNull else {
             return PageContent(response: response, objects: [], keys: [], next: nil, previous: nil)
         }
         return PageContent(
             response: response, objects: objects, keys: keys,
-            next: try next(of: connection, at: position, count: elements.count),
-            previous: try previous(of: connection, at: position, count: elements.count))
+            next: try next(of: connection, plan, at: position, count: elements.count),
+            previous: try previous(of: connection, plan, at: position, count: elements.count))
     }
 
     private func next(
-        of connection: ResponseValue, at position: PagePosition, count: Int
+        of connection: ResponseValue, _ plan: ConnectionPlan, at position: PagePosition, count: Int
     ) throws(LarderError) -> PagePosition? {
         switch plan.kind {
         case .token, .relay:
@@ -137,7 +209,7 @@ struct PagedList: Sendable {
     }
 
     private func previous(
-        of connection: ResponseValue, at position: PagePosition, count: Int
+        of connection: ResponseValue, _ plan: ConnectionPlan, at position: PagePosition, count: Int
     ) throws(LarderError) -> PagePosition? {
         switch plan.kind {
         case .token: return nil
@@ -167,14 +239,14 @@ struct PagedList: Sendable {
         var info: ResponseValue? = connection
         for name in neighbour.info { info = info?[name] }
         guard let info, !info.isNull else {
-            throw LarderError(.paging, "A page of \(plan.place) has no pageInfo, so that its end cannot be told")
+            throw LarderError(.paging, "A page of \(place) has no pageInfo, so that its end cannot be told")
         }
         if let has = neighbour.has, info[has]?.boolean != true { return nil }
         let position = info[neighbour.position]
         if let text = position?.string, !text.isEmpty { return .string(text) }
         if let number = position?.int { return .int(number) }
         guard neighbour.has == nil else {
-            throw LarderError(.paging, "A page of \(plan.place) says that another follows, and has no cursor for it")
+            throw LarderError(.paging, "A page of \(place) says that another follows, and has no cursor for it")
         }
         return nil
     }
@@ -194,7 +266,24 @@ struct PagedList: Sendable {
     func repeated() -> LarderError {
         LarderError(
             .paging,
-            "The server's pages of \(plan.place) lead back to a page that was read before; refresh the list")
+            "The server's pages of \(place) lead back to a page that was read before; refresh the list")
+    }
+}
+
+extension Plan {
+    /// Which selection the elements of a list have, by the response keys that lead to it; nil where there is no list of
+    /// objects.
+    fileprivate func selection(ofList path: [String]) -> Int? {
+        var selection = root
+        for (index, key) in path.enumerated() {
+            guard let onlyCase = selections[selection].types.first?.caseIndex,
+                let field = fields[cases[onlyCase].fields].first(where: { $0.responseKey == key }),
+                case .object(let inner) = field.content,
+                field.type.listDepth == (index == path.count - 1 ? 1 : 0)
+            else { return nil }
+            selection = inner
+        }
+        return path.isEmpty ? nil : selection
     }
 }
 

@@ -99,10 +99,12 @@ public final class Pages: Sendable {
     private let changeSignal = ChangeSignal()
     let holding = PagesHolding()
 
-    init(_ operation: GraphQLOperation, _ partition: Partition, _ options: FetchOptions) throws(LarderError) {
+    init(
+        _ operation: GraphQLOperation, _ partition: Partition, _ options: FetchOptions, _ merger: PageMerger?
+    ) throws(LarderError) {
         self.partition = partition
         self.options = options
-        list = try PagedList(operation, partition.core)
+        list = try PagedList(operation, partition.core, merger)
     }
 
     /// How much of the list is loaded, also while a call loads more. The first question looks through the pages that the
@@ -323,19 +325,21 @@ extension Partition {
     /// page: see <doc:Paging>. The arguments that choose a page must be variables of the operation. Where it leaves the
     /// size of a page out, the largest that the policy allows is asked for.
     ///
+    /// - Parameter merger: Goes from page to page in place of a policy, where the server's lists are of a kind of their
+    ///   own.
     /// - Throws: `.operation` where the operation asks for no list of pages, or not for what leads to the next one;
     ///   `.variables` for a page that is larger than the policy allows; `.syntax`, `.parked`.
     public func pages(
-        _ operation: GraphQLOperation, options: FetchOptions = FetchOptions()
+        _ operation: GraphQLOperation, options: FetchOptions = FetchOptions(), merger: PageMerger? = nil
     ) throws(LarderError) -> Pages {
         try core.requireCurrent()
-        return try Pages(core.withRealIDs(operation), self, options)
+        return try Pages(core.withRealIDs(operation), self, options, merger)
     }
 
     /// As `pages` of an operation, for a typed one; each ``Page/decode(_:)`` says the type of the objects.
     public func pages(
-        _ operation: some TypedOperation, options: FetchOptions = FetchOptions()
+        _ operation: some TypedOperation, options: FetchOptions = FetchOptions(), merger: PageMerger? = nil
     ) throws(LarderError) -> Pages {
-        try pages(operation.operation, options: options)
+        try pages(operation.operation, options: options, merger: merger)
     }
 }

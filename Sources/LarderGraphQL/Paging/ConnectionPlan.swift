@@ -38,10 +38,42 @@ package struct ConnectionPlan: Sendable {
     /// Of what is asked of the objects, in `Plan.selections`.
     package let objects: Int
     private let key: FieldKeyTemplate
+    private let pageKey: FieldKeyTemplate
+    private let pagination: Pagination
+    /// The name of the field that has the elements; nil where it has arguments, or where the list is the page itself.
+    private let listName: String?
 
     /// The field's key without the arguments that choose a page: equal for all pages of a list.
     package func listKey(_ variables: [String: Value], _ schema: SchemaIndex) -> String {
         key.key(variables, schema)
+    }
+
+    /// How a cache goes from page to page; nil where only a reader of whole answers can: lists by offset and by number,
+    /// lists of edges, and lists below another field.
+    ///
+    /// - Parameters:
+    ///   - first: The variables of the first page.
+    ///   - next: Those of a page that another leads to.
+    ///   - previous: Those of a page before the first.
+    package func chain(
+        first: [String: Value], next: [String: Value], previous: [String: Value], _ schema: SchemaIndex
+    ) -> PageChain? {
+        guard kind == .token || kind == .relay, path.count == 1, node == nil, let listName else { return nil }
+        func way(
+            _ direction: Pagination.Direction?, _ neighbours: Neighbours?, _ variables: [String: Value],
+            _ names: (has: String, position: String)
+        ) -> PageChain.Way? {
+            guard let direction, neighbours != nil else { return nil }
+            let (before, after) = pageKey.parts(around: direction.position, variables, schema)
+            return PageChain.Way(
+                before: before, after: after, isText: pageKey.isText(direction.position, schema),
+                info: kind == .relay ? "pageInfo" : nil, has: kind == .relay ? names.has : nil,
+                position: kind == .relay ? names.position : direction.position)
+        }
+        return PageChain(
+            first: pageKey.key(first, schema), list: listName,
+            next: way(pagination.forward, self.next, next, ("hasNextPage", "endCursor")),
+            previous: way(pagination.backward, self.previous, previous, ("hasPreviousPage", "startCursor")))
     }
 
     /// Finds the list of pages in a plan.
@@ -83,6 +115,7 @@ package struct ConnectionPlan: Sendable {
             one.field.type.listDepth <= 1
         else { throw PlanError(.invalid, "\(place) is no list of objects") }
         let template = plan.keys[number]
+        (pageKey, pagination) = (template, one.pagination)
         let policy = one.definition.policy ?? FieldPolicy(keyArgs: [])
         let keyNames = Set(policy.keyArgs.compactMap(\.components.first))
         key = template.keeping { name in
@@ -122,10 +155,11 @@ package struct ConnectionPlan: Sendable {
         case .offset, .page: (next, previous) = (nil, nil)
         }
         if one.field.type.listDepth == 1 {
-            (elements, node, objects) = ([], nil, connection)
+            (elements, node, objects, listName) = ([], nil, connection, nil)
         } else {
             let list = try selected.list(in: connection)
             (elements, node, objects) = ([list.key], list.node, list.objects)
+            listName = list.field.key.map { plan.keys[$0].hasArguments } ?? false ? nil : list.field.name
         }
     }
 }
@@ -159,7 +193,9 @@ private struct SelectedFields {
     }
 
     /// The list of the elements: of Relay's `edges`, or of the objects themselves.
-    func list(in selection: Int) throws(PlanError) -> (key: String, node: String?, objects: Int) {
+    func list(
+        in selection: Int
+    ) throws(PlanError) -> (key: String, field: FieldPlan, node: String?, objects: Int) {
         var lists: [(field: FieldPlan, selection: Int)] = []
         for field in fields(of: selection) where field.type.listDepth == 1 {
             if case .object(let inner) = field.content { lists.append((field, inner)) }
@@ -168,9 +204,9 @@ private struct SelectedFields {
             throw PlanError(
                 .invalid, "The pages of \(place) need a list of objects, which the operation does not ask for")
         }
-        guard list.field.name == "edges" else { return (list.field.responseKey, nil, list.selection) }
+        guard list.field.name == "edges" else { return (list.field.responseKey, list.field, nil, list.selection) }
         let node = try object("node", in: list.selection)
-        return (list.field.responseKey, node.key, node.selection)
+        return (list.field.responseKey, list.field, node.key, node.selection)
     }
 
     /// Nil where the position is no variable: the operation does not go this way.

@@ -20,6 +20,16 @@ package struct CacheStatistics: Sendable, Hashable {
         package internal(set) var bytes = 0
     }
 
+    /// What came within some time, and not within the time of the count before.
+    package struct AgeCount: Sendable, Hashable {
+        /// In seconds; nil for what is older than all others, or of an age that is not known.
+        package let within: Int?
+        /// Objects with a cache key.
+        package internal(set) var objects = 0
+        /// Of their records alone, without what LMDB adds.
+        package internal(set) var bytes = 0
+    }
+
     /// The folder's name.
     package let generation: Int
     package let position: ChangePosition

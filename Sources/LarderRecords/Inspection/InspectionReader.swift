@@ -73,6 +73,31 @@ struct InspectionReader {
         return counts.values.sorted { $0.type < $1.type }
     }
 
+    mutating func ages(
+        now: ReceivedTime, _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws -> [CacheStatistics.AgeCount] {
+        var counts = [3_600, 86_400, 7 * 86_400, 30 * 86_400, nil].map { CacheStatistics.AgeCount(within: $0) }
+        var (number, slots) = (UInt64.max, ReceivedBlock.empty)
+        var cursor = try transaction.cursor(in: generation.tables.records)
+        while let entry = try cursor.next() {
+            let id = entry.integerKey
+            let record = unsafe try RecordView(unsafe entry.value.withUnsafeBytes { unsafe $0 })
+            guard record.isEntity, !record.isTombstone else { continue }
+            if number != ReceivedBlock.number(of: id) {
+                number = ReceivedBlock.number(of: id)
+                slots = try generation.tables.receivedSlots(number, transaction)
+            }
+            let age = slots[ReceivedBlock.index(of: id)].time.age(at: now)
+            let index = counts.firstIndex { count in
+                age.flatMap { age in count.within.map { age < $0 } } ?? (count.within == nil)
+            }
+            guard let index else { continue }
+            counts[index].objects += 1
+            counts[index].bytes += entry.value.byteCount
+        }
+        return counts
+    }
+
     // MARK: One record
 
     mutating func record(

@@ -92,6 +92,18 @@ extension RecordCache {
             }
         }
 
+        /// How old the objects are: within an hour, a day, a week, 30 days, and the rest.
+        ///
+        /// - Complexity: O(n) in the cache's size.
+        package func ages() throws(RecordError) -> [CacheStatistics.AgeCount] {
+            try translated {
+                try cache.generations.withSnapshot { generation, transaction in
+                    var reader = InspectionReader(generation)
+                    return try reader.ages(now: ReceivedTime(milliseconds: cache.options.now()), transaction)
+                }
+            }
+        }
+
         /// O(1).
         package func statistics() throws(RecordError) -> CacheStatistics {
             try translated {

@@ -1,3 +1,5 @@
+package import LarderGraphQL
+
 /// A change to one list of objects, as data: the same for an optimistic layer and for the answer.
 ///
 /// A list that the cache does not know, or that is not one of objects with identity, stays as it is.
@@ -22,10 +24,15 @@ package struct ListEdit: Sendable, Hashable {
     /// The list's field key: its name, or `name({"argument":value})`.
     package let field: String
     package let action: Action
+    /// The list is all pages that follow each other, of which `field` is the first; nil where it is `field` itself.
+    package let pages: PageChain?
 
-    package init(_ owner: RecordCache.Root = .query, field: String, _ action: Action) {
+    package init(
+        _ owner: RecordCache.Root = .query, field: String, _ action: Action, pages: PageChain? = nil
+    ) {
         self.owner = owner
         self.field = field
         self.action = action
+        self.pages = pages
     }
 }

@@ -229,7 +229,7 @@ extension Generation {
     /// The value by which an object is put in order.
     ///
     /// Safe: texts are copied while the transaction lasts to which they belong.
-    fileprivate func orderedValue(
+    func orderedValue(
         of field: FieldID, in id: RecordID, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> OrderedValue? {
         let found = try record(id, transaction)
@@ -252,7 +252,7 @@ extension Generation {
 
 extension PayloadView {
     /// The elements of a list of references, 0 for a null among them; nil where the value is anything else.
-    fileprivate func references(in word: ValueWord) throws(DamagedRecord) -> [RecordID]? {
+    func references(in word: ValueWord) throws(DamagedRecord) -> [RecordID]? {
         guard word.tag == .list else { return nil }
         let list = try list(word)
         var elements: [RecordID] = []

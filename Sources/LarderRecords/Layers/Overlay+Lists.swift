@@ -31,9 +31,20 @@ struct OpenLists {
 extension Overlay {
     /// Edits a list over what is in here so far.
     func edit(_ edit: ListEdit, _ snapshot: borrowing LayeredSnapshot) throws {
-        guard let owner = try generation.tables.record(of: edit.owner.key, snapshot),
-            let field = try generation.names.lookUp(edit.field, snapshot, generation.tables)
-        else { return }
+        guard let owner = try generation.tables.record(of: edit.owner.key, snapshot) else { return }
+        if let chain = edit.pages {
+            let pages = try ChainedPages(chain, of: owner, generation, snapshot)
+            for (page, action) in try pages.edits(edit.action, generation, snapshot) {
+                try apply(action, to: page.field, of: page.owner, snapshot)
+            }
+        } else if let field = try generation.names.lookUp(edit.field, snapshot, generation.tables) {
+            try apply(edit.action, to: field, of: owner, snapshot)
+        }
+    }
+
+    private func apply(
+        _ action: ListEdit.Action, to field: FieldID, of owner: RecordID, _ snapshot: borrowing LayeredSnapshot
+    ) throws {
         var known = openLists.take(of: owner)
         if let other = known, other.field != field {
             openLists.put(other)
@@ -43,7 +54,7 @@ extension Overlay {
         // Not in here while it is changed: what is looked at meanwhile is the same with and without the change.
         guard var list = try known ?? OpenList(of: owner, field, generation, snapshot) else { return }
         defer { openLists.put(list) }
-        try list.apply(edit.action, generation, snapshot)
+        try list.apply(action, generation, snapshot)
     }
 
     /// Encodes the list of a record that is open.

@@ -7,8 +7,17 @@ extension RecordChanges {
     mutating func edit(
         _ edit: ListEdit, _ generation: Generation, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws {
-        guard let owner = try generation.tables.record(of: edit.owner.key, transaction),
-            let field = try generation.names.lookUp(edit.field, transaction, generation.tables),
+        guard let owner = try generation.tables.record(of: edit.owner.key, transaction) else { return }
+        if let chain = edit.pages {
+            let pages = try ChainedPages(chain, of: owner, generation, transaction)
+            for (page, action) in try pages.edits(edit.action, generation, transaction) {
+                guard var list = try OpenList(of: page.owner, page.field, generation, transaction) else { continue }
+                try list.apply(action, generation, transaction)
+                if list.isChanged { try close(list) }
+            }
+            return
+        }
+        guard let field = try generation.names.lookUp(edit.field, transaction, generation.tables),
             var list = try OpenList(of: owner, field, generation, transaction)
         else { return }
         try list.apply(edit.action, generation, transaction)

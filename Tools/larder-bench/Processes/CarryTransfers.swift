@@ -31,6 +31,12 @@ enum Memory {
     /// Bytes that it has in memory now.
     static var current: Int? { status(/VmRSS:\s+([0-9]+) kB/) }
 
+    /// Of these, bytes that no file has: what is mapped of a store does not count.
+    static var own: Int? { status(/RssAnon:\s+([0-9]+) kB/) }
+
+    /// From now on the peak is what comes.
+    static func forgetPeak() { try? Data("5".utf8).write(to: URL(filePath: "/proc/self/clear_refs")) }
+
     private static func status(_ line: Regex<(Substring, Substring)>) -> Int? {
         #if os(Linux)
         // What `getrusage` says may be that of the process it was forked from.

@@ -27,6 +27,9 @@ struct Bench {
         case resumeUpload = "resume-upload"
         case largeFile = "large-file"
         case transferMemory = "transfer-memory"
+        case longList = "long-list"
+        case wholeList = "whole-list"
+        case collect, day
     }
 
     var input: BenchInput
@@ -69,6 +72,10 @@ struct Bench {
         case .resumeUpload: try await resumeUpload()
         case .largeFile: try await largeFile()
         case .transferMemory: try await transferMemory()
+        case .longList: try await longList()
+        case .wholeList: try await wholeList()
+        case .collect: try await collecting()
+        case .day: try await day()
         }
     }
 

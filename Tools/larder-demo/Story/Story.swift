@@ -62,6 +62,7 @@ final class Story {
         try await comeBack()
         try await signInAgain()
         try await transfer()
+        try await listAll()
         try close()
     }
 
@@ -95,7 +96,7 @@ final class Story {
 
     private func close() throws {
         try store.close()
-        printout.step(21, "In short")
+        printout.step(22, "In short")
         printout.fact("the fetch", fetchDuration)
         printout.fact("the same from disk", readDuration)
         printout.fact("requests the server saw in all", server.requestCount)

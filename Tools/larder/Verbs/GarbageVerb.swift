@@ -18,6 +18,8 @@ struct GarbageVerb: Verb {
     @OptionGroup var partition: PartitionOptions
     @OptionGroup var schema: SchemaOptions
     @OptionGroup var permission: WritePermission
+    @Flag(name: .customLong("dry-run"), help: "Only count, as without --write.")
+    var isDryRun = false
     @Option(
         name: .customLong("max-bytes"),
         help: ArgumentHelp("Let go of what came longest ago, until the cache's pages take no more.", valueName: "bytes")
@@ -29,6 +31,7 @@ struct GarbageVerb: Verb {
     var maxAge: Int?
 
     func perform(_ output: Output) async throws {
+        guard !(isDryRun && permission.write) else { throw Failure(usage: "Give either --write or --dry-run") }
         guard maxBytes ?? 0 >= 0, maxAge ?? 0 >= 0 else {
             throw Failure(usage: "The maximum size and the maximum age must not be negative")
         }

@@ -7,17 +7,25 @@ import LarderRecords
 struct Info: Verb {
     static let configuration = CommandConfiguration(
         abstract: "Tells how much the store holds and what it takes.",
-        discussion: "With --types it counts what each type takes, which reads the whole store.")
+        discussion: """
+            With --types it counts what each type takes, with --ages how old the objects are; both read the whole \
+            cache. gc tells what would go.
+            """)
 
     @OptionGroup var store: StoreOptions
     @OptionGroup var partition: PartitionOptions
     @Flag(help: "Count objects and bytes by type.")
     var types = false
+    @Flag(help: "Count objects and bytes by age, and tell which gc --max-age would let go of.")
+    var ages = false
 
     func perform(_ output: Output) async throws {
         let folder = try store.folder(partition)
-        let (statistics, counts) = try await folder.withCache(.reading, output) { cache in
-            (try cache.inspect.statistics(), types ? try cache.inspect.types() : nil)
+        let (statistics, counts, oldest) = try await folder.withCache(.reading, output) { cache in
+            (
+                try cache.inspect.statistics(), types ? try cache.inspect.types() : nil,
+                ages ? try cache.inspect.ages() : nil
+            )
         }
         var members: [(name: String, value: JSONText)] = [
             ("store", .string(folder.url.path)), ("partition", .string(folder.partition)),
@@ -49,12 +57,13 @@ struct Info: Verb {
         members.append(("unread", .array(unread.map { [$0.json] } ?? [])))
         output.noteFinding(exposure)
         if let counts { members.append(("types", .array(counts.map(\.json)))) }
-        try output.result(.object(members), text: Self.text(folder, statistics, pins, counts))
+        if let oldest { members.append(("ages", .array(oldest.map(\.json)))) }
+        try output.result(.object(members), text: Self.text(folder, statistics, pins, counts, oldest))
     }
 
     private static func text(
         _ folder: StoreFolder, _ statistics: CacheStatistics, _ pins: [StoredPin],
-        _ counts: [CacheStatistics.TypeCount]?
+        _ counts: [CacheStatistics.TypeCount]?, _ ages: [CacheStatistics.AgeCount]?
     ) -> String {
         var lines = [
             "store       \(folder.url.path)",
@@ -72,6 +81,15 @@ struct Info: Verb {
             lines.append(
                 "type        \(count.type): \(count.entities) objects, \(count.parts) parts, "
                     + "\(count.tombstones) tombstones, \(count.bytes) bytes")
+        }
+        for (index, age) in (ages ?? []).enumerated() {
+            let older = ages?[index...].dropFirst().reduce(0) { $0 + $1.objects } ?? 0
+            let name = age.within.map { "less than \($0) s old" } ?? "older, or of unknown age"
+            lines.append("age         \(name): \(age.objects) objects, \(age.bytes) bytes")
+            if let within = age.within, older > 0 {
+                lines.append(
+                    "            gc --max-age \(within) would let go of \(older) objects, but of what is needed")
+            }
         }
         return lines.map(Output.oneLine).joined(separator: "\n")
     }
@@ -108,6 +126,14 @@ extension CacheStatistics.TypeCount {
         .object([
             ("type", .string(type)), ("objects", .int(entities)), ("parts", .int(parts)),
             ("tombstones", .int(tombstones)), ("bytes", .int(bytes)),
+        ])
+    }
+}
+
+extension CacheStatistics.AgeCount {
+    fileprivate var json: JSONText {
+        .object([
+            ("within", within.map(JSONText.int) ?? .null), ("objects", .int(objects)), ("bytes", .int(bytes)),
         ])
     }
 }

@@ -1,0 +1,174 @@
+import Larder
+import LarderTestSupport
+import Testing
+
+/// What queued mutations do to lists of several pages.
+@Suite("Changes of whole lists", .timeLimit(.minutes(10)))
+struct PageListChangeTests {
+    private static let three = [
+        "": OrderDesk.tokenPage([1, 3], next: "a"), "a": OrderDesk.tokenPage([5, 7], next: "b"),
+        "b": OrderDesk.tokenPage([8, 9], next: nil),
+    ]
+    private static let nodes = GraphQLOperation(
+        "query N($first: Int, $after: String, $last: Int, $before: String) { orders(first: $first, after: $after, "
+            + "last: $last, before: $before) { nodes { sku } "
+            + "pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } }")
+
+    private func withPages(
+        _ pages: [String: String] = three, _ operation: GraphQLOperation = orderList,
+        _ body: (Pages, OrderDesk, Partition) async throws -> Void
+    ) async throws {
+        let desk = OrderDesk(pages)
+        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
+            try await body(try app.pages(operation), desk, app)
+        }
+    }
+
+    /// Queues a mutation that makes an order, or has to do with one, and changes a list.
+    private func queue(_ app: Partition, _ id: Int, _ change: ListChange) async throws {
+        let response: Value = ["rename": ["__typename": "Order", "id": .string("\(id)"), "sku": .string("s\(id)")]]
+        try await app.enqueue(
+            GraphQLOperation("mutation R($id: ID!) { rename(id: $id) { sku } }", variables: ["id": .int(Int64(id))]),
+            options: MutationOptions(optimisticResponse: response, listChanges: [change]))
+    }
+
+    private func answer(_ app: Partition, _ desk: OrderDesk, _ id: Int) async throws {
+        desk.set(#""rename":\#(OrderDesk.object(id))"#, at: "")
+        try await MutationRunner(app).drain()
+    }
+
+    @Test(
+        "An object is shown on the page on which its place is, and stays there when the server has answered",
+        arguments: [
+            (2, [1, 2, 3, 5, 7, 8, 9]), (4, [1, 3, 4, 5, 7, 8, 9]), (6, [1, 3, 5, 6, 7, 8, 9]),
+            (0, [0, 1, 3, 5, 7, 8, 9]),
+        ])
+    func ascending(id: Int, expected: [Int]) async throws {
+        try await withPages { (pages, desk, app) async throws in
+            try await pages.all()
+            try await queue(app, id, pages.inserting("Order:\(id)", at: .ascending(field: "sku")))
+            #expect(try await pages.skus() == skus(expected))
+            try await answer(app, desk, id)
+            #expect(try app.mutations(in: [.pending]).isEmpty)
+            #expect(try await pages.skus() == skus(expected))
+            #expect(try await app.pages(orderList).status().objectCount == 7)
+            #expect(try app.records.check().problems == [])
+        }
+    }
+
+    @Test("An object goes before the first page, and after the last of a list that is whole")
+    func ends() async throws {
+        try await withPages { (pages, _, app) async throws in
+            try await pages.all()
+            try await queue(app, 20, pages.inserting("Order:20", at: .start))
+            try await queue(app, 21, pages.inserting("Order:21"))
+            try await queue(app, 22, pages.inserting("Order:22", at: .descending(field: "nothing")))
+            #expect(try await pages.skus() == skus([20, 1, 3, 5, 7, 8, 9, 21, 22]))
+        }
+    }
+
+    @Test("An object whose place is beyond what is loaded comes with its page")
+    func beyond() async throws {
+        try await withPages { (pages, _, app) async throws in
+            try await pages.all(upTo: 4)
+            try await queue(app, 20, pages.inserting("Order:20"))
+            try await queue(app, 6, pages.inserting("Order:9", at: .ascending(field: "sku")))
+            #expect(try await pages.skus() == skus([1, 3, 5, 7]))
+        }
+    }
+
+    @Test("An object goes from the page that has it, and is not put into a list twice")
+    func removes() async throws {
+        try await withPages { (pages, desk, app) async throws in
+            try await pages.all()
+            try await queue(app, 8, pages.removing("Order:8"))
+            try await queue(app, 5, pages.inserting("Order:5", at: .start))
+            #expect(try await pages.skus() == skus([1, 3, 5, 7, 9]))
+            try await answer(app, desk, 8)
+            #expect(try await pages.skus() == skus([1, 3, 5, 7, 9]))
+        }
+    }
+
+    @Test("A change of a mutation that the server refuses is gone without a trace")
+    func refused() async throws {
+        try await withPages { (pages, desk, app) async throws in
+            try await pages.all()
+            try await queue(app, 4, pages.inserting("Order:4", at: .ascending(field: "sku")))
+            desk.removePage(at: "")
+            try await MutationRunner(app).drain()
+            #expect(try await pages.skus() == skus([1, 3, 5, 7, 8, 9]))
+        }
+    }
+
+    @Test("A change is there after a restart, and pages that come meanwhile are changed")
+    func restarts() async throws {
+        let desk = OrderDesk(Self.three)
+        try await withTemporaryFolder { folder in
+            let schema = try Schema(parsing: orderSchema)
+            var store = try Store.open(at: folder, schema: schema)
+            var app = try store.partition(transport: desk.transport)
+            var pages = try app.pages(orderList)
+            try await pages.all(upTo: 2)
+            try await queue(app, 6, pages.inserting("Order:6", at: .ascending(field: "sku")))
+            try await queue(app, 9, pages.removing("Order:9"))
+            try store.close()
+            store = try Store.open(at: folder, schema: schema)
+            app = try store.partition(transport: desk.transport)
+            pages = try app.pages(orderList)
+            #expect(try await pages.skus() == skus([1, 3]))
+            try await pages.all()
+            #expect(try await pages.skus() == skus([1, 3, 5, 6, 7, 8]))
+            try store.close()
+        }
+    }
+
+    @Test("A watcher of the list sees the change at its place")
+    func watches() async throws {
+        try await withPages { (pages, _, app) async throws in
+            try await pages.all()
+            var states = try pages.watch().makeAsyncIterator()
+            _ = await states.next()
+            try await queue(app, 6, pages.inserting("Order:6", at: .ascending(field: "sku")))
+            while let state = await states.next() {
+                guard state.isOptimistic else { continue }
+                #expect(state.objects.compactMap { $0["sku"]?.string } == skus([1, 3, 5, 6, 7, 8, 9]))
+                break
+            }
+        }
+    }
+
+    @Test("Pages of a connection that were loaded backward belong to the list, in its order")
+    func backward() async throws {
+        func page(_ ids: [Int], previous: String?) -> String {
+            #""orders":{"__typename":"OrderConnection","nodes":[\#(OrderDesk.objects(ids))],"pageInfo":"#
+                + #"{"__typename":"PageInfo","hasNextPage":false,"hasPreviousPage":\#(previous != nil),"#
+                + #""startCursor":\#(previous.map { "\"\($0)\"" } ?? "null"),"endCursor":null}}"#
+        }
+        var operation = Self.nodes
+        operation.variables = ["last": 2]
+        let loaded = [
+            "": page([7, 9], previous: "x"), "x": page([3, 5], previous: "y"), "y": page([1], previous: nil),
+        ]
+        try await withPages(loaded, operation) { (pages, _, app) async throws in
+            _ = try await pages.previous()
+            _ = try await pages.previous()
+            // What belongs before the first page is not shown until that is loaded.
+            try await queue(app, 0, pages.inserting("Order:0", at: .ascending(field: "sku")))
+            try await queue(app, 4, pages.inserting("Order:4", at: .ascending(field: "sku")))
+            #expect(try await pages.skus() == skus([3, 4, 5, 7, 9]))
+            _ = try await pages.previous()
+            #expect(try await pages.skus() == skus([0, 1, 3, 4, 5, 7, 9]))
+        }
+    }
+
+    @Test("Lists whose pages have other places once an object is put into one are not changed as one list")
+    func refuses() async throws {
+        try await withStoreFixture(schema: orderSchema) { app in
+            for operation in [ordersAt, orderConnection] {
+                let pages = try app.pages(operation)
+                #expect(await larderError { try pages.inserting("Order:1") }?.code == .operation)
+                #expect(await larderError { try pages.removing("Order:1") }?.code == .operation)
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+import Larder
+import LarderTestSupport
+import Testing
+
+private let schema = """
+    type Query { feed(before: Int): Feed }
+    type Feed { stories: [Story] oldest: Int }
+    type Story { id: ID! sku: String }
+    """
+private let feed = GraphQLOperation("query F($before: Int) { feed(before: $before) { stories { sku } oldest } }")
+private let merger = PageMerger(
+    elements: ["feed", "stories"],
+    next: { page, _ in page["feed"]?["oldest"]?.int.map { ["before": .int($0)] } })
+
+private func page(_ ids: [Int], oldest: Int?) -> String {
+    let stories = ids.map { #"{"__typename":"Story","id":"\#($0)","sku":"s\#($0)"}"# }.joined(separator: ",")
+    return #""feed":{"__typename":"Feed","stories":[\#(stories)],"oldest":\#(oldest.map { "\($0)" } ?? "null")}"#
+}
+
+@Suite("Pages that a program merges itself", .timeLimit(.minutes(10)))
+struct PageMergerTests {
+    private static let three = [
+        "": page([9, 8], oldest: 8), "8": page([8, 7, 6], oldest: 6), "6": page([5], oldest: nil),
+    ]
+
+    @Test("The merger leads from page to page, objects that come again are left out, and a restart goes on")
+    func loads() async throws {
+        let desk = OrderDesk(Self.three)
+        try await withTemporaryFolder { folder in
+            for (count, loaded) in [(3, 4), (.max, 5)] {
+                let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
+                let pages = try store.partition(transport: desk.transport).pages(feed, merger: merger)
+                #expect(try await pages.all(upTo: count).objectCount == loaded)
+                if loaded == 5 { #expect(try await pages.skus() == skus([9, 8, 7, 6, 5])) }
+                try store.close()
+            }
+        }
+        #expect(desk.requests == ["/-", "8/-", "6/-"])
+    }
+
+    @Test("A list goes backward where the merger says how")
+    func backward() async throws {
+        let desk = OrderDesk(["": page([4, 5], oldest: 4), "4": page([2, 3], oldest: 2), "2": page([1], oldest: nil)])
+        let backward = PageMerger(
+            elements: ["feed", "stories"],
+            previous: { page, _ in page["feed"]?["oldest"]?.int.map { ["before": .int($0)] } }, next: { _, _ in nil })
+        try await withStoreFixture(desk.transport, schema: schema) { app in
+            let pages = try app.pages(feed, merger: backward)
+            while try await pages.previous() != nil {}
+            #expect(try await pages.skus() == skus(1...5))
+        }
+    }
+
+    @Test("A merger that leads back is an error, and the pages stay")
+    func circle() async throws {
+        let desk = OrderDesk(["": page([9], oldest: 8), "8": page([7], oldest: 8)])
+        try await withStoreFixture(desk.transport, schema: schema) { app in
+            let pages = try app.pages(feed, merger: merger)
+            #expect(await larderError { try await pages.all() }?.code == .paging)
+            #expect(try await pages.skus() == skus([9, 7]))
+        }
+    }
+
+    @Test("A watcher of the list sees the pages to which the merger leads")
+    func watches() async throws {
+        let desk = OrderDesk(Self.three)
+        try await withStoreFixture(desk.transport, schema: schema) { app in
+            let pages = try app.pages(feed, merger: merger)
+            try await pages.all()
+            var states = try pages.watch(.whenComplete).makeAsyncIterator()
+            #expect(await states.next()?.objects.compactMap { $0["sku"]?.string } == skus([9, 8, 7, 6, 5]))
+        }
+    }
+
+    @Test("A place that is no list of objects is refused", arguments: [["feed"], ["feed", "oldest"], ["nothing"], []])
+    func refuses(place: [String]) async throws {
+        try await withStoreFixture(schema: schema) { app in
+            let error = await larderError {
+                try app.pages(feed, merger: PageMerger(elements: place, next: { _, _ in nil }))
+            }
+            #expect(error?.code == .operation)
+        }
+    }
+}
