@@ -119,7 +119,7 @@ private struct OrderServer: GraphQLTransport {
     let count: Int
 
     func send(
-        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
+        _ request: GraphQLRequest, within time: Duration
     ) async throws(TransportError) -> GraphQLAnswer {
         guard case .object(let values)? = try? Value(json: request.variables), case .int(let limit)? = values["limit"]
         else { return GraphQLAnswer(body: Array(#"{"data":null}"#.utf8)) }
