@@ -1,19 +1,20 @@
 /// Appends an argument's value in the one form that all ways of writing it share.
 ///
 /// Keys of objects ascend; an ID is a string and a Float has a point whichever way they were given; one value for a
-/// list is a list of one. Values of custom scalars, and all without a type, stay as they are. The recursion is as deep as the value.
+/// list is a list of one. Values of custom scalars, and all without a type, stay as they are. The recursion is as deep
+/// as the value, and each step is to take little of the stack.
 func appendCanonical(_ value: Value, as type: ResolvedType?, in schema: SchemaIndex?, to bytes: inout [UInt8]) {
     if let type, type.isList, value != .null {
         let elements = if case .list(let elements) = value { elements } else { [value] }
         appendList(elements, as: type.element, in: schema, to: &bytes)
         return
     }
-    let definition = type.flatMap { type in schema.map { $0.types[type.named] } }
+    let name = typeName(type, schema)
     switch value {
     case .null: bytes.append(contentsOf: "null".utf8)
     case .boolean(let value): bytes.append(contentsOf: (value ? "true" : "false").utf8)
     case .int(let number):
-        switch definition?.name {
+        switch name {
         case "ID": appendJSONString(String(number), to: &bytes)
         case "Float": bytes.append(contentsOf: Double(number).description.utf8)
         default: bytes.append(contentsOf: String(number).utf8)
@@ -21,9 +22,9 @@ func appendCanonical(_ value: Value, as type: ResolvedType?, in schema: SchemaIn
     case .float(let number): bytes.append(contentsOf: number.description.utf8)
     case .number(let text):
         // A Float is a double wherever it is used, so that all ways of writing the same double are one.
-        if definition?.name == "ID" {
+        if name == "ID" {
             appendJSONString(text, to: &bytes)
-        } else if definition?.name == "Float", let number = Double(text), number.isFinite {
+        } else if name == "Float", let number = Double(text), number.isFinite {
             bytes.append(contentsOf: number.description.utf8)
         } else {
             bytes.append(contentsOf: text.utf8)
@@ -36,10 +37,20 @@ func appendCanonical(_ value: Value, as type: ResolvedType?, in schema: SchemaIn
             if index > 0 { bytes.append(UInt8(ascii: ",")) }
             appendJSONString(member.key, to: &bytes)
             bytes.append(UInt8(ascii: ":"))
-            appendCanonical(member.value, as: definition?.inputField(named: member.key)?.type, in: schema, to: &bytes)
+            appendCanonical(member.value, as: memberType(member.key, of: type, schema), in: schema, to: &bytes)
         }
         bytes.append(UInt8(ascii: "}"))
     }
+}
+
+private func typeName(_ type: ResolvedType?, _ schema: SchemaIndex?) -> String? {
+    guard let type, let schema else { return nil }
+    return schema.types[type.named].name
+}
+
+private func memberType(_ name: String, of type: ResolvedType?, _ schema: SchemaIndex?) -> ResolvedType? {
+    guard let type, let schema else { return nil }
+    return schema.types[type.named].inputField(named: name)?.type
 }
 
 private func appendList(
