@@ -54,7 +54,7 @@ struct FullQueue {
         let tally = server.tally
         for (name, receipt) in receipts {
             let status = try receipt.status()
-            let failure = status?.failure.map { " \($0.kind)" } ?? ""
+            let failure = status?.failure.map { " \($0.kind.rawValue)" } ?? ""
             say("\(name) \(status?.state.rawValue ?? "lost")\(failure) \(tally.effects[name] ?? 0) \(read(name, app))")
         }
         say("order \(tally.order == tally.order.sorted { number($0) < number($1) })")
