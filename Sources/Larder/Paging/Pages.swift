@@ -325,8 +325,10 @@ extension Partition {
     /// page: see <doc:Paging>. The arguments that choose a page must be variables of the operation. Where it leaves the
     /// size of a page out, the largest that the policy allows is asked for.
     ///
-    /// - Parameter merger: Goes from page to page in place of a policy, where the server's lists are of a kind of their
-    ///   own.
+    /// - Parameters:
+    ///   - operation: A query.
+    ///   - options: Of every page's fetch.
+    ///   - merger: Goes from page to page in place of a policy, where the server's lists are of a kind of their own.
     /// - Throws: `.operation` where the operation asks for no list of pages, or not for what leads to the next one;
     ///   `.variables` for a page that is larger than the policy allows; `.syntax`, `.parked`.
     public func pages(
