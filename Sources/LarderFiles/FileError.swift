@@ -12,6 +12,8 @@ package struct FileError: Error, Sendable, Hashable {
     package enum Code: Sendable, Hashable {
         case noSpace, outOfMemory, permissionDenied, readOnlyVolume, missing, exists, otherVolume, invalidArgument
         case unsupported
+        /// The device keeps its files locked: it was not unlocked since it was started.
+        case protected
         /// The process, or the system, has as many files open as it may.
         case tooManyFiles
         /// Any other: the volume itself, in most cases.
@@ -41,12 +43,19 @@ package struct FileError: Error, Sendable, Hashable {
     package let path: String
     /// The system's `errno`.
     package let status: Int32
+    /// Whether data protection is why.
+    private let isProtected: Bool
 
-    package init(_ status: Int32, doing: String, path: String) {
-        (self.status, self.doing, self.path) = (status, doing, path)
+    package init(_ status: Int32, doing: String, path: String, isProtected: Bool = false) {
+        (self.status, self.doing, self.path, self.isProtected) = (status, doing, path, isProtected)
     }
 
-    package var code: Code { Code(status) }
+    /// The same failure, of a call that this one was a part of.
+    func during(_ doing: String, _ path: String) -> FileError {
+        FileError(status, doing: doing, path: path, isProtected: isProtected)
+    }
+
+    package var code: Code { isProtected ? .protected : Code(status) }
 
     /// The `errno` of a volume without room.
     package static let noSpace = ENOSPC
@@ -66,6 +75,7 @@ package struct FileError: Error, Sendable, Hashable {
         case .noSpace: "Free space on the volume."
         case .outOfMemory: "Free memory or address space."
         case .permissionDenied: "Give this user access to the folder and its files."
+        case .protected: "Unlock the device, and try again."
         case .readOnlyVolume: "Open read-only, or move the store to a writable volume."
         case .missing, .invalidArgument: "Check the path."
         case .exists: "Choose a place where there is none yet."

@@ -28,7 +28,7 @@ extension FileSystem {
         {
         case 0: break
         case ENOENT, ENOTDIR: return []
-        case let status: throw FileError(status, doing: "Listing a folder", path: folder)
+        case let status: throw unopened(status, "Listing a folder", folder)
         }
         guard let listing = opened else { return [] }
         defer { closedir(listing) }

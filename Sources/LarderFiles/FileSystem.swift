@@ -15,9 +15,22 @@ package struct FileSystem: Sendable {
     package typealias Injection = @Sendable (FileCall) -> FileFault?
 
     private let injection: Injection?
+    private let protectsFiles: Bool
 
-    /// - Parameter injection: For tests; nil for the system as it is.
-    package init(injecting injection: Injection? = nil) { self.injection = injection }
+    /// - Parameters:
+    ///   - injection: For tests; nil for the system as it is.
+    ///   - protectsFiles: Whether the system has data protection, which refuses to open files with `EPERM` until the
+    ///     device is unlocked. What a user has no right to open is `EACCES` there.
+    package init(injecting injection: Injection? = nil, protectingFiles protectsFiles: Bool = Self.systemProtectsFiles)
+    {
+        (self.injection, self.protectsFiles) = (injection, protectsFiles)
+    }
+
+    #if os(iOS) || os(tvOS) || os(visionOS)
+    package static let systemProtectsFiles = true
+    #else
+    package static let systemProtectsFiles = false
+    #endif
 
     // MARK: The seam
 
@@ -107,11 +120,26 @@ package struct FileSystem: Sendable {
             return descriptor < 0 ? -1 : 0
         }
         guard status == 0, descriptor >= 0 else {
-            throw FileError(status == 0 ? EIO : status, doing: "Opening a file", path: path)
+            throw unopened(status == 0 ? EIO : status, "Opening a file", path)
         }
         let file = File(descriptor, path, self)
         if access.flags & O_CREAT != 0, mode == Self.ownersMode { file.restoreOwnersRights() }
         return file
+    }
+
+    /// Why something could not be opened.
+    func unopened(_ status: Int32, _ doing: String, _ path: String) -> FileError {
+        FileError(status, doing: doing, path: path, isProtected: protectsFiles && status == EPERM)
+    }
+
+    /// Whether the device keeps a file locked. Opens the file, and closes it: no lock of this process may be on it that
+    /// is still needed.
+    package func isProtected(_ path: String) -> Bool {
+        guard protectsFiles else { return false }
+        do throws(FileError) {
+            _ = try open(path)
+            return false
+        } catch { return error.code == .protected }
     }
 
     /// What is at a path; nil where there is nothing.
@@ -149,7 +177,7 @@ package struct FileSystem: Sendable {
             case .missing where (try? status(of: path)) ?? nil != nil: return
             case .permissionDenied, .unsupported: break
             case .io where error.status == EMLINK: break
-            default: throw FileError(error.status, doing: "Making a file", path: path)
+            default: throw error.during("Making a file", path)
             }
             // This file system knows no links.
             _ = try open(path, [.reading, .writing, .making])
@@ -166,7 +194,7 @@ package struct FileSystem: Sendable {
             try rename(temporary, path)
         } catch {
             _ = try? remove(temporary)
-            throw FileError(error.status, doing: "Writing a file", path: path)
+            throw error.during("Writing a file", path)
         }
     }
 
@@ -206,6 +234,10 @@ package struct FileSystem: Sendable {
         case let status: throw FileError(status, doing: "Removing a file", path: path)
         }
     }
+
+    /// Gives a file the time of now, which a `FolderWatch` of another process tells of. Where that cannot be done nothing
+    /// happens. It takes no room on the disk.
+    package func touch(_ path: String) { _ = utimensat(AT_FDCWD, path, nil, 0) }
 
     /// Changes the rights on a file or folder.
     package func setMode(_ mode: UInt16, of path: String) throws(FileError) {

@@ -23,6 +23,8 @@ extension LarderError.Code {
     public static let recordsFull = Self(rawValue: RecordError.Code.full.rawValue)
     /// `records.notWritable`: read-only, or no permission.
     public static let recordsNotWritable = Self(rawValue: RecordError.Code.notWritable.rawValue)
+    /// `records.protected`: the device keeps the cache's files locked; seen as `larder.protected`.
+    public static let recordsProtected = Self(rawValue: RecordError.Code.protected.rawValue)
     /// `records.busy`: another process kept the cache past the deadline, which the message names where it is known; or
     /// this process's writer was busy that long: with a compaction, with other writes, or with the closure of an
     /// `update`.
@@ -79,6 +81,8 @@ extension LarderError.Code {
     public static let operationsUnfinished = Self(rawValue: OperationsError.Code.unfinished.rawValue)
     /// `operations.notWritable`: read-only, or no permission.
     public static let operationsNotWritable = Self(rawValue: OperationsError.Code.notWritable.rawValue)
+    /// `operations.filesProtected`: the device keeps the store's files locked; seen as `larder.protected`.
+    public static let operationsFilesProtected = Self(rawValue: OperationsError.Code.filesProtected.rawValue)
     /// `operations.full`: the disk is full; nothing was changed.
     public static let operationsFull = Self(rawValue: OperationsError.Code.full.rawValue)
     /// `operations.busy`: another program kept the database past the deadline.

@@ -1,3 +1,4 @@
+import LarderFiles
 import LarderOperations
 import LarderRecords
 
@@ -7,6 +8,7 @@ extension LarderError {
         case let error as LarderError: self = error
         case let error as OperationsError: self.init(error)
         case let error as RecordError: self = .parking(error)
+        case let error as FileError where error.code == .protected: self = .protected(cause: error)
         default: self.init(.notRunnable, "\(error)", cause: error)
         }
     }

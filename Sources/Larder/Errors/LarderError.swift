@@ -39,6 +39,8 @@ public struct LarderError: Error, Sendable {
         public static let parked = Code(rawValue: "larder.parked")
         /// The store is suspended.
         public static let suspended = Code(rawValue: "larder.suspended")
+        /// The device was not unlocked since it was started, and keeps the store's files locked.
+        public static let protected = Code(rawValue: "larder.protected")
         /// An environment's definition, or its configuration file, cannot be used.
         public static let environment = Code(rawValue: "larder.environment")
         /// The deadline passed; the message says what the call waited for, and who held it where that is known.
@@ -118,12 +120,23 @@ extension LarderError {
             cause = error
             return
         }
+        guard error.code != .protected else {
+            self = .protected(cause: error)
+            return
+        }
         self.init(Code(rawValue: error.code.rawValue), error.message, cause: error)
         if let path = error.path, !path.components.isEmpty { message += ", at \(path)" }
     }
 
     init(_ error: TransportError) {
         self.init(Code(rawValue: error.code.rawValue), error.message, cause: error)
+    }
+
+    static func protected(cause: any Error) -> LarderError {
+        LarderError(
+            .protected,
+            "The device was not unlocked since it was started, and keeps the store's files locked; try again once it is",
+            cause: cause)
     }
 
     init(_ error: SchemaError) { self.init(.schema, error.description, cause: error) }

@@ -53,7 +53,8 @@ extension LarderError {
 /// The situations in which a failure leaves a user. Many codes, which developers tell apart, lead to one situation.
 package enum Situation: String, CaseIterable, Sendable {
     case offline, slow, throttled, serverFault, insecure, notSignedIn, sessionEnded, notAllowed, deviceFull
-    case notLoaded, deleted, rejected, conflict, serverChanged, newerData, olderData, damaged, busy, keysLocked, keyLost
+    case notLoaded, deleted, rejected, conflict, serverChanged, newerData, olderData, damaged, busy, deviceLocked
+    case keysLocked, keyLost
     case fileMissing, fileUnreadable, fileChanged, fileExists, placeUnusable, damagedDownload, tooLarge, notFound
     case wrongPassword, unconfirmed, newPassword, wrongCode, weakPassword, nameTaken, accountDisabled
     case wrongClock, cancelled, unfinished, expired, unsentWork, unknownOutcome, otherAccount, programFault
@@ -76,7 +77,8 @@ package enum Situation: String, CaseIterable, Sendable {
 
     func remedy(after time: Duration?) -> LarderError.Remedy {
         switch self {
-        case .slow, .throttled, .serverFault, .conflict, .busy, .keysLocked, .fileChanged, .damagedDownload, .expired,
+        case .slow, .throttled, .serverFault, .conflict, .busy, .deviceLocked, .keysLocked, .fileChanged,
+            .damagedDownload, .expired,
             .unsentWork, .unknownOutcome:
             .tryAgain(after: time)
         case .notSignedIn, .sessionEnded, .keyLost: .signIn
@@ -145,6 +147,7 @@ package enum Situation: String, CaseIterable, Sendable {
             .transportNotPrepared, .objectNotPrepared, .recordsAlreadyOpen, .recordsClosed, .operationsClosed,
             .suspended, .recordsSuspended, .operationsSuspended,
         ],
+        .deviceLocked: [.protected, .recordsProtected, .operationsFilesProtected],
         .keysLocked: [.keysLocked, .keysTimedOut],
         .keyLost: [.keysMissing, .keysUnknownKey],
         .fileMissing: [.sourceMissing],

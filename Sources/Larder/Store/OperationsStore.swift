@@ -101,6 +101,8 @@ extension LarderError {
         } else if error.code == .suspended {
             self = .suspended
             cause = error
+        } else if error.code == .filesProtected {
+            self = .protected(cause: error)
         } else {
             self.init(Code(rawValue: error.code.rawValue), error.message, cause: error)
             mutation = error.mutation.map(MutationID.init)

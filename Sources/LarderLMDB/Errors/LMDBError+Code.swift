@@ -25,6 +25,7 @@ extension LMDBError {
         // The environment is not at our disposal.
         package static let readOnly = Code(rawValue: "lmdb.readOnly")
         package static let permissionDenied = Code(rawValue: "lmdb.permissionDenied")
+        package static let protected = Code(rawValue: "lmdb.protected")
         package static let alreadyOpen = Code(rawValue: "lmdb.alreadyOpen")
         package static let closed = Code(rawValue: "lmdb.closed")
         package static let lockTimedOut = Code(rawValue: "lmdb.lockTimedOut")

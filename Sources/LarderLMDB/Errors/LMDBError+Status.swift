@@ -15,7 +15,15 @@ extension LMDBError {
     }
 
     /// A call of the file system's that failed.
-    package init(_ error: FileError) { self = .make(error.status, doing: error.doing, path: error.path) }
+    package init(_ error: FileError) {
+        guard error.code == .protected else {
+            self = .make(error.status, doing: error.doing, path: error.path)
+            return
+        }
+        self.init(
+            .protected, "\(error.doing): the device was not unlocked since it was started. Unlock it, and try again.",
+            path: error.path, status: error.status)
+    }
 
     private static func meaning(of status: Int32) -> (Code, String) {
         switch status {
@@ -59,6 +67,7 @@ extension LMDBError {
         case .outOfMemory: (.outOfMemory, "Free memory or address space, or open with a smaller map.")
         case .tooManyFiles: (.tooManyFiles, "Close files, or allow this process more open ones.")
         case .permissionDenied: (.permissionDenied, "Give this user access to the folder and its files.")
+        case .protected: (.protected, "Unlock the device, and try again.")
         case .readOnlyVolume: (.readOnly, "Open read-only, or move the store to a writable volume.")
         case .missing: (.missing, "Check the path.")
         case .exists: (.invalidArgument, "Choose a place where there is none yet.")

@@ -131,6 +131,11 @@ extension OperationsDatabase {
         do {
             return try pool(file.path, configuration, until: .now + .seconds(seconds))
         } catch let error as DatabaseError
+            where [.SQLITE_CANTOPEN, .SQLITE_PERM, .SQLITE_AUTH].contains(error.resultCode)
+            && options.files.isProtected(file.path)
+        {
+            throw OperationsError.filesProtected(cause: error)
+        } catch let error as DatabaseError
             where options.isReadOnly && error.resultCode == .SQLITE_CANTOPEN
             && (try? options.files.exists(file.path + "-wal")) == false
         {

@@ -41,6 +41,8 @@ extension OperationsError {
         package static let missing = Code(rawValue: "operations.missing")
         /// The file or its folder cannot be written, or the database was opened for reading only.
         package static let notWritable = Code(rawValue: "operations.notWritable")
+        /// The device was not unlocked since it was started, and keeps the store's files locked.
+        package static let filesProtected = Code(rawValue: "operations.filesProtected")
         /// The disk, or the database, is full. Nothing was changed.
         package static let full = Code(rawValue: "operations.full")
         /// Another program kept the database past the deadline.

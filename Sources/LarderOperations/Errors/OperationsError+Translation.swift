@@ -74,10 +74,18 @@ extension OperationsError {
         }
     }
 
+    static func filesProtected(cause: any Error) -> OperationsError {
+        OperationsError(
+            .filesProtected,
+            "The device was not unlocked since it was started, and keeps the store's files locked; unlock it, and try "
+                + "again", cause: cause)
+    }
+
     /// The calls of the file system that the layers share.
     package static func translated(_ error: FileError) -> OperationsError {
         switch error.code {
         case .noSpace: OperationsError(.full, "The disk is full; free space and try again.", cause: error)
+        case .protected: .filesProtected(cause: error)
         case .permissionDenied, .readOnlyVolume:
             OperationsError(.notWritable, "Give this user access to the store's folder.", cause: error)
         default: OperationsError(.storage, "The store's folder cannot be used; the cause says why.", cause: error)

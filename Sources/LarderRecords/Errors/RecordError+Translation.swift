@@ -39,6 +39,7 @@ extension RecordError.Code {
             case .damaged, .truncated, .foreign, .tableMismatch: .damaged
             case .futureVersion: .futureFormat
             case .readOnly, .permissionDenied: .notWritable
+            case .protected: .protected
             case .lockTimedOut: .busy
             case .closed: .closed
             case .alreadyOpen: .alreadyOpen

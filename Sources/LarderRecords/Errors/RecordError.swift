@@ -26,6 +26,8 @@ package struct RecordError: Error, Sendable {
         package static let full = Code(rawValue: "records.full")
         /// The cache cannot be written: read-only, or without permission.
         package static let notWritable = Code(rawValue: "records.notWritable")
+        /// The device was not unlocked since it was started, and keeps the cache's files locked.
+        package static let protected = Code(rawValue: "records.protected")
         /// Another process, or an update's closure in this one, kept the cache past the deadline.
         package static let busy = Code(rawValue: "records.busy")
         /// The cache was closed.

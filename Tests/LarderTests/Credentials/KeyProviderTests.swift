@@ -229,6 +229,7 @@ struct KeyProviderTests {
         #expect(throws: KeyError.self) { try MasterKey(bytes: Array(repeating: 0, count: 31)) }
     }
 
+    #if os(Linux)
     /// A provider whose program is a script.
     private func stand(_ script: String, in folder: URL) async throws -> SecretServiceKeyProvider {
         let tool = folder.appending(path: "secret-tool")
@@ -384,4 +385,5 @@ struct KeyProviderTests {
             }
         }
     }
+    #endif
 }

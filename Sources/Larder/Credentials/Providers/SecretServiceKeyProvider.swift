@@ -1,3 +1,4 @@
+#if os(Linux)
 public import Foundation
 
 /// Keys in the Secret Service of a Linux desktop, such as GNOME's keyring or KWallet, by the program `secret-tool` of
@@ -97,3 +98,4 @@ public struct SecretServiceKeyProvider: KeyProvider {
                 + (isLocked ? "unlock the keyring" : "start a keyring, or use a key file"))
     }
 }
+#endif
