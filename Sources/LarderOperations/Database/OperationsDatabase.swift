@@ -151,6 +151,7 @@ package final class OperationsDatabase: Sendable {
                     connection.log.doubt(db)
                     throw error
                 }
+                connection.log.tellOthers()
                 connection.log.checkpointIfLong(db)
                 return value
             }

@@ -100,7 +100,7 @@ extension MutationRunner: Service {
         }
         guard options.connectivity.isConnected else {
             lifecycle.set(.offline)
-            return .wait(nil)
+            return .rest
         }
         lifecycle.set(progress.withLock(\.isServerMissing) ? .unusableServer : .running)
         let runnable = try runnable(queue, now)
@@ -120,7 +120,9 @@ extension MutationRunner: Service {
         if progress.withLock(\.busyLanes.isEmpty) {
             core.layers.tidy()
             try await pruneIfDue(queue)
-            if untilEmpty, try !queue.hasMoving(in: core.name) { return .end }
+            if pauseEnd == nil, runnable.heads.isEmpty, runnable.lookAgain == nil, try !queue.hasMoving(in: core.name) {
+                return untilEmpty ? .end : .rest
+            }
         }
         return .wait(until: [runnable.lookAgain, pauseEnd].compactMap(\.self).min(), now: now)
     }
