@@ -50,7 +50,7 @@ let migrations = [
     "0001-mutations", "0002-watchers", "0003-environments", "0004-transfers", "0005-touched-keys",
     "0006-transfer-changes", "0007-transfer-places", "0008-transfer-digests", "0009-transfer-removals",
     "0010-mutation-links", "0011-mutation-doubts", "0012-transfer-doubts", "0013-forgotten-outcomes",
-    "0014-pins", "0015-homes", "0016-transfer-storages",
+    "0014-pins", "0015-homes", "0016-transfer-storages", "0017-handed-over",
 ]
 
 let package = Package(

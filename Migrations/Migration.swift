@@ -34,5 +34,6 @@ package struct Migration: Sendable {
         Migration(number: 14, name: "pins", sql: PackageResources._014_pins_sql),
         Migration(number: 15, name: "homes", sql: PackageResources._015_homes_sql),
         Migration(number: 16, name: "transfer-storages", sql: PackageResources._016_transfer_storages_sql),
+        Migration(number: 17, name: "handed-over", sql: PackageResources._017_handed_over_sql),
     ]
 }

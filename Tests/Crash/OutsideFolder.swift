@@ -2,17 +2,20 @@ import Foundation
 import Larder
 import LarderTestSupport
 
-/// A folder by which a program hands uploads over to another process, and learns what became of them:
+/// A folder by which a program hands transfers over to another process, and learns what became of them:
 ///
-///     jobs/ID      what is to be sent; it stays until the program ends the upload
+///     jobs/ID      what is to be carried; it stays until the program ends the transfer
 ///     ended/ID     how that ended
 ///     objects/     the storage
-///     ledger       a line for each time that the other process has sent a file
+///     ledger       a line for each time that the other process has sent or received a file
 struct OutsideFolder: Sendable {
     struct Job: Codable {
         var file: URL
         var key: String
-        var crc32c: UInt32
+        /// Of an upload.
+        var crc32c: UInt32?
+        /// Of a download.
+        var etag: String?
     }
 
     struct End: Codable {
@@ -71,6 +74,16 @@ extension OutsideFolder: BackgroundTransport {
         try using {
             try remove(end(of: id))
             let job = Job(file: file, key: location.key, crc32c: crc32c)
+            try JSONEncoder().encode(job).write(to: self.job(id), options: .atomic)
+        }
+    }
+
+    func download(
+        _ location: ObjectLocation, etag: String, as id: UUID, to file: URL
+    ) async throws(ObjectError) {
+        try using {
+            try remove(end(of: id))
+            let job = Job(file: file, key: location.key, etag: etag)
             try JSONEncoder().encode(job).write(to: self.job(id), options: .atomic)
         }
     }

@@ -3,10 +3,11 @@ import Larder
 import LarderTestSupport
 import Synchronization
 
-/// Sends the files that another program hands over, and goes on when that is killed. Now and then it fails, or forgets
-/// what it was handed, before it has sent the file or after.
+/// Carries the files that another program hands over, and goes on when that is killed. Now and then it fails, or forgets
+/// what it was handed, before it has carried the file or after; or it says that a download is there that is not, or is of
+/// other bytes.
 enum OutsideSending {
-    private enum Fate: CaseIterable { case failsBefore, failsAfter, forgetsBefore, forgetsAfter }
+    private enum Fate: CaseIterable { case failsBefore, failsAfter, forgetsBefore, forgetsAfter, lies }
 
     static func run(_ place: OutsideFolder, seed: UInt64) async throws {
         var random = SeededNumbers(seed: seed)
@@ -14,14 +15,20 @@ enum OutsideSending {
         while true {
             for id in try place.jobs where !FileManager.default.fileExists(atPath: place.end(of: id).path) {
                 try await Task.sleep(for: .milliseconds(Int(random.next() % 12)))
-                let fate = random.next() % 4 == 0 ? Fate.allCases[Int(random.next() % 4)] : nil
+                let fate = random.next() % 4 == 0 ? Fate.allCases[Int(random.next() % 5)] : nil
                 guard let job: OutsideFolder.Job = try place.read(place.job(id)) else { continue }
                 var end = OutsideFolder.End(failure: "as the seed says")
-                if fate != .failsBefore, fate != .forgetsBefore { end = try send(id, job, place, ledger) }
+                if fate != .failsBefore, fate != .forgetsBefore {
+                    if let etag = job.etag {
+                        end = try receive(job, etag, place, ledger, lies: fate == .lies, random.next())
+                    } else {
+                        end = try send(id, job, place, ledger)
+                    }
+                }
                 switch fate {
                 case .forgetsBefore, .forgetsAfter: try place.remove(place.job(id))
                 case .failsAfter: end = OutsideFolder.End(failure: "as the seed says")
-                case .failsBefore, nil: break
+                case .failsBefore, .lies, nil: break
                 }
                 guard fate != .forgetsBefore, fate != .forgetsAfter else { continue }
                 try JSONEncoder().encode(end).write(to: place.end(of: id), options: .atomic)
@@ -39,6 +46,24 @@ enum OutsideSending {
         ledger.note("sent", job.key)
         try bytes.write(to: place.object(job.key), options: .atomic)
         return OutsideFolder.End(etag: "\"\(crc32c)\"", size: Int64(bytes.count), crc32c: crc32c)
+    }
+}
+
+extension OutsideSending {
+    private static func receive(
+        _ job: OutsideFolder.Job, _ etag: String, _ place: OutsideFolder, _ ledger: Ledger, lies: Bool, _ number: UInt64
+    ) throws -> OutsideFolder.End {
+        var bytes = try Data(contentsOf: place.object(job.key))
+        let end = OutsideFolder.End(
+            etag: etag, size: Int64(bytes.count), crc32c: OutsideFolder.checksum(bytes))
+        if lies {
+            if number % 3 == 0 || bytes.isEmpty { return end }
+            if number % 3 == 1 { bytes.removeLast() } else { bytes[bytes.startIndex] ^= 1 }
+        } else {
+            ledger.note("received", job.key)
+        }
+        try bytes.write(to: job.file, options: .atomic)
+        return end
     }
 }
 

@@ -1,5 +1,6 @@
 import Foundation
 import LarderFiles
+import LarderOperations
 
 extension PartitionCore {
     /// How far a transfer has come, and why it waits, as far as this process knows.
@@ -23,6 +24,9 @@ extension PartitionCore {
         if let left = transfers.timeLeft(forHostOf: status.location) {
             let end = now().timeIntervalSince1970 + left.seconds
             return .throttled(until: Date(timeIntervalSince1970: end.rounded()))
+        }
+        if let end = status.handedOver.flatMap({ StoredTransfer.handOverEnd($0, now()) }) {
+            return .handedOver(until: end)
         }
         guard let time = status.notBefore, time > now() else { return nil }
         let isThrottled = status.failure?.code == .objectThrottled

@@ -12,6 +12,9 @@ public struct TransferProgress: Sendable, Hashable {
         case throttled(until: Date)
         /// An attempt has failed, and the next begins then.
         case retry(at: Date)
+        /// An executor outside of the program has the file, until then at most, and the runner does not know the
+        /// executor: `TransferRunner.Options.background`.
+        case handedOver(until: Date)
         /// No process carries the partition's transfers out.
         case noRunner
         /// The runner does not have the storage of this name; nil: the one that has no name.

@@ -65,6 +65,8 @@ public struct TransferStatus: Sendable, Hashable {
     public let ended: Date?
     /// When it is to be taken up again after a failure.
     public let notBefore: Date?
+    /// When an executor outside of the program was handed the file, which may have it still; nil where none has it.
+    public let handedOver: Date?
 
     /// Whether nothing more happens to it unless the user or the program asks for it.
     public var isEnded: Bool { state == .done || state == .failed || state == .cancelled }
@@ -88,6 +90,7 @@ extension TransferStatus {
         expires = transfer.expires
         ended = transfer.ended
         notBefore = transfer.notBefore
+        handedOver = transfer.handedOver
     }
 }
 

@@ -43,6 +43,8 @@ package struct StoredTransfer: Sendable, Hashable {
     package var crc32c: UInt32?
     package var ended: Date?
     package var failure: TransferFailure?
+    /// When an executor outside of the program was handed it, which may have it still; nil where none has it.
+    package var handedOver: Date?
     /// How many bytes have arrived in parts that are whole.
     package var arrived: Int64
 
@@ -50,6 +52,15 @@ package struct StoredTransfer: Sendable, Hashable {
     package var completed: Int64 { state == .done ? size ?? 0 : arrived }
     /// The attempt that was begun last.
     package var attempt: TransferAttempt { TransferAttempt(transfer: id, number: attempts) }
+
+    /// For how long an executor may carry a transfer out: a week, in seconds.
+    package static let longestHandOver = 604_800.0
+
+    /// Until when the executor may have what it was handed at a time; nil where that is over. A clock that was set back
+    /// by more than that ends it too.
+    package static func handOverEnd(_ set: Date, _ now: Date) -> Date? {
+        abs(set.timeIntervalSince(now)) < longestHandOver ? set.addingTimeInterval(longestHandOver) : nil
+    }
 }
 
 /// One try to carry a transfer out. Only the one that is under way can note anything.

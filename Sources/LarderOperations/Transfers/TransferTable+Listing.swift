@@ -46,15 +46,18 @@ extension TransferTable {
     ///
     /// - Parameters:
     ///   - storages: The storages that the runner has; transfers of others are not counted as pending.
+    ///   - leavesHandedOver: Whether transfers are left alone that an executor outside of the program may have, and
+    ///     count as none that are pending.
     ///   - isHeld: Whether nothing is to be begun of this object now. Where that is so of very many, those behind them
     ///     are not looked at.
     package func runnable(
         in partition: String, now: Date, limit: Int, storages: Set<String?> = [nil],
-        except isHeld: IsHeld = { _, _, _, _, _ in false }
+        leavingHandedOver leavesHandedOver: Bool = false, except isHeld: IsHeld = { _, _, _, _, _ in false }
     ) throws(OperationsError) -> RunnableTransfers {
         try read { transaction in
             guard let number = try transaction.db.partition(partition) else { return RunnableTransfers() }
-            return try transaction.runnable(in: number, now: now, limit: limit, storages, except: isHeld)
+            return try transaction.runnable(
+                in: number, now: now, limit: limit, storages, leavesHandedOver, except: isHeld)
         }
     }
 
@@ -80,7 +83,7 @@ package struct RunnableTransfers: Sendable, Hashable {
     package var mustExpire = false
     /// Whether there are pending ones whose storage the runner does not have, and which do not say so yet.
     package var mustNoteStorages = false
-    /// Whether none are pending whose storage the runner has.
+    /// Whether none are pending whose storage the runner has, but for those that an executor has and those behind them.
     package var isEmpty = true
 }
 
@@ -92,7 +95,8 @@ extension TransferTransaction {
             t.content_type, t.metadata, t.attempts, t.owner, t.created, t.expires, t.not_before, t.size, t.device,
             t.inode, t.modified, t.sha256, t.part_size, t.upload, t.uploads_before, t.etag, t.version, t.crc32c,
             t.ended, t.failure_code, t.failure_message, t.failure_time,
-            (SELECT CAST(total(x.size) AS INTEGER) FROM transfer_part x WHERE x.sequence = t.sequence), t.storage
+            (SELECT CAST(total(x.size) AS INTEGER) FROM transfer_part x WHERE x.sequence = t.sequence), t.storage,
+            t.handed_over
         """
     static let tables = "transfer t JOIN partition p ON p.id = t.partition"
 
@@ -135,7 +139,7 @@ extension TransferTransaction {
              WHERE e.place = t.place AND e.doubt > ?2 AND e.doubt_set <= ?2 AND \(doubtEnd) > ?2
                 AND e.sequence < t.sequence AND e.partition = t.partition AND e.storage IS t.storage
                 AND e.bucket = t.bucket AND e.key = t.key),
-            kind, bucket, key, region, storage
+            kind, bucket, key, region, storage, handed_over
         FROM transfer t INDEXED BY transfer_turn
         WHERE partition = ?1 AND state = \(transfer: .pending)
             AND (storage IS NULL AND ?4 OR storage IN (SELECT value FROM json_each(?3)))
@@ -176,7 +180,8 @@ extension TransferTransaction {
     private static let mostHeld = 1_000
 
     func runnable(
-        in partition: Int64, now: Date, limit: Int, _ storages: Set<String?>, except isHeld: TransferTable.IsHeld
+        in partition: Int64, now: Date, limit: Int, _ storages: Set<String?>, _ leavesHandedOver: Bool,
+        except isHeld: TransferTable.IsHeld
     ) throws -> RunnableTransfers {
         var runnable = RunnableTransfers()
         var held = 0
@@ -185,14 +190,22 @@ extension TransferTransaction {
         let names = try Self.json(storages)
         let hasUnnamed = storages.contains(nil) ? 1 : 0
         try db.scan(Self.turnSQL, [partition, time, names, hasUnnamed]) { row in
-            runnable.isEmpty = false
+            if leavesHandedOver, let set = try row.optional(11, row.date),
+                let end = StoredTransfer.handOverEnd(set, now)
+            {
+                earliest = min(earliest ?? end.milliseconds, end.milliseconds)
+                return true
+            }
+            // One that is preceded is pending by itself once the one before it is over.
+            let isPreceded = try row.integer(4) != 0
+            if !isPreceded { runnable.isEmpty = false }
             if let end = try row.optional(3, row.integer), end <= time { return true }
             let (until, set) = (try row.optional(1, row.integer), try row.optional(2, row.integer))
             if let wait = StoredPause.end(until, set: set, now: time) {
                 earliest = min(earliest ?? wait, wait)
                 return true
             }
-            if try row.integer(4) != 0 { return true }
+            if isPreceded { return true }
             if let doubt = try row.optional(5, row.integer) {
                 earliest = min(earliest ?? doubt, doubt)
                 return true
@@ -247,7 +260,8 @@ extension StoredTransfer {
             upload: try row.optional(24, row.text),
             uploadsBefore: try row.optional(25, row.names), etag: try row.optional(26, row.text),
             version: try row.optional(27, row.text), crc32c: try row.optional(28, row.checksum),
-            ended: try row.optional(29, row.date), failure: failure, arrived: try row.size(33))
+            ended: try row.optional(29, row.date), failure: failure,
+            handedOver: try row.optional(35, row.date), arrived: try row.size(33))
         try requirePlan()
     }
 

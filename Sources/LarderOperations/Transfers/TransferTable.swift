@@ -111,6 +111,14 @@ package struct TransferTable: Sendable {
         }
     }
 
+    /// Notes that the executor outside of the program does not have the transfer any more, whatever its state.
+    package func noteHandedBack(_ id: UUID) async throws(OperationsError) {
+        try await write { transaction in
+            try transaction.db.run(
+                "UPDATE transfer SET handed_over = NULL WHERE id = ? AND handed_over IS NOT NULL", [id])
+        }
+    }
+
     /// Turns pending transfers whose time is over into failed ones.
     ///
     /// - Returns: The mutations that were set aside because of that.
@@ -239,6 +247,8 @@ package enum TransferNote: Sendable, Hashable {
     /// The storage neither knows the upload in parts nor lets it be aborted. It may know it again later, so the upload
     /// becomes a transfer of its own that is being cancelled, and is forgotten when the storage lets go of it.
     case uploadLeft
+    /// An executor outside of the program is about to be handed it.
+    case handedOver(Date)
     /// All that was agreed with the storage, and all that arrived, is void: it begins anew.
     case restart
 }

@@ -66,6 +66,8 @@ extension TransferTransaction {
                 try db.run("DELETE FROM transfer_part WHERE sequence = ? AND number = ?", [sequence, number])
             }
         case .uploadLeft: try leaveUpload(of: sequence)
+        case .handedOver(let time):
+            try db.run("UPDATE transfer SET handed_over = ? WHERE sequence = ?", [time.milliseconds, sequence])
         case .restart: try restart(sequence)
         }
     }

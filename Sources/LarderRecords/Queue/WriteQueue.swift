@@ -26,7 +26,7 @@ final class WriteQueue: Sendable {
     init(
         on thread: DispatchQueue, _ generations: Generations, telling observers: CommitObservers,
         _ layers: LayerPublisher, stampingAfter delay: Duration,
-        timing committed: (@Sendable (Duration) -> Void)? = nil, changed: @escaping @Sendable () -> Void = {}
+        timing committed: (@Sendable (Duration) -> Void)?, changed: @escaping @Sendable () -> Void
     ) {
         self.committed = committed
         self.changed = changed

@@ -52,6 +52,24 @@ struct BackgroundTransportTests {
         }
     }
 
+    @Test(
+        "A download is handed over with a request for just the bytes that are meant",
+        .enabled(if: StorageServer.isAvailable, "\(StorageServer.requirement)"),
+        arguments: [("\"abc\"", ["if-match": "\"abc\""]), ("W/\"abc\"", [:])])
+    func download(etag: String, headers: [String: String]) async throws {
+        try await withStorage { server, storage in
+            let executor = NotingExecutor()
+            let background = S3BackgroundTransport(storage, executor: executor)
+            let (id, file) = (UUID(), URL(filePath: "/tmp/file"))
+            try await background.download(server.location(), etag: etag, as: id, to: file)
+            let request = try #require(executor.request(id))
+            #expect(request.method == "GET" && request.file == file && request.headers == headers)
+            let query = URLComponents(url: request.url, resolvingAgainstBaseURL: false)?.queryItems ?? []
+            let signed = query.first { $0.name == "X-Amz-SignedHeaders" }?.value
+            #expect(signed == (["host"] + headers.keys).sorted().joined(separator: ";"))
+        }
+    }
+
     /// What an upload ends with that is answered so.
     private func outcome(_ status: Int, _ headers: [String: String], _ body: String) async throws -> StoredObject? {
         try await S3Transport.withTransport(

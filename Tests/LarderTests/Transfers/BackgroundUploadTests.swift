@@ -104,4 +104,66 @@ struct BackgroundUploadTests {
             try await service.value
         }
     }
+
+    @Test("A runner that does not know the executor leaves what was handed over, and says why it waits")
+    func unknownExecutor() async throws {
+        try await withUpload { app, upload, background in
+            let first = Task { try await runner(app, background).run() }
+            try await eventually { !background.handedOver.isEmpty }
+            first.cancel()
+            try await first.value
+            let other = Task { try await TransferRunner(app, storage: storage).run() }
+            for await progress in upload.progress {
+                guard case .handedOver(let end) = progress.waiting else { continue }
+                #expect(end > Date().addingTimeInterval(600_000))
+                break
+            }
+            other.cancel()
+            try await other.value
+            #expect(storage.calls.isEmpty)
+            #expect(try upload.status().handedOver != nil)
+            try background.send(upload.id.uuid)
+            try await runner(app, background).drain()
+            #expect(try upload.status().state == .done)
+            #expect(try upload.status().handedOver == nil)
+        }
+    }
+
+    @Test("Draining without the executor ends, and leaves later uploads of the key to their turn")
+    func drainedWithout() async throws {
+        try await withUpload { app, upload, background in
+            let first = Task { try await runner(app, background).run() }
+            try await eventually { !background.handedOver.isEmpty }
+            first.cancel()
+            try await first.value
+            let later = try await app.transfers.upload(try upload.status().file, to: place)
+            let other = try await app.transfers.upload(
+                try upload.status().file, to: ObjectLocation(bucket: "b", key: "other"))
+            try await TransferRunner(app, storage: storage).drain()
+            #expect(storage.calls == [.put("other")])
+            #expect(try other.status().state == .done)
+            #expect(try later.status().state == .pending)
+        }
+    }
+
+    @Test("What an executor has given back is any runner's")
+    func givenBack() async throws {
+        try await withUpload { app, upload, background in
+            let first = Task { try await runner(app, background).run() }
+            try await eventually { !background.handedOver.isEmpty }
+            background.fail(upload.id.uuid, .interrupted)
+            try await eventually { background.handedOver.count == 2 }
+            try await upload.pause()
+            try await eventually { background.uploads.isEmpty }
+            try await eventually { try upload.status().handedOver == nil }
+            first.cancel()
+            try await first.value
+            try await upload.resume()
+            var options = TransferRunner.Options()
+            options.idle = .milliseconds(1)
+            try await TransferRunner(app, storage: storage, options: options).drain()
+            #expect(try upload.status().state == .done)
+            #expect(storage.calls.contains(.put("k")))
+        }
+    }
 }

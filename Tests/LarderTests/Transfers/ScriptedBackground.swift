@@ -3,11 +3,14 @@ import Larder
 import LarderFiles
 import Synchronization
 
-/// Takes uploads over and sends them when a test says so, into a storage in memory. It outlives runners and stores.
+/// Takes transfers over and carries them when a test says so, to or from a storage in memory. It outlives runners and
+/// stores.
 final class ScriptedBackground: BackgroundTransport {
     private struct Upload {
         var file: URL
         var location: ObjectLocation
+        /// Of a download.
+        var etag: String?
         var end: Result<StoredObject, ObjectError>?
     }
 
@@ -36,6 +39,13 @@ final class ScriptedBackground: BackgroundTransport {
         state.withLock { $0.uploads[id]?.end = .success(StoredObject(etag: etag)) }
     }
 
+    /// Receives an object, or what a test has in its place; no file where that is nil.
+    func receive(_ id: UUID, as bytes: [UInt8]?) throws {
+        guard let download = state.withLock({ $0.uploads[id] }), let etag = download.etag else { return }
+        if let bytes { try Data(bytes).write(to: download.file, options: .atomic) }
+        state.withLock { $0.uploads[id]?.end = .success(StoredObject(etag: etag)) }
+    }
+
     func fail(_ id: UUID, _ code: ObjectError.Code) {
         state.withLock { $0.uploads[id]?.end = .failure(ObjectError(code, "as the test says")) }
     }
@@ -49,6 +59,15 @@ final class ScriptedBackground: BackgroundTransport {
     ) async throws(ObjectError) {
         state.withLock { state in
             state.uploads[id] = Upload(file: file, location: location)
+            state.handedOver.append(id)
+        }
+    }
+
+    func download(
+        _ location: ObjectLocation, etag: String, as id: UUID, to file: URL
+    ) async throws(ObjectError) {
+        state.withLock { state in
+            state.uploads[id] = Upload(file: file, location: location, etag: etag)
             state.handedOver.append(id)
         }
     }

@@ -11,7 +11,7 @@ struct ToldTransferTests {
             id: id, kind: .upload, state: state, location: TransferFixture.location, file: URL(filePath: "/file"),
             priority: 0,
             size: 1, arrived: 0, attempts: 1, failure: nil, etag: nil, version: nil, created: .now, expires: nil,
-            ended: nil, notBefore: nil)
+            ended: nil, notBefore: nil, handedOver: nil)
     }
 
     @Test("It remembers transfers that may change, and the last few thousand that are over")

@@ -19,7 +19,7 @@ struct DownloadAttempt: Sendable {
     private static let maximumParts: Int64 = 10_000
 
     /// What the download is to receive, as it was noted.
-    private struct Plan: Sendable {
+    struct Plan: Sendable {
         var etag: String
         var crc32c: UInt32?
         var parts: PartPlan
@@ -30,6 +30,12 @@ struct DownloadAttempt: Sendable {
     /// - Returns: The object whose bytes are in their place.
     func run() async throws -> StoredObject {
         if let object = try await movedObject() { return object }
+        // What this process has begun, it goes on with.
+        if let background = options.background, transfer.storage == nil,
+            transfer.arrived == 0 || transfer.handedOver != nil
+        {
+            return try await handOver(background)
+        }
         let file = try PartialFile(of: transfer.id, in: context.core.folder, context.core.files)
         let plan: Plan
         if let known = try await known(file) { plan = known } else { plan = try await begin(file) }
@@ -57,8 +63,15 @@ struct DownloadAttempt: Sendable {
             try await receive(all, plan, file)
             crc = try await verified(plan, file)
         }
+        return try await place(file, plan, crc, mayBeThere: missing.isEmpty)
+    }
+
+    /// Puts a file whose bytes were verified in its place.
+    ///
+    /// - Parameter mayBeThere: Whether an attempt before this one may have done so.
+    func place(_ file: PartialFile, _ plan: Plan, _ crc: UInt32, mayBeThere: Bool) async throws -> StoredObject {
         if let sha256 = transfer.sha256, try await file.sha256(0..<plan.parts.size) != sha256 { throw otherContent }
-        let isThere = missing.isEmpty ? try await destination.isSame(as: file) : false
+        let isThere = mayBeThere ? try await destination.isSame(as: file) : false
         if isThere { try destination.synchronizeFolder() } else { try await destination.take(file) }
         context.report(.fileMoved, transfer.id)
         return StoredObject(etag: plan.etag, size: plan.parts.size, crc32c: crc)
@@ -82,24 +95,11 @@ struct DownloadAttempt: Sendable {
     }
 
     private func begin(_ file: PartialFile) async throws -> Plan {
-        try destination.check()
-        let object = try await storage.object(at: location, within: .until(context.deadline))
-        guard let size = object.size, size >= 0 else {
-            throw ObjectError(.unusableAnswer, "The storage does not say how large \(location) is")
-        }
-        if let wanted = transfer.sha256, let said = object.sha256, said != wanted { throw otherContent }
+        let (object, size) = try await wantedObject()
         // Ranges of an object whose ETag is weak may be of different bytes: it comes in one piece.
         let partSize = EntityTag(object.etag).isWeak ? size : max(options.partSize, size / Self.maximumParts + 1)
         let parts = try PartPlan(of: size, in: max(partSize, 1))
-        // What it took before is free now.
-        try file.reserve(0)
-        // On another volume it is needed twice for a while.
-        let room = min(try file.room(), try destination.room(besides: try file.identity()) ?? .max)
-        guard size <= room else {
-            throw LarderError(
-                .diskFull,
-                "\(location) has \(size) bytes, and the disk room for \(room); make some, and retry the transfer")
-        }
+        try requireRoom(for: size, file)
         try file.reserve(size)
         try await context.table.note(
             transfer.attempt,
@@ -109,6 +109,29 @@ struct DownloadAttempt: Sendable {
             ])
         meter.restart(arrived: 0)
         return Plan(etag: object.etag, crc32c: object.crc32c, parts: parts, arrived: [:])
+    }
+
+    /// What the storage says of the object now, and its size.
+    func wantedObject() async throws -> (object: StoredObject, size: Int64) {
+        try destination.check()
+        let object = try await storage.object(at: location, within: .until(context.deadline))
+        guard let size = object.size, size >= 0 else {
+            throw ObjectError(.unusableAnswer, "The storage does not say how large \(location) is")
+        }
+        if let wanted = transfer.sha256, let said = object.sha256, said != wanted { throw otherContent }
+        return (object, size)
+    }
+
+    func requireRoom(for size: Int64, _ file: PartialFile) throws {
+        // What it took before is free now.
+        try file.reserve(0)
+        // On another volume it is needed twice for a while.
+        let room = min(try file.room(), try destination.room(besides: try file.identity()) ?? .max)
+        guard size <= room else {
+            throw LarderError(
+                .diskFull,
+                "\(location) has \(size) bytes, and the disk room for \(room); make some, and retry the transfer")
+        }
     }
 
     /// The object, where the partial file was put in its place and that was not noted any more. The file there has the
@@ -162,7 +185,7 @@ struct DownloadAttempt: Sendable {
 
     // MARK: Verifying
 
-    private func verified(_ plan: Plan, _ file: PartialFile) async throws -> UInt32 {
+    func verified(_ plan: Plan, _ file: PartialFile) async throws -> UInt32 {
         // The disk works while the processor does.
         async let synchronized: Void = file.synchronize()
         let crc = try await verify(plan, file)

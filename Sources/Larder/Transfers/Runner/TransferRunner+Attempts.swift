@@ -9,7 +9,7 @@ import Logging
 /// | begin | running, with its owner | pending again: `TransferTable.recover` |
 /// | ask for an upload in parts | which of this key there were before | what was begun of it since is aborted |
 /// | the upload has begun | its name | its parts are listed, and count where they are as they should be |
-/// | a whole file is handed over | running, whose id the executor knows | what the executor says of the id counts |
+/// | a whole file is handed over | when; the executor knows the id | what the executor says of the id counts |
 /// | a part has arrived | its number, size, ETag and checksum | it is not sent, or received, again |
 /// | all was sent, and no answer came | until when the object may appear | later uploads of the key wait for so long |
 /// | the object is made | - | the upload is gone, and the object has the ETag that its parts make: it is done |

@@ -15,7 +15,8 @@ extension TransferRunner: Service {
 
     /// Carries out what can be, and returns when nothing is left that could be now or after a pause: all are done,
     /// cancelled, failed or paused. While there is no network, the credentials are not taken, or another runner works,
-    /// it waits: cancel its task to end that.
+    /// it waits: cancel its task to end that. A runner without `Options.background` leaves what an executor outside of
+    /// the program may have.
     ///
     /// What cancelled and failed ones have left behind is cleared away as well. It is not waited for beyond one try
     /// each, and not for longer than `Options.timeout` after the last transfer: what then is left at the storage, or in
@@ -140,13 +141,14 @@ extension TransferRunner: Service {
         }
         guard options.connectivity.isConnected else {
             lifecycle.set(.offline)
-            return .wait(nil)
+            return .rest
         }
         lifecycle.set(.running)
         // First: what ends meanwhile may be pending again.
         let (busy, clearing) = progress.withLock { ($0.busy, $0.clearing) }
         let runnable = try table.runnable(
-            in: core.name, now: now, limit: options.maximumTransfers + busy.count, storages: Set(storages.keys)
+            in: core.name, now: now, limit: options.maximumTransfers + busy.count, storages: Set(storages.keys),
+            leavingHandedOver: options.background == nil
         ) {
             isHeld($0, ObjectLocation(bucket: $2, key: $3, region: $4, storage: $1), context.connections)
         }
@@ -164,8 +166,15 @@ extension TransferRunner: Service {
         let taken = take(runnable)
         if !taken.isEmpty { return .begin(taken) }
         if untilEmpty, isOver(runnable, isResting: runnable.isEmpty && busy == clearing) { return .end }
+        if runnable.isEmpty, runnable.remains.isEmpty, runnable.lookAgain == nil, busy.isEmpty, !untilEmpty, !hasStrays
+        {
+            return .rest
+        }
         return .wait(until: runnable.lookAgain, now: now)
     }
+
+    /// Whether transfers outside of this program could not be ended yet.
+    private var hasStrays: Bool { options.background != nil && progress.withLock { $0.strayVersion == nil } }
 
     /// Whether nothing is to be begun of an object now: its host is left alone, or an upload of the same key that was
     /// paused or cancelled is still under way.

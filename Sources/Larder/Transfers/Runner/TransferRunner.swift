@@ -28,10 +28,10 @@ public final class TransferRunner: Sendable {
         public var partSize: Int64 = 8 << 20
         /// How many bytes may be moved in a second, both ways together; nil for as many as there can be.
         public var bandwidth: Int64?
-        /// Sends files outside of this program, whole where the storage takes them in one piece, so that
-        /// `maximumTransfers` of them go on while the program is suspended or dead; nil: this process sends them itself.
-        /// It is the way to the storage without a name: uploads to others are the process's own.
-        /// Downloads are the process's own in any case.
+        /// Carries whole files outside of this program, so that `maximumTransfers` of them go on while the program is
+        /// suspended or dead; nil: this process carries them itself, and leaves what an executor of another runner has.
+        /// It is the way to the storage without a name: what others have, and files that the storage does not take in
+        /// one piece, the process carries itself.
         public var background: (any BackgroundTransport)?
         /// After so long without a byte an exchange is given up, and tried again. An object that was sent in one piece,
         /// and not answered, keeps later uploads of its key waiting for so long.

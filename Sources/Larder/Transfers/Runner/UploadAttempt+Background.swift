@@ -11,6 +11,7 @@ extension UploadAttempt {
             // The storage may have the object although no answer to an earlier attempt is known.
             if transfer.attempts > 1, let object = try await object(of: sent) { return object }
             try source.check()
+            try await context.table.note(transfer.attempt, [.handedOver(context.core.now())])
             try await background.upload(
                 URL(filePath: transfer.path), as: transfer.id, to: transfer.location, sent.attributes,
                 crc32c: sent.crc32c)

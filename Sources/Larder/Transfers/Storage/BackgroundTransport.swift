@@ -1,15 +1,18 @@
 public import Foundation
 
-/// Sends whole files outside of this program, and goes on while the program is suspended or dead: the system's own
+/// Carries whole files outside of this program, and goes on while the program is suspended or dead: the system's own
 /// service, or another process.
 ///
-/// A runner hands an upload over under the transfer's id, which is in the store by then. The next runner, after a
-/// restart too, asks for what is known by these ids, and hands nothing over that is known. What is known of an upload is
-/// kept until `end`.
+/// A runner hands a transfer over under its id, which is in the store by then. The next runner, after a restart too, asks
+/// for what is known by these ids, and hands nothing over that is known. What is known of a transfer is kept until `end`.
+///
+/// What a background transport says is checked: a download counts when the file has the object's size, and its checksum
+/// where the storage tells one. A runner that does not know the transport leaves a transfer alone for a week after it was
+/// handed over, so the transport begins no exchange for one after that.
 ///
 /// A background transport belongs to one store.
 public protocol BackgroundTransport: Sendable {
-    /// The uploads that are under way, or have ended and were not forgotten by `end`.
+    /// The transfers that are under way, or have ended and were not forgotten by `end`.
     func known() async throws(ObjectError) -> Set<UUID>
 
     /// Takes an upload over. Once this has returned, the upload goes on without the program, and is known.
@@ -25,12 +28,23 @@ public protocol BackgroundTransport: Sendable {
         _ file: URL, as id: UUID, to location: ObjectLocation, _ attributes: ObjectAttributes, crc32c: UInt32
     ) async throws(ObjectError)
 
-    /// Waits until an upload has ended.
+    /// Takes a download over. Once this has returned, the download goes on without the program, and is known.
     ///
-    /// - Returns: What the storage has; nil where nothing is known of the upload.
-    /// - Throws: Why the upload failed; `.cancelled` where the calling task was cancelled, and the upload goes on.
+    /// - Parameters:
+    ///   - etag: Which bytes are meant. Where the object has others by then, the download fails with `.changed`.
+    ///   - id: Not known yet.
+    ///   - file: Where the whole object is put, in one step, before the download has ended well. A file that is there is
+    ///     replaced. The folder is on the store's volume.
+    func download(
+        _ location: ObjectLocation, etag: String, as id: UUID, to file: URL
+    ) async throws(ObjectError)
+
+    /// Waits until a transfer has ended.
+    ///
+    /// - Returns: What the storage has; nil where nothing is known of the transfer.
+    /// - Throws: Why the transfer failed; `.cancelled` where the calling task was cancelled, and the transfer goes on.
     func outcome(of id: UUID) async throws(ObjectError) -> StoredObject?
 
-    /// Breaks an upload off where it is under way, and forgets it. Does nothing where it is not known.
+    /// Breaks a transfer off where it is under way, and forgets it. Does nothing where it is not known.
     func end(_ id: UUID) async throws(ObjectError)
 }

@@ -1,8 +1,8 @@
 public import Foundation
 public import Larder
 
-/// Makes HTTP requests whose bodies are whole files, outside of this program: they go on while the program is suspended
-/// or dead. `URLSessionExecutor` is one on Apple's systems; tests have another process.
+/// Makes HTTP requests that carry whole files, outside of this program: they go on while the program is suspended or
+/// dead. `URLSessionExecutor` is one on Apple's systems; tests have another process.
 public protocol BackgroundExecutor: Sendable {
     /// The requests that are under way, or have ended and were not forgotten by `end`.
     func known() async throws(ObjectError) -> Set<UUID>
@@ -21,15 +21,16 @@ public protocol BackgroundExecutor: Sendable {
     func end(_ id: UUID) async throws(ObjectError)
 }
 
-/// A request that sends a file, and needs no more of its program.
+/// A request that sends or receives a file, and needs no more of its program.
 public struct FileRequest: Sendable, Hashable, Codable {
     /// Where it goes, with its signature.
     public var url: URL
-    /// Such as `PUT`.
+    /// `PUT` sends the file, `GET` receives it.
     public var method: String
     /// All that are to be sent beside the ones that the HTTP client makes itself: host and length.
     public var headers: [String: String]
-    /// Whose bytes are the body.
+    /// Of `PUT`: whose bytes are the body. Of `GET`: where the body of a response of 200 is put, in one step and before
+    /// the response is told; what is there is replaced.
     public var file: URL
 
     /// A request of these parts.
@@ -38,13 +39,13 @@ public struct FileRequest: Sendable, Hashable, Codable {
     }
 }
 
-/// What a server has answered to a file.
+/// What a server has answered.
 public struct FileResponse: Sendable, Hashable, Codable {
     /// The HTTP status.
     public var status: Int
     /// All headers.
     public var headers: [String: String]
-    /// Small; what is longer than 64 KiB may be left out.
+    /// Small; what is longer than 64 KiB, and what was put into a file, is left out.
     public var body: [UInt8]
 
     /// A response of these parts.

@@ -7,9 +7,12 @@ import Synchronization
 ///
 /// Make one when the app is launched, also where the system launches it in the background, with the same identifier and
 /// folder each time. Set `finishedEvents` to what `application(_:handleEventsForBackgroundURLSession:…)` hands over.
-public final class URLSessionExecutor: NSObject, BackgroundExecutor, URLSessionDataDelegate {
+public final class URLSessionExecutor: NSObject, BackgroundExecutor, URLSessionDataDelegate, URLSessionDownloadDelegate
+{
     private struct State {
         var bodies: [Int: [UInt8]] = [:]
+        /// Why files that were received are not in their places.
+        var unplaced: [Int: String] = [:]
         var waiting: [UUID: [CheckedContinuation<Void, Never>]] = [:]
         /// How many requests have ended.
         var ends = 0
@@ -20,6 +23,13 @@ public final class URLSessionExecutor: NSObject, BackgroundExecutor, URLSessionD
     private struct Ended: Codable {
         var response: FileResponse?
         var failure: String?
+    }
+
+    /// What a task's description says, which the system keeps.
+    private struct Job: Codable {
+        var id: UUID
+        /// Where a download is put, relative to the home folder where it lies there: an app's container moves.
+        var file: String?
     }
 
     private static let longestBody = 64 << 10
@@ -62,9 +72,23 @@ public final class URLSessionExecutor: NSObject, BackgroundExecutor, URLSessionD
         var made = URLRequest(url: request.url)
         made.httpMethod = request.method
         for (name, value) in request.headers { made.setValue(value, forHTTPHeaderField: name) }
-        let task = session.uploadTask(with: made, fromFile: request.file)
-        task.taskDescription = id.uuidString
+        let isDownload = request.method == "GET"
+        let task =
+            isDownload ? session.downloadTask(with: made) : session.uploadTask(with: made, fromFile: request.file)
+        let job = Job(id: id, file: isDownload ? Self.stored(request.file) : nil)
+        do { task.taskDescription = String(decoding: try JSONEncoder().encode(job), as: UTF8.self) } catch {
+            throw Self.unusable(error)
+        }
         task.resume()
+    }
+
+    private static func stored(_ file: URL) -> String {
+        let home = NSHomeDirectory() + "/"
+        return file.path.hasPrefix(home) ? String(file.path.dropFirst(home.count)) : file.path
+    }
+
+    private static func located(_ file: String) -> URL {
+        URL(filePath: file.hasPrefix("/") ? file : NSHomeDirectory() + "/" + file)
     }
 
     public func response(to id: UUID) async throws(ObjectError) -> FileResponse? {
@@ -91,7 +115,11 @@ public final class URLSessionExecutor: NSObject, BackgroundExecutor, URLSessionD
 
     // MARK: Ends
 
-    private static func id(_ task: URLSessionTask) -> UUID? { task.taskDescription.flatMap(UUID.init(uuidString:)) }
+    private static func job(_ task: URLSessionTask) -> Job? {
+        task.taskDescription.flatMap { try? JSONDecoder().decode(Job.self, from: Data($0.utf8)) }
+    }
+
+    private static func id(_ task: URLSessionTask) -> UUID? { job(task)?.id }
 
     private func file(of id: UUID) -> URL { folder.appending(path: id.uuidString) }
 
@@ -141,14 +169,34 @@ public final class URLSessionExecutor: NSObject, BackgroundExecutor, URLSessionD
         }
     }
 
+    public func urlSession(
+        _ session: URLSession, downloadTask task: URLSessionDownloadTask, didFinishDownloadingTo location: URL
+    ) {
+        // The system removes the file when this returns.
+        guard let job = Self.job(task), let file = job.file.map(Self.located) else { return }
+        guard (task.response as? HTTPURLResponse)?.statusCode == 200 else {
+            let handle = try? FileHandle(forReadingFrom: location)
+            let body = (try? handle?.read(upToCount: Self.longestBody)) ?? nil
+            return state.withLock { $0.bodies[task.taskIdentifier] = body.map(Array.init) ?? [] }
+        }
+        guard rename(location.path, file.path) != 0 else { return }
+        let failure = "The file that was received cannot be put into its place (errno \(errno))"
+        state.withLock { $0.unplaced[task.taskIdentifier] = failure }
+    }
+
     public func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-        let body = state.withLock { $0.bodies.removeValue(forKey: task.taskIdentifier) } ?? []
+        let (body, unplaced) = state.withLock { state in
+            (
+                state.bodies.removeValue(forKey: task.taskIdentifier) ?? [],
+                state.unplaced.removeValue(forKey: task.taskIdentifier)
+            )
+        }
         guard let id = Self.id(task) else { return }
         defer { wake(id) }
         // Ended by `end`, which forgets it.
         if (error as? URLError)?.code == .cancelled { return }
-        var ended = Ended(failure: error.map { "\($0)" })
-        if error == nil, let response = task.response as? HTTPURLResponse {
+        var ended = Ended(failure: error.map { "\($0)" } ?? unplaced)
+        if ended.failure == nil, let response = task.response as? HTTPURLResponse {
             var headers: [String: String] = [:]
             for case (let name as String, let value as String) in response.allHeaderFields { headers[name] = value }
             ended.response = FileResponse(status: response.statusCode, headers: headers, body: body)

@@ -1,0 +1,159 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+@testable import Larder
+
+@Suite("Downloads that are handed over", .timeLimit(.minutes(10)))
+struct BackgroundDownloadTests {
+    private let storage = MemoryStorage()
+    private let place = ObjectLocation(bucket: "b", key: "k")
+    private let bytes = Array("some bytes".utf8)
+
+    /// Runs `body` with a queued download.
+    private func withDownload(
+        _ body: (Partition, Transfer, ScriptedBackground) async throws -> Void
+    ) async throws {
+        try await withTemporaryFolder { folder in
+            storage.keep(bytes, at: place)
+            let store = try Store.open(
+                at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema))
+            let app = try store.partition()
+            let download = try await app.transfers.download(place, to: folder.appending(path: "file"))
+            try await body(app, download, ScriptedBackground(storage))
+            let partials = folder.appending(path: "store/transfers").path
+            if FileManager.default.fileExists(atPath: partials) {
+                #expect(try FileManager.default.contentsOfDirectory(atPath: partials).isEmpty)
+            }
+            try store.close()
+        }
+    }
+
+    private func runner(_ app: Partition, _ background: ScriptedBackground) -> TransferRunner {
+        var options = TransferRunner.Options()
+        options.background = background
+        options.backoff = Backoff(first: .milliseconds(1), cap: .milliseconds(5))
+        return TransferRunner(app, storage: storage, options: options)
+    }
+
+    /// Runs a runner until the executor has been handed a download so often.
+    private func handOver(_ app: Partition, _ background: ScriptedBackground, times: Int = 1) async throws {
+        let task = Task { try await runner(app, background).run() }
+        try await eventually { background.handedOver.count == times }
+        task.cancel()
+        try await task.value
+    }
+
+    private func expectArrived(_ download: Transfer) throws {
+        let status = try download.status()
+        #expect(status.state == .done)
+        #expect(try Array(Data(contentsOf: status.file)) == bytes)
+    }
+
+    @Test("A download goes on when its runner ends, and the next runner puts the file in its place")
+    func rejoined() async throws {
+        try await withDownload { app, download, background in
+            try await handOver(app, background)
+            #expect(background.ended.isEmpty)
+            try background.receive(download.id.uuid, as: bytes)
+            try await runner(app, background).drain()
+            try expectArrived(download)
+            #expect(background.handedOver.count == 1 && background.uploads.isEmpty)
+        }
+    }
+
+    @Test(
+        "What is not the object, or not there, is received anew, and is never put in its place",
+        arguments: [nil, "some", "some bytez", "some bytes and more"])
+    func lies(received: String?) async throws {
+        try await withDownload { app, download, background in
+            try await handOver(app, background)
+            try background.receive(download.id.uuid, as: received.map { Array($0.utf8) })
+            try await handOver(app, background, times: 2)
+            #expect(!FileManager.default.fileExists(atPath: try download.status().file.path))
+            try background.receive(download.id.uuid, as: bytes)
+            try await runner(app, background).drain()
+            try expectArrived(download)
+        }
+    }
+
+    @Test("A download whose executor has forgotten it is handed over again")
+    func forgotten() async throws {
+        try await withDownload { app, download, background in
+            try await handOver(app, background)
+            background.forget(download.id.uuid)
+            try await handOver(app, background, times: 2)
+            try background.receive(download.id.uuid, as: bytes)
+            try await runner(app, background).drain()
+            try expectArrived(download)
+        }
+    }
+
+    @Test("An object that has become another is received as it is now, and not as it was")
+    func changed() async throws {
+        try await withDownload { app, download, background in
+            try await handOver(app, background)
+            storage.keep(Array("other".utf8), at: place)
+            background.fail(download.id.uuid, .changed)
+            try await runner(app, background).drain()
+            #expect(try download.status().state == .failed)
+            #expect(try download.status().failure?.code.rawValue == "object.changed")
+            #expect(background.uploads.isEmpty)
+        }
+    }
+
+    @Test("A runner that does not know the executor leaves a download, and receives nothing itself")
+    func unknownExecutor() async throws {
+        try await withDownload { app, download, background in
+            try await handOver(app, background)
+            let calls = storage.calls.count
+            try await TransferRunner(app, storage: storage).drain()
+            #expect(storage.calls.count == calls)
+            #expect(try download.status().state == .pending)
+            try background.receive(download.id.uuid, as: bytes)
+            try await runner(app, background).drain()
+            try expectArrived(download)
+        }
+    }
+
+    @Test("A download that is cancelled while it was handed over is broken off, and leaves no file")
+    func cancelled() async throws {
+        try await withDownload { app, download, background in
+            try await handOver(app, background)
+            try background.receive(download.id.uuid, as: bytes)
+            try await download.cancel()
+            try await runner(app, background).drain()
+            #expect(try download.status().state == .cancelled)
+            #expect(background.ended == [download.id.uuid])
+            #expect(!FileManager.default.fileExists(atPath: try download.status().file.path))
+        }
+    }
+
+    @Test("A download that this process has begun, it goes on with")
+    func begun() async throws {
+        try await withDownload { app, download, background in
+            storage.keep([UInt8](repeating: 7, count: 5_000), at: place)
+            let failures = Countdown(2)
+            storage.onCall { call throws(ObjectError) in
+                guard case .get(let range) = call, range.lowerBound > 0, failures.take() else { return }
+                throw ObjectError(.interrupted, "as the test says")
+            }
+            var options = TransferRunner.Options()
+            options.partSize = 1_000
+            options.connectionsPerHost = 1
+            options.backoff = Backoff(first: .seconds(3600), cap: .seconds(3600))
+            let first = TransferRunner(app, storage: storage, options: options)
+            let task = Task { try await first.run() }
+            try await eventually { try download.status().failure != nil }
+            task.cancel()
+            try await task.value
+            #expect(try download.status().arrived > 0)
+            try await download.pause()
+            try await download.resume()
+            storage.onCall { _ in }
+            try await runner(app, background).drain()
+            #expect(try download.status().state == .done)
+            #expect(background.handedOver.isEmpty)
+        }
+    }
+}
