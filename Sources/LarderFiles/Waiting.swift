@@ -21,6 +21,13 @@ package func poll<Answer, Failure: Error>(
     }
 }
 
+/// The wall clock's time, UTC, which may be set to another while the process runs.
+package func millisecondsSince1970() -> Int64 {
+    var time = timeval()
+    gettimeofday(&time, nil)
+    return Int64(time.tv_sec) * 1000 + Int64(time.tv_usec) / 1000
+}
+
 /// This process's number.
 package var processID: Int32 { getpid() }
 

@@ -1,4 +1,3 @@
-import Foundation
 package import LarderFiles
 import LarderLMDB
 
@@ -33,7 +32,7 @@ extension RecordCache {
         package var openedBy = "an unnamed opener"
 
         /// What time it is, in milliseconds since 1970: noted with the mutations whose answers are stored.
-        package var now: @Sendable () -> Int64 = { Int64((Date().timeIntervalSince1970 * 1000).rounded()) }
+        package var now: @Sendable () -> Int64 = { millisecondsSince1970() }
 
         /// Told of optimistic layers that cannot be worked out, and so are left out.
         package var layerFailed: @Sendable (LayerFailure) -> Void = { _ in }
