@@ -100,7 +100,7 @@ extension LarderError.Code {
     public static let operationsStorage = Self(rawValue: OperationsError.Code.storage.rawValue)
     /// `operations.notFound`: there is no such mutation, or it is settled.
     public static let operationsNotFound = Self(rawValue: OperationsError.Code.notFound.rawValue)
-    /// `operations.wrongState`: the mutation is in another state than expected; another caller was quicker.
+    /// `operations.wrongState`: the mutation is not in the state that the call is for; another caller may have been quicker.
     public static let operationsWrongState = Self(rawValue: OperationsError.Code.wrongState.rawValue)
     /// `operations.notItsTurn`: another mutation of its lane, or one it depends on, is before it.
     public static let operationsNotItsTurn = Self(rawValue: OperationsError.Code.notItsTurn.rawValue)

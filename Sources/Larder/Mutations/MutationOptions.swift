@@ -7,7 +7,8 @@ public struct MutationOptions: Sendable {
     public var id: MutationID?
     /// The mutations that it must not overtake.
     public var lane: MutationLane
-    /// Mutations that must have taken effect before.
+    /// Mutations that must have taken effect before. One that has is no hindrance; where one was discarded, the mutation
+    /// is set aside (`dependencyDiscarded`); one that the store does not know is refused.
     public var dependencies: [MutationID]
     /// Files that go with it: it is sent when they are uploaded. The first of its lane holds up the others meanwhile;
     /// give it a lane of its own where that is not meant. Where an upload fails or is cancelled, it is set aside.

@@ -63,7 +63,7 @@ extension OperationsError {
 
         /// No such mutation: it was never there, or it is settled; `find` tells which.
         package static let notFound = Code(rawValue: "operations.notFound")
-        /// The mutation is in another state than expected: another caller was quicker.
+        /// The mutation is not in the state that the call is for: another caller may have been quicker.
         package static let wrongState = Code(rawValue: "operations.wrongState")
         /// The mutation's turn has not come: another of its lane, or one it depends on, is before it.
         package static let notItsTurn = Code(rawValue: "operations.notItsTurn")

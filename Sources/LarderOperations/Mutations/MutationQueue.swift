@@ -34,8 +34,8 @@ package struct MutationQueue: Sendable {
     /// the mutations that reserved them. O(log n), and a share of a commit.
     ///
     /// - Returns: The mutation as it is stored.
-    /// - Throws: `.duplicate`, `.unknownTemporaryID`, `.invalid`; `.full`, `.busy` and others of the database;
-    ///   `.commitUnknown` where it may be queued or not, which `find` decides.
+    /// - Throws: `.duplicate`, `.unknownTemporaryID`, `.invalid`; `.notFound` for a dependency that is not known;
+    ///   `.full`, `.busy` and others of the database; `.commitUnknown` where it may be queued or not, which `find` decides.
     package func enqueue(_ draft: MutationDraft) async throws(OperationsError) -> Mutation {
         try Self.check(draft)
         let mayHoldIDs = draft.mayHoldTemporaryIDs

@@ -141,7 +141,9 @@ private final class ModelPair {
         let object = chance(6) ? token?.text ?? "1" : object()
         let others = (0..<2).compactMap { _ in chance(3) ? pick(model, Set(MutationState.allCases)) : nil }
         // One of another partition would be refused.
-        let dependencies = others.filter { id in !models.contains { $0.key != partition && $0.value.items[id] != nil } }
+        let dependencies = others.filter { id in
+            !models.contains { $0.key != partition && ($0.value.items[id] != nil || $0.value.outcomes[id] != nil) }
+        }
         let draft = draft(
             "\(Int.random(in: 0..<3, using: &random))", in: partition, variables: #"{"id":"\#(object)"}"#,
             dependencies: dependencies, temporaryIDs: token.map { [$0] } ?? [], expires: chance(5) ? soon() : nil)
@@ -149,6 +151,9 @@ private final class ModelPair {
         if let token { tokens.append(token) }
         guard let (text, maker) = model.meaning(of: object, own: token) else {
             return try await expect(.unknownTemporaryID, "enqueue") { _ = try await database.enqueue(draft) }
+        }
+        guard dependencies.allSatisfy({ model.items[$0] != nil || model.outcomes[$0] != nil }) else {
+            return try await expect(.notFound, "enqueue") { _ = try await database.enqueue(draft) }
         }
         let accepted = try await database.mutations.enqueue(draft)
         #expect(accepted.sequence > lastSequence)
@@ -158,6 +163,9 @@ private final class ModelPair {
             dependencies: Set(dependencies.filter { model.items[$0] != nil }), reserved: token, object: text,
             expires: draft.expires)
         if let maker { item.dependencies.insert(maker) }
+        if dependencies.contains(where: { model.outcomes[$0] == .discarded }) {
+            (item.state, item.failure) = (.deadLetter, .dependencyDiscarded)
+        }
         model.items[item.id] = item
         if let token { model.reservers[token] = item.id }
         return "enqueue"

@@ -66,7 +66,7 @@ struct OrderTests {
     func dependencies() async throws {
         try await withOperations { database in
             let first = try await database.enqueue(draft("a"))
-            let second = try await database.enqueue(draft("b", dependencies: [first, first, UUID()]))
+            let second = try await database.enqueue(draft("b", dependencies: [first, first]))
             #expect(try database.mutation(second)?.dependencies == [first])
             #expect(try database.heads() == [first])
             await expectFailure(.notItsTurn) { _ = try await database.begin(second) }
@@ -76,6 +76,37 @@ struct OrderTests {
             #expect(try database.heads() == [second])
             let third = try await database.enqueue(draft("c", dependencies: [first]))
             #expect(try database.heads() == [second, third])
+        }
+    }
+
+    @Test("A dependency that the store does not know is refused, and nothing is queued", arguments: [false, true])
+    func unknownDependency(isForgotten: Bool) async throws {
+        try await withOperations { database in
+            var unknown = UUID()
+            if isForgotten {
+                unknown = try await database.enqueue(draft("a"))
+                try await database.complete(unknown)
+                try await database.mutations.forgetOutcomes(in: app)
+            }
+            await expectFailure(.notFound) { _ = try await database.enqueue(draft(dependencies: [unknown])) }
+            #expect(try database.mutations.list(MutationFilter()).isEmpty)
+        }
+    }
+
+    @Test("A mutation that depends on a discarded one is set aside, as if it had been queued before that")
+    func discardedDependency() async throws {
+        try await withOperations { database in
+            let bad = try await database.enqueue(draft())
+            try await database.setAside(bad)
+            _ = try await database.mutations.discard(bad, dependents: .setAside(reason: "it is over"), now: noon)
+            let late = try await database.enqueue(draft(dependencies: [bad]))
+            let stored = try #require(try database.mutation(late))
+            #expect((stored.state, stored.failure?.class) == (.deadLetter, .dependencyDiscarded))
+            let next = try await database.enqueue(draft(dependencies: [late]))
+            #expect(try database.heads() == [])
+            try await database.mutations.replay(late, now: noon)
+            #expect(try database.heads() == [late])
+            #expect(try database.mutation(next)?.isStalled == false)
         }
     }
 

@@ -357,7 +357,13 @@ struct ModelClient {
         guard outcomes[new.id] == nil else { return "operations.duplicate" }
         var item = new
         guard resolve(&item) else { return "operations.unknownTemporaryID" }
+        guard new.dependencies.allSatisfy({ items[$0] != nil || outcomes[$0] != nil }) else {
+            return "operations.notFound"
+        }
         guard items[new.id] == nil else { return "operations.duplicate" }
+        if new.dependencies.contains(where: { outcomes[$0]?.state == .discarded }) {
+            (item.state, item.failure) = (.deadLetter, "dependencyDiscarded")
+        }
         item.dependencies.formIntersection(items.keys)
         item.hadDependencies = !item.dependencies.isEmpty
         items[item.id] = item

@@ -64,7 +64,7 @@ final class QueuedLayers: Sendable {
     ///
     /// - Parameter removals: As many as there were before they were queued: a runner may have ended some since.
     func put(_ mutations: [Mutation], after removals: UInt64, _ queue: MutationQueue) {
-        let pages = mutations.compactMap { page(of: $0.expectation) }
+        let pages = mutations.compactMap { $0.state == .deadLetter ? nil : page(of: $0.expectation) }
         guard !pages.isEmpty else { return }
         change { book in
             guard book.removals != removals else { return book.put(pages) }

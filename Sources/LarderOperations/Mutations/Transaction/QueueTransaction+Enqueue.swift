@@ -7,7 +7,7 @@ extension QueueTransaction {
     /// - Parameters:
     ///   - partition: The draft's, which was found usable in this transaction.
     ///   - mayHoldIDs: `MutationDraft.mayHoldTemporaryIDs`, which the caller works out before it has the transaction.
-    /// - Throws: `.duplicate`, `.unknownTemporaryID`, `.invalid`.
+    /// - Throws: `.duplicate`, `.unknownTemporaryID`, `.invalid`; `.notFound` for a dependency that is not known.
     func enqueue(_ draft: MutationDraft, in partition: Int64, mayHoldIDs: Bool) throws -> Mutation {
         if mayHoldIDs || !draft.dependencies.isEmpty { try requireUnsettled(draft.id) }
         if let key = draft.idempotencyKey { try requireUnsettled(key, partition, of: draft.id) }
@@ -15,8 +15,13 @@ extension QueueTransaction {
             mayHoldIDs
             ? try resolve(draft.content, lane: draft.lane, partition: partition, own: Set(draft.temporaryIDs))
             : ResolvedContent(content: draft.content, lane: draft.lane)
+        var discarded: UUID?
         for id in draft.dependencies {
-            if let dependency = try dependency(id, partition) { found.dependencies[dependency.sequence] = dependency }
+            if let dependency = try dependency(id, partition) {
+                found.dependencies[dependency.sequence] = dependency
+            } else if try outcome(ofDependency: id, partition) == .discarded {
+                discarded = id
+            }
         }
         let isStalled = found.dependencies.values.contains { $0.isDeadOrStalled }
         let touched = found.content.touched(draft)
@@ -32,6 +37,15 @@ extension QueueTransaction {
         mutation.dependencies = found.dependencies.sorted { $0.key < $1.key }.map(\.value.id)
         mutation.transfers = transfers
         mutation.temporaryIDs = draft.temporaryIDs.sorted { $0.text < $1.text }
+        if let discarded {
+            // As if it had been queued before that was discarded.
+            let failure = MutationFailure(
+                .dependencyDiscarded,
+                message: "The mutation \(discarded.canonicalText), which it depends on, was discarded",
+                time: draft.created)
+            try setAside(sequence: sequence, failure)
+            (mutation.state, mutation.failure) = (.deadLetter, failure)
+        }
         return mutation
     }
 
@@ -118,10 +132,30 @@ extension QueueTransaction {
             (try Dependency(id: id, row), try row.integer(1))
         }
         guard let (dependency, owner) = found else { return nil }
-        guard owner == partition else {
-            throw OperationsError(.invalid, "A mutation can depend on those of its own partition alone", mutation: id)
-        }
+        guard owner == partition else { throw foreignDependency(id) }
         return dependency
+    }
+
+    /// How a dependency ended that has no row any more.
+    ///
+    /// - Throws: `.notFound` where nothing is known of it: whether it took effect cannot be told.
+    private func outcome(ofDependency id: UUID, _ partition: Int64) throws -> Outcome.Kind {
+        let found = try db.row("SELECT kind, partition FROM outcome WHERE id = ?", [id]) { row in
+            (try Outcome.Kind(stored: row.integer(0)), try row.integer(1))
+        }
+        guard let (kind, owner) = found else {
+            throw OperationsError(
+                .notFound,
+                "The store does not know the mutation \(id.canonicalText), which another is to depend on: it was never "
+                    + "queued here, or its outcome was forgotten; leave the dependency out if it took effect",
+                mutation: id)
+        }
+        guard owner == partition else { throw foreignDependency(id) }
+        return kind
+    }
+
+    private func foreignDependency(_ id: UUID) -> OperationsError {
+        OperationsError(.invalid, "A mutation can depend on those of its own partition alone", mutation: id)
     }
 
     func addDependency(of sequence: Int64, on dependency: Int64) throws {

@@ -53,7 +53,7 @@ struct QueueTransaction {
     static func wrongState(_ id: UUID, _ expected: MutationState, _ found: MutationState) -> OperationsError {
         OperationsError(
             .wrongState,
-            "The mutation is \(found) and no longer \(expected): another caller was quicker. Look again.",
+            "The mutation is \(found), and the call is for one that is \(expected); look at it again",
             mutation: id)
     }
 
