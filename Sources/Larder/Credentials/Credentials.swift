@@ -53,7 +53,7 @@ public struct Credentials: Sendable, Hashable, Codable {
         public var accessKeyID: String
         /// Signs requests.
         public var secretAccessKey: String
-        /// Goes with each request.
+        /// Goes with each request, unless it is nil or empty: an access key that lasts has none.
         public var sessionToken: String?
         /// When they end, by this machine's clock. Nil: never.
         public var expires: Date?

@@ -19,7 +19,7 @@ enum RequestSignature {
         let signature = SignatureV4(
             credentials: credentials, time: SigningTime(time), region: region, service: service)
         var added = [GraphQLRequest.Header(name: "x-amz-date", value: signature.time.stamp)]
-        if let token = credentials.sessionToken { added.append(.init(name: "x-amz-security-token", value: token)) }
+        if let token = credentials.tokenToSend { added.append(.init(name: "x-amz-security-token", value: token)) }
         let path = url.path(percentEncoded: true)
         let request = CanonicalRequest(
             method: method,
@@ -45,4 +45,9 @@ extension URL {
         guard let port, port != (scheme?.lowercased() == "https" ? 443 : 80) else { return name }
         return "\(name):\(port)"
     }
+}
+
+extension Credentials.CloudCredentials {
+    /// The session's token; nil where there is none. A service refuses an empty one.
+    var tokenToSend: String? { sessionToken.flatMap { $0.isEmpty ? nil : $0 } }
 }

@@ -59,7 +59,7 @@ package struct SignatureV4: Sendable {
             ("X-Amz-Date", time.stamp), ("X-Amz-Expires", String(seconds)),
             ("X-Amz-SignedHeaders", request.signedHeaders),
         ]
-        if let token = credentials.sessionToken { request.query.append(("X-Amz-Security-Token", token)) }
+        if let token = credentials.tokenToSend { request.query.append(("X-Amz-Security-Token", token)) }
         return CanonicalRequest.queryText(request.query) + "&X-Amz-Signature=\(signature(of: request))"
     }
 

@@ -22,12 +22,14 @@ struct AWSRequestSignerTests {
     }
 
     /// The example of "Create a signed AWS API request" in the guide to IAM.
-    @Test("A request is signed with the session's credentials as AWS documents it")
-    func documented() async throws {
+    @Test(
+        "A request is signed with the session's credentials as AWS documents it; an empty token is none",
+        arguments: [nil, ""])
+    func documented(token: String?) async throws {
         try await withSession { session in
             let keys = Credentials.CloudCredentials(
                 accessKeyID: "AKIDEXAMPLE", secretAccessKey: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY",
-                sessionToken: nil, expires: Date.now.addingTimeInterval(3600))
+                sessionToken: token, expires: Date.now.addingTimeInterval(3600))
             try await session.signIn(Credentials(cloud: keys), within: ample)
             let signer = AWSRequestSigner(
                 service: "iam", region: "us-east-1", session: { session },

@@ -76,7 +76,7 @@ extension S3Transport {
                 ("host", address.host), ("x-amz-content-sha256", payload.headerValue),
                 ("x-amz-date", signature.time.stamp),
             ]
-        if let token = credentials.sessionToken { headers.append(("x-amz-security-token", token)) }
+        if let token = credentials.tokenToSend { headers.append(("x-amz-security-token", token)) }
         let canonical = CanonicalRequest(
             method: request.method.rawValue, path: address.path, query: request.query, headers: headers,
             payloadHash: payload)
