@@ -84,7 +84,7 @@ struct FetchTests {
     func blamesServer() async throws {
         for code in [RecordError.Code.responseMalformed, .tooLarge] {
             let failure = await #expect(throws: Failure.self) {
-                try await RequestOptions.blamingServer {
+                try await ServerOptions.blamingServer {
                     throw LarderError(.init(rawValue: code.rawValue), "the answer", cause: RecordError(code, "it"))
                 }
             }

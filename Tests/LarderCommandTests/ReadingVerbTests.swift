@@ -151,7 +151,7 @@ struct ReadingVerbTests {
         try await CommandFixture.withStore { fixture in
             let outcome = try await fixture.larder("check", "--json")
             #expect(outcome.status == 0, "\(outcome.errors)")
-            #expect(outcome.output.contains(#""result":{"isSound":true,"pages":"#))
+            #expect(outcome.output.contains(#""result":{"isSound":true,"hasCache":true,"pages":"#))
             #expect(outcome.output.contains(#""objects":4,"parts":1,"tombstones":0,"references":4,"keys":4"#))
         }
     }

@@ -10,7 +10,8 @@ package enum Program {
         _ root: Root.Type, as tool: Output.Tool, _ arguments: [String]
     ) async -> ExitStatus {
         var output = Output(
-            tool: tool, command: tool.name, isJSON: arguments.prefix { $0 != "--" }.contains("--json"))
+            tool: tool, command: verbName(of: root, arguments) ?? tool.name,
+            isJSON: arguments.prefix { $0 != "--" }.contains("--json"))
         do {
             let verb = try parse(root, arguments)
             output = Output(tool: tool, command: type(of: verb).name, isJSON: verb.store.json)
@@ -49,6 +50,19 @@ package enum Program {
             }
             throw Failure(usage: root.message(for: error))
         }
+    }
+
+    /// The verb that the arguments begin with, with that of the verb it belongs to; nil where they name none.
+    private static func verbName(of root: any ParsableCommand.Type, _ arguments: [String]) -> String? {
+        var (command, path): (any ParsableCommand.Type, [String]) = (root, [])
+        for argument in arguments {
+            guard let verb = command.configuration.subcommands.first(where: { $0._commandName == argument }) else {
+                break
+            }
+            path.append(argument)
+            command = verb
+        }
+        return path.isEmpty ? nil : path.joined(separator: " ")
     }
 
     /// The argument that stands where a verb must, and names none, with the command that has the verbs. The parser

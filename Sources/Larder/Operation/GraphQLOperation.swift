@@ -1,4 +1,4 @@
-import LarderGraphQL
+package import LarderGraphQL
 
 /// A question, or a change, in the words of GraphQL.
 ///
@@ -23,6 +23,15 @@ public struct GraphQLOperation: Sendable {
         self.document = document
         self.name = name
         self.variables = variables
+    }
+}
+
+extension GraphQLOperation {
+    /// What kind of operation it is by a schema, found out without a store.
+    ///
+    /// - Throws: `.syntax`, `.operation` or `.variables` where it cannot be asked.
+    package func kind(in schema: Schema) throws(LarderError) -> OperationKind {
+        try OperationCache(schema.index).bound(self).layout.plan.kind
     }
 }
 

@@ -13,7 +13,7 @@ extension RecordError {
         case let error as RecordError: error
         case let error as FileError: translated(LMDBError(error))
         case let error as LMDBError:
-            RecordError(Code(error.code), error.message, cause: error)
+            RecordError(Code(error.code), fullMessage(error.code) ?? error.message, cause: error)
         case let error as DamagedRecord:
             RecordError(.damaged, "A record of the cache is damaged: \(error.what); remove the cache and fetch again")
         case let error as ResponseTooLarge: RecordError(error)
@@ -23,6 +23,18 @@ extension RecordError {
 }
 
 extension RecordError {
+    /// What a caller can do about a cache that takes no more; nil for other codes, whose remedies LMDB's layer knows.
+    private static func fullMessage(_ code: LMDBError.Code) -> String? {
+        switch code {
+        case .mapFull:
+            "The cache has reached its maximum size; remove or evict what is not needed, or open the store with a "
+                + "greater maximumSize"
+        case .diskFull: "The disk is full; free space and try again"
+        case .transactionFull: "The change is too large for one commit; write less at a time"
+        default: nil
+        }
+    }
+
     init(_ error: ResponseTooLarge) {
         self.init(
             .tooLarge,

@@ -40,10 +40,10 @@ package final class CompiledOperation: Sendable {
     ) throws(PlanError) {
         let candidates = document.operations.filter { name == nil || $0.name == name }
         guard let operation = candidates.first else {
-            let known = document.operations.compactMap(\.name).joined(separator: ", ")
+            let known = document.operations.map { $0.name ?? "one without a name" }.joined(separator: ", ")
             throw PlanError(
                 .notFound,
-                name.map { "The document has no operation \($0); it has: \(known)" }
+                name.flatMap { known.isEmpty ? nil : "The document has no operation \($0); it has: \(known)" }
                     ?? "The document has no operation")
         }
         guard candidates.count == 1 else {

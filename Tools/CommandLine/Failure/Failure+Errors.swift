@@ -52,7 +52,7 @@ extension Failure {
             }
         }
         if error.code == .miss {
-            message += ": " + Self.list(error.missing.map(\.description))
+            if !error.missing.isEmpty { message += ": " + Self.list(error.missing.map(\.description)) }
             details.append(("missing", .array(error.missing.map(JSONText.init))))
         }
         if !error.errors.isEmpty {

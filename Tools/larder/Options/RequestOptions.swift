@@ -6,15 +6,38 @@ import LarderCommandLine
 import LarderHTTP
 import LarderRecords
 
-/// The server that a verb asks, and how.
+/// How a verb asks a server for an answer.
 struct RequestOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("Where the server takes operations, by HTTP or HTTPS.", valueName: "url"))
-    var endpoint: String
+    @OptionGroup var server: ServerOptions
     @Option(
         name: .customLong("error-policy"),
         help: ArgumentHelp(
             "What becomes of an answer that has errors beside its data.", valueName: "policy"))
     var errorPolicy: ErrorPolicy = .fail
+    @OptionGroup var time: TimeoutOptions
+
+    func fetchOptions() throws(Failure) -> FetchOptions {
+        FetchOptions(errorPolicy: errorPolicy, timeout: try time.value(), headers: try server.sentHeaders())
+    }
+}
+
+/// How long a server has.
+struct TimeoutOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("How long the whole exchange may take.", valueName: "seconds"))
+    var timeout: Double = 30
+
+    func value() throws(Failure) -> Duration {
+        guard timeout > 0, timeout <= 86_400 else {
+            throw Failure(usage: "The timeout must be more than 0 and at most 86400 seconds")
+        }
+        return .seconds(timeout)
+    }
+}
+
+/// The server that a verb asks.
+struct ServerOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("Where the server takes operations, by HTTP or HTTPS.", valueName: "url"))
+    var endpoint: String
     @Option(
         name: .customLong("header"),
         help: ArgumentHelp(
@@ -22,8 +45,6 @@ struct RequestOptions: ParsableArguments {
                 + "of Authorization, Cookie and keys must be taken.",
             valueName: "'Name: value'"))
     var headers: [String] = []
-    @Option(help: ArgumentHelp("How long the whole exchange may take.", valueName: "seconds"))
-    var timeout: Double = 30
     @Option(
         help: ArgumentHelp(
             "Tell AppSync so who asks. The proof comes from LARDER_API_KEY, LARDER_TOKEN or AWS_ACCESS_KEY_ID.",
@@ -39,10 +60,7 @@ struct RequestOptions: ParsableArguments {
             endpoint, "The endpoint", remedy: "say what authorizes the request by --header 'Authorization: @FILE'.")
     }
 
-    func fetchOptions() throws(Failure) -> FetchOptions {
-        guard timeout > 0, timeout <= 86_400 else {
-            throw Failure(usage: "The timeout must be more than 0 and at most 86400 seconds")
-        }
+    func sentHeaders() throws(Failure) -> [GraphQLRequest.Header] {
         var parsed: [GraphQLRequest.Header] = []
         for header in headers {
             let parts = header.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
@@ -54,7 +72,7 @@ struct RequestOptions: ParsableArguments {
             parsed.append(
                 .init(name: name, value: try Self.value(parts[1].trimmingCharacters(in: .whitespaces), of: name)))
         }
-        return FetchOptions(errorPolicy: errorPolicy, timeout: .seconds(timeout), headers: parsed)
+        return parsed
     }
 
     /// Headers that carry a proof of who asks, in lowercase.
@@ -87,7 +105,7 @@ struct RequestOptions: ParsableArguments {
     }
 }
 
-extension RequestOptions {
+extension ServerOptions {
     /// How an AppSync API is told who asks.
     enum AuthorizationMode: String, ExpressibleByArgument, CaseIterable {
         case apiKey = "api-key"
@@ -106,7 +124,7 @@ extension RequestOptions {
         let (url, authorization) = (try url(), try authorization())
         var options = HTTPTransport.Options()
         options.idempotency = idempotency
-        options.headers = try fetchOptions().headers
+        options.headers = try sentHeaders()
         return try await Self.blamingServer {
             guard let authorization else {
                 return try await HTTPTransport.withTransport(to: url, options: options) { try await body($0) }

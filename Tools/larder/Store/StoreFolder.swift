@@ -2,6 +2,7 @@ import Foundation
 import Larder
 import LarderCommandLine
 import LarderFiles
+import LarderGraphQL
 import LarderOperations
 import LarderRecords
 
@@ -116,14 +117,24 @@ struct StoreFolder: Sendable {
         }
     }
 
+    /// Empties a cache that cannot be opened.
+    func replaceCache() throws {
+        try CacheFolder(store: url, partition: partition, options(.writing)).rebuild(deadline: .now + .seconds(5))
+    }
+
     /// Runs `body` with the store's partition, and closes the store.
     ///
-    /// - Parameter schema: Its texts; none for the schema that the store holds.
+    /// - Parameters:
+    ///   - schema: Its texts; none for the schema that the store holds.
+    ///   - operation: What `body` asks, and of which kind that must be; checked before a store is made for it.
     func withPartition<Result>(
-        _ access: Access, schema: [String], transport: (any GraphQLTransport)? = nil, _ output: Output,
-        _ body: (Partition) async throws -> Result
+        _ access: Access, schema: [String], asking operation: (GraphQLOperation, kind: OperationKind?)? = nil,
+        transport: (any GraphQLTransport)? = nil, _ output: Output, _ body: (Partition) async throws -> Result
     ) async throws -> Result {
         if access == .reading { try requireStore() } else { try requireRoomForStore() }
+        if access == .writing, let operation, !schema.isEmpty, try !isStore, try !hasQueue {
+            try check(operation.0, operation.kind, Schema(parsing: schema))
+        }
         begin(output)
         prepare(access, output)
         let store =
@@ -140,6 +151,14 @@ struct StoreFolder: Sendable {
         } catch {
             try? store.close()
             throw error
+        }
+    }
+
+    private func check(_ operation: GraphQLOperation, _ expected: OperationKind?, _ schema: Schema) throws {
+        let kind = try operation.kind(in: schema)
+        guard expected ?? kind == kind else {
+            throw Failure(
+                usage: "The verb takes a \(expected?.rawValue ?? ""), and the operation is a \(kind.rawValue)")
         }
     }
 

@@ -21,14 +21,18 @@ struct Check: Verb {
         let folder = try store.folder(partition)
         let exposure = StoreExposure(of: folder.url, folder.files)
         output.noteFinding(exposure)
-        let records = try await folder.withCache(.reading, output) { try $0.check() }
+        // What cannot be fetched again is looked at in any case.
+        let hasCache = try folder.isStore
+        let records =
+            try hasCache || !folder.hasQueue
+            ? await folder.withCache(.reading, output) { try $0.check() } : nil
         let (queue, queueProblems) = try await checkQueue(folder, output)
-        let problems = records.problems.map(\.description) + queueProblems
+        let problems = (records?.problems ?? []).map(\.description) + queueProblems
         guard problems.isEmpty else {
             for problem in problems { output.note(problem) }
-            let count = records.problemCount + queueProblems.count
+            let count = (records?.problemCount ?? 0) + queueProblems.count
             var remedies: [String] = []
-            if !records.isSound { remedies.append("clear it and fetch again") }
+            if let records, !records.isSound { remedies.append("clear it and fetch again") }
             if !queueProblems.isEmpty {
                 remedies.append("larder.sqlite cannot be fetched again: restore a backup, or repair it into a new file")
             }
@@ -36,19 +40,22 @@ struct Check: Verb {
                 .findings, .damaged, "The store is damaged: \(count) findings; " + remedies.joined(separator: "; "),
                 details: [("findingCount", .int(count)), ("findings", .strings(problems)), exposure.member])
         }
-        let counts = records.counts
+        let counts = records?.counts
+        let members: [(name: String, value: JSONText)] = [
+            ("isSound", .boolean(true)), ("hasCache", .boolean(records != nil)),
+            ("pages", .int(Int(clamping: counts?.pages ?? 0))), ("objects", .int(counts?.entities ?? 0)),
+            ("parts", .int(counts?.parts ?? 0)), ("tombstones", .int(counts?.tombstones ?? 0)),
+            ("references", .int(counts?.references ?? 0)), ("keys", .int(counts?.keys ?? 0)),
+            ("names", .int(counts?.names ?? 0)), ("changes", .int(counts?.changes ?? 0)),
+            ("mutations", .int(queue?.mutations ?? 0)), ("outcomes", .int(queue?.outcomes ?? 0)),
+            ("watchers", .int(queue?.watchers ?? 0)), exposure.member,
+        ]
         try output.result(
-            .object([
-                ("isSound", .boolean(true)), ("pages", .int(Int(clamping: counts.pages))),
-                ("objects", .int(counts.entities)),
-                ("parts", .int(counts.parts)), ("tombstones", .int(counts.tombstones)),
-                ("references", .int(counts.references)), ("keys", .int(counts.keys)), ("names", .int(counts.names)),
-                ("changes", .int(counts.changes)), ("mutations", .int(queue?.mutations ?? 0)),
-                ("outcomes", .int(queue?.outcomes ?? 0)), ("watchers", .int(queue?.watchers ?? 0)),
-                exposure.member,
-            ]),
-            text: "sound: \(counts.pages) pages, \(counts.entities) objects, \(counts.parts) parts, "
-                + "\(counts.tombstones) tombstones, \(counts.references) references, \(counts.keys) keys"
+            .object(members),
+            text: (counts.map {
+                "sound: \($0.pages) pages, \($0.entities) objects, \($0.parts) parts, "
+                    + "\($0.tombstones) tombstones, \($0.references) references, \($0.keys) keys"
+            } ?? "sound: the partition \(folder.partition) has no cache")
                 + (queue.map { ", \($0.mutations) mutations, \($0.outcomes) outcomes, \($0.watchers) watchers" }
                     ?? ""))
     }

@@ -21,11 +21,17 @@ struct Clear: Verb {
         try permission.require(for: "clearing the store")
         try await folder.settle(unsent)
         let before = try folder.byteCount
-        let removed = try await folder.withCache(.writing, output) { cache in
-            // How much a damaged cache held is unknown; that is no reason to keep it.
-            let statistics = try? cache.inspect.statistics()
-            try await cache.clear()
-            return statistics?.entries(of: "records") ?? 0
+        // How much a damaged cache held is unknown; that is no reason to keep it.
+        let removed: Int
+        do {
+            removed = try await folder.withCache(.writing, output) { cache in
+                let statistics = try? cache.inspect.statistics()
+                try await cache.clear()
+                return statistics?.entries(of: "records") ?? 0
+            }
+        } catch let error where Failure(error).exit == .damaged {
+            try folder.replaceCache()
+            removed = 0
         }
         var written = Written(bytesBefore: before, bytesAfter: try folder.byteCount)
         written.records.removed = removed

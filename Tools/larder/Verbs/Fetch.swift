@@ -24,8 +24,10 @@ struct Fetch: Verb {
         let (folder, schema, operation) = (try store.folder(partition), try schema.texts(), try operation.value())
         let options = try age.applied(to: request.fetchOptions())
         let before = try folder.byteCount
-        let (response, tally) = try await request.withTransport { transport in
-            try await folder.withPartition(.writing, schema: schema, transport: transport, output) { partition in
+        let (response, tally) = try await request.server.withTransport { transport in
+            try await folder.withPartition(
+                .writing, schema: schema, asking: (operation, nil), transport: transport, output
+            ) { partition in
                 let written = WrittenRecords(in: partition.records)
                 let response = try await partition.fetch(operation, policy: policy, options: options)
                 return (response, try written.tally(partition.records))

@@ -24,7 +24,9 @@ struct Ingest: Verb {
         let (folder, schema, operation) = (try store.folder(partition), try schema.texts(), try operation.value())
         let bytes = try InputFile(role: "the response", path: response).bytes()
         let before = try folder.byteCount
-        let (taken, tally) = try await folder.withPartition(.writing, schema: schema, output) { partition in
+        let (taken, tally) = try await folder.withPartition(
+            .writing, schema: schema, asking: (operation, nil), output
+        ) { partition in
             let written = WrittenRecords(in: partition.records)
             let taken = try await partition.take(bytes, of: operation)
             return (taken, try written.tally(partition.records))

@@ -36,8 +36,10 @@ struct PagesVerb: Verb {
     func perform(_ output: Output) async throws {
         let (folder, schema, operation) = (try store.folder(partition), try schema.texts(), try operation.value())
         let options = try request.fetchOptions()
-        let status = try await request.withTransport { transport in
-            try await folder.withPartition(.writing, schema: schema, transport: transport, output) { partition in
+        let status = try await request.server.withTransport { transport in
+            try await folder.withPartition(
+                .writing, schema: schema, asking: (operation, .query), transport: transport, output
+            ) { partition in
                 let pages = try partition.pages(operation, options: options)
                 let progress: @Sendable (PagesStatus) -> Void = { output.note($0.text) }
                 if all { return try await pages.all(startingOver: startOver, progress: progress) }

@@ -17,7 +17,9 @@ struct PinVerb: Verb {
 
     func perform(_ output: Output) async throws {
         let (folder, operation) = (try store.folder(partition), try operation.value())
-        try await folder.withPartition(.writing, schema: try schema.texts(), output) { app in
+        try await folder.withPartition(
+            .writing, schema: try schema.texts(), asking: (operation, .query), output
+        ) { app in
             try await app.pin(named: pin, operation)
         }
         try output.result(

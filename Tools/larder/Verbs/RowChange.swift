@@ -88,8 +88,9 @@ extension RowChange {
         }
         guard target.permission.write else {
             let count = try await folder.withOperations(.reading, output) { try ids($0).count } ?? 0
+            let rows = count == 1 ? String(Self.rows.dropLast()) : Self.rows
             throw Failure(
-                .notConfirmed, .refused, "Here it would change \(count) \(Self.rows); \(Self.purpose) wants --write")
+                .notConfirmed, .refused, "Here it would change \(count) \(rows); \(Self.purpose) wants --write")
         }
         var changed: [(id: UUID, setAside: [UUID])] = []
         var refused: [(id: UUID, failure: Failure)] = []

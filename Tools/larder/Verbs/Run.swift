@@ -16,7 +16,8 @@ struct Run: Verb {
     @OptionGroup var store: StoreOptions
     @OptionGroup var partition: PartitionOptions
     @OptionGroup var schema: SchemaOptions
-    @OptionGroup var request: RequestOptions
+    @OptionGroup var server: ServerOptions
+    @OptionGroup var time: TimeoutOptions
     @OptionGroup var objects: ObjectOptions
     @Flag(
         name: .customLong("until-idle"),
@@ -32,7 +33,7 @@ struct Run: Verb {
     func perform(_ output: Output) async throws {
         let (folder, schema, storage) = (try store.folder(partition), try schema.texts(), try objects.access())
         let idempotency = idempotencyHeader.map { Idempotency.header(name: $0) }
-        let news = try await request.withTransport(idempotency: idempotency) { transport in
+        let news = try await server.withTransport(idempotency: idempotency) { transport in
             try await folder.withPartition(.writing, schema: schema, transport: transport, output) { partition in
                 if let storage {
                     try await storage.withTransport {
@@ -53,7 +54,7 @@ struct Run: Verb {
         _ partition: Partition, _ storages: [String?: any ObjectTransport], _ output: Output
     ) async throws -> RunNews {
         var options = MutationRunner.Options()
-        options.timeout = try request.fetchOptions().timeout
+        options.timeout = try time.value()
         let mutations = MutationRunner(partition, options: options)
         let transfers = storages.first.map { name, storage in
             guard let name else { return TransferRunner(partition, storage: storage) }

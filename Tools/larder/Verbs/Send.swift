@@ -19,8 +19,10 @@ struct Send: Verb {
     func perform(_ output: Output) async throws {
         let (folder, schema, operation) = (try store.folder(partition), try schema.texts(), try operation.value())
         let (options, before) = (try request.fetchOptions(), try folder.byteCount)
-        let (response, tally) = try await request.withTransport { transport in
-            try await folder.withPartition(.writing, schema: schema, transport: transport, output) { partition in
+        let (response, tally) = try await request.server.withTransport { transport in
+            try await folder.withPartition(
+                .writing, schema: schema, asking: (operation, .mutation), transport: transport, output
+            ) { partition in
                 let written = WrittenRecords(in: partition.records)
                 let response = try await partition.send(operation, options: options)
                 return (response, try written.tally(partition.records))
@@ -62,7 +64,9 @@ struct Enqueue: Verb {
                 throw file.unusable("\(error)")
             }
         }
-        let id = try await folder.withPartition(.writing, schema: schema, output) { partition in
+        let id = try await folder.withPartition(
+            .writing, schema: schema, asking: (operation, .mutation), output
+        ) { partition in
             try await partition.enqueue(operation, options: options).id
         }
         try output.result(

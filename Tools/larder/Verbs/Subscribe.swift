@@ -16,7 +16,7 @@ struct Subscribe: Verb {
     @OptionGroup var partition: PartitionOptions
     @OptionGroup var schema: SchemaOptions
     @OptionGroup var operation: OperationOptions
-    @OptionGroup var request: RequestOptions
+    @OptionGroup var server: ServerOptions
     @Option(
         name: .customLong("catch-up"),
         help: ArgumentHelp("A GraphQL document with the query that fetches what was missed.", valueName: "file"))
@@ -35,8 +35,10 @@ struct Subscribe: Verb {
             options.catchUp = GraphQLOperation(try InputFile(role: "the query that catches up", path: catchUp).text())
         }
         let interruption = Interruption()
-        try await request.withTransport { transport in
-            try await folder.withPartition(.writing, schema: schema, transport: transport, output) { partition in
+        try await server.withTransport { transport in
+            try await folder.withPartition(
+                .writing, schema: schema, asking: (operation, .subscription), transport: transport, output
+            ) { partition in
                 let subscription = try await partition.subscribe(operation, options: options)
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     group.addTask { [count] in try await Self.read(subscription, count, output) }

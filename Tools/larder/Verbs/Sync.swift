@@ -16,7 +16,8 @@ struct Sync: Verb {
     @OptionGroup var partition: PartitionOptions
     @OptionGroup var schema: SchemaOptions
     @OptionGroup var operation: OperationOptions
-    @OptionGroup var request: RequestOptions
+    @OptionGroup var server: ServerOptions
+    @OptionGroup var time: TimeoutOptions
     @Option(
         name: .customLong("delta-lifetime"),
         help: ArgumentHelp("For how long the server tells of a change.", valueName: "seconds"))
@@ -31,13 +32,14 @@ struct Sync: Verb {
 
     func perform(_ output: Output) async throws {
         let (folder, schema, operation) = (try store.folder(partition), try schema.texts(), try operation.value())
-        let options = try request.fetchOptions()
         var synchronization = Synchronization(operation)
         synchronization.deltaLifetime = .seconds(deltaLifetime)
         synchronization.maximumPageCount = pages
-        (synchronization.headers, synchronization.timeout) = (options.headers, options.timeout)
-        let (report, positions, subscriptions) = try await request.withTransport { [synchronization] transport in
-            try await folder.withPartition(.writing, schema: schema, transport: transport, output) { partition in
+        (synchronization.headers, synchronization.timeout) = (try server.sentHeaders(), try time.value())
+        let (report, positions, subscriptions) = try await server.withTransport { [synchronization] transport in
+            try await folder.withPartition(
+                .writing, schema: schema, asking: (operation, .query), transport: transport, output
+            ) { partition in
                 (
                     try await partition.sync(synchronization), try partition.synchronizations(),
                     try partition.subscriptions()

@@ -1,0 +1,113 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+@Suite("What a tool says and leaves where it cannot do as it was told", .timeLimit(.minutes(10)))
+struct RemedyTests {
+    private static let verbs = [
+        ["ingest", "--response", "list.json"], ["enqueue"], ["pin", "shown"],
+        ["fetch", "--endpoint", "http://127.0.0.1:9"], ["send", "--endpoint", "http://127.0.0.1:9"],
+        ["sync", "--endpoint", "http://127.0.0.1:9"], ["subscribe", "--endpoint", "http://127.0.0.1:9"],
+        ["pages", "--endpoint", "http://127.0.0.1:9"],
+    ]
+
+    @Test(
+        "A verb whose operation cannot be used makes no store", arguments: verbs,
+        ["query { nothing }", "query { recipes(", "fragment F on Recipe { id }"])
+    func leavesNothing(verb: [String], document: String) async throws {
+        try await CommandFixture.withFiles { fixture in
+            let arguments = verb.map { $0.hasSuffix(".json") ? fixture.path($0) : $0 }
+            let outcome = try await fixture.larder(
+                arguments + [
+                    "--schema", fixture.path("schema.graphqls"), "--operation",
+                    try fixture.write(document, to: "unusable.graphql"),
+                ])
+            #expect(outcome.status == 2, "\(outcome.errors)")
+            #expect(!FileManager.default.fileExists(atPath: fixture.store))
+        }
+    }
+
+    @Test("A verb that takes one kind of operations makes no store for another", arguments: ["enqueue", "pin x"])
+    func leavesNothing(kind: String) async throws {
+        try await CommandFixture.withFiles { fixture in
+            let document = kind == "enqueue" ? "query { recipes { id } }" : "mutation { rename { id } }"
+            let schema = CommandFixture.schema + " type Mutation { rename: Recipe }"
+            let outcome = try await fixture.larder(
+                kind.split(separator: " ").map(String.init) + [
+                    "--schema", try fixture.write(schema, to: "more.graphqls"), "--operation",
+                    try fixture.write(document, to: "unusable.graphql"),
+                ])
+            #expect(outcome.status == 2, "\(outcome.errors)")
+            #expect(!FileManager.default.fileExists(atPath: fixture.store))
+        }
+    }
+
+    @Test("clear empties a cache that cannot be opened", arguments: ["foreign", "truncated", "empty"])
+    func clearsDamaged(fault: String) async throws {
+        try await CommandFixture.withStore { fixture in
+            let file = URL(filePath: fixture.store).appending(path: "records/main/1/data.mdb")
+            let bytes = try Data(contentsOf: file)
+            switch fault {
+            case "foreign": try (Data("This is no cache. ".utf8) + bytes.dropFirst(18)).write(to: file)
+            default: try bytes.prefix(fault == "empty" ? 0 : 8_192).write(to: file)
+            }
+            let clear = try await fixture.larder("clear", "--write")
+            #expect(clear.status == 0, "\(clear.errors)")
+            #expect(try await fixture.larder("check").status == 0)
+            #expect(try await fixture.larder("get", "Recipe:1").status == 3)
+            #expect(try await fixture.ingestList().status == 0)
+        }
+    }
+
+    @Test("check looks at larder.sqlite where the partition has no cache, and finds its damage")
+    func checksWithoutCache() async throws {
+        try await CommandFixture.withStore { fixture in
+            try #require(
+                try await fixture.larder(["pin", "shown"] + fixture.operation("List", variables: #"{"n":2}"#)).status
+                    == 0)
+            try FileManager.default.removeItem(atPath: fixture.store + "/records")
+            let sound = try await fixture.larder("check")
+            #expect(sound.status == 0, "\(sound.errors)")
+            #expect(sound.output.contains("has no cache, 0 mutations"))
+            let file = URL(filePath: fixture.store + "/larder.sqlite")
+            let handle = try FileHandle(forUpdating: file)
+            try handle.truncate(atOffset: 3 * 4_096)
+            try handle.close()
+            #expect(try await fixture.larder("check").status == 5)
+        }
+    }
+
+    @Test("An answer that is too old is told as that, and the hint names the option that takes it")
+    func tooOld() async throws {
+        try await CommandFixture.withStore { fixture in
+            let query = try ["query", "--max-age", "0"] + fixture.operation("List", variables: #"{"n":2}"#)
+            let refused = try await fixture.larder(query)
+            #expect(refused.status == 3)
+            #expect(refused.errors.contains("older than it may be; ask the server, or allow what is stale\n"))
+            #expect(refused.errors.contains("--stale"))
+            #expect(try await fixture.larder(query + ["--stale"]).status == 0)
+        }
+    }
+
+    @Test("A hint after wrong arguments names the verb's help")
+    func hintOfVerb() async throws {
+        try await CommandFixture.withFiles { fixture in
+            let verb = try await fixture.larder("ingest", "--write")
+            #expect(verb.status == 2)
+            #expect(verb.errors.contains("hint: 'larder ingest --help' describes the arguments"))
+            let nested = try await fixture.larder("mutations", "discard")
+            #expect(nested.errors.contains("hint: 'larder mutations discard --help' describes the arguments"))
+        }
+    }
+
+    @Test("subscribe, sync and run refuse what they would not use", arguments: ["subscribe", "sync", "run"])
+    func refusesUnused(verb: String) async throws {
+        try await CommandFixture.withFiles { fixture in
+            let operation = try verb == "run" ? [] : fixture.operation("List")
+            let outcome = try await fixture.larder(
+                [verb, "--endpoint", "http://127.0.0.1:9", "--error-policy", "ignore"] + operation)
+            #expect(outcome.status == 2)
+            #expect(outcome.errors.contains("--error-policy"))
+        }
+    }
+}
