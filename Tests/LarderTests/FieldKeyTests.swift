@@ -46,6 +46,39 @@ struct FieldKeyTests {
         }
     }
 
+    @Test("A key that the schema makes of values of other kinds removes the field that was fetched with them")
+    func bySchema() async throws {
+        try await withAnswer { app in
+            let schema = try Schema(parsing: Self.schema)
+            let key = try schema.fieldKey(
+                "search", of: "Query",
+                arguments: ["least": 1, "ids": 7, "near": ["x": 1, "y": 2], "text": "so\"up\" \u{1F372} ({"])
+            try await app.remove(field: key)
+            #expect(throws: LarderError.self) { try app.read(Self.operation) }
+        }
+    }
+
+    @Test("The schema refuses a type, a field and an argument that it does not know, and leaves pages out")
+    func refusedBySchema() throws {
+        let schema = try Schema(
+            parsing: """
+                type Query @fieldPolicy(forField: "dishes", paginationArgs: ["limit", "nextToken"]) {
+                  dishes(of: ID, limit: Int, nextToken: String): Dishes
+                }
+                type Dishes { items: [Dish] nextToken: String }
+                type Dish { id: ID! }
+                """)
+        for (field, type, argument) in [("search", "Query", "text"), ("id", "Nothing", "x"), ("dishes", "Query", "x")] {
+            let error = #expect(throws: LarderError.self) {
+                try schema.fieldKey(field, of: type, arguments: [argument: 1])
+            }
+            #expect(error?.code == .schema)
+        }
+        let key = try schema.fieldKey("dishes", of: "Query", arguments: ["of": 7, "limit": 10, "nextToken": "x"])
+        #expect(key == FieldKey("dishes", arguments: ["of": "7"]))
+        #expect(try schema.fieldKey("id", of: "Dish") == "id")
+    }
+
     @Test("A key without arguments is the name, and equals its literal")
     func names() {
         #expect(FieldKey("search", arguments: [:]) == "search")

@@ -32,6 +32,25 @@ public struct Schema: Sendable, Hashable {
     /// The schema in a form that loads several times faster than its text parses.
     public var compiled: [UInt8] { index.serialized() }
 
+    /// The key under which the cache has a field that was asked with these arguments, each as the schema says: an `ID`
+    /// may be given as a number, and one value stands for a list of one. Arguments that the schema keeps out of the
+    /// key of a list are left out.
+    ///
+    /// ```swift
+    /// try await app.remove(field: schema.fieldKey("recipe", of: "Query", arguments: ["id": 7]))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - field: The name of a field of that type, not an alias.
+    ///   - type: The name of a type of the schema.
+    ///   - arguments: None for a field without arguments.
+    /// - Throws: `.schema` where there is no such type, field or argument.
+    public func fieldKey(
+        _ field: String, of type: String, arguments: [String: Value] = [:]
+    ) throws(LarderError) -> FieldKey {
+        do { return try index.fieldKey(field, of: type, arguments) } catch { throw LarderError(error) }
+    }
+
     /// Says which fields identify the objects of a type, in place of the schema's own.
     ///
     /// - Parameters:

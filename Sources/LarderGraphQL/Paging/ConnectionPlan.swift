@@ -116,11 +116,7 @@ package struct ConnectionPlan: Sendable {
         else { throw PlanError(.invalid, "\(place) is no list of objects") }
         let template = plan.keys[number]
         (pageKey, pagination) = (template, one.pagination)
-        let policy = one.definition.policy ?? FieldPolicy(keyArgs: [])
-        let keyNames = Set(policy.keyArgs.compactMap(\.components.first))
-        key = template.keeping { name in
-            keyNames.isEmpty ? !policy.paginationArgs.contains(name) : keyNames.contains(name)
-        }
+        key = template.withoutPages(one.definition)
         let selected = SelectedFields(plan, place)
         (path, kind, maxLimit, self.place) = (one.path, one.pagination.kind, one.pagination.maxLimit, place)
         forward = try selected.direction(one.pagination.forward, template)
@@ -227,7 +223,36 @@ private struct SelectedFields {
 extension FieldKeyTemplate {
     fileprivate func value(of argument: String) -> Literal? { arguments.first { $0.name == argument }?.value }
 
-    fileprivate func keeping(_ isKept: (String) -> Bool) -> FieldKeyTemplate {
-        FieldKeyTemplate(name: name, arguments: arguments.filter { isKept($0.name) })
+    /// The key of the whole list of which a field gives a page; this one where the field gives no pages.
+    fileprivate func withoutPages(_ field: FieldDefinition) -> FieldKeyTemplate {
+        guard let policy = field.policy, !policy.paginationArgs.isEmpty else { return self }
+        let keyNames = Set(policy.keyArgs.compactMap(\.components.first))
+        return FieldKeyTemplate(
+            name: name,
+            arguments: arguments.filter { argument in
+                keyNames.isEmpty ? !policy.paginationArgs.contains(argument.name) : keyNames.contains(argument.name)
+            })
+    }
+}
+
+extension SchemaIndex {
+    /// The key under which a cache has a field that was asked with these arguments.
+    ///
+    /// - Throws: `.policy` where there is no such type, field or argument.
+    package func fieldKey(
+        _ name: String, of typeName: String, _ arguments: [String: Value]
+    ) throws(SchemaError) -> FieldKey {
+        guard let type = type(named: typeName), let field = field(named: name, of: type) else {
+            throw SchemaError(.policy, "The schema has no field \(typeName).\(name)")
+        }
+        if let unknown = arguments.keys.sorted().first(where: { field.argument(named: $0) == nil }) {
+            throw SchemaError(.policy, "The field \(typeName).\(name) has no argument \(unknown)")
+        }
+        let template = FieldKeyTemplate(
+            name: name,
+            arguments: arguments.keys.sorted().map { argument in
+                .init(name: argument, value: .variable(argument), type: field.argument(named: argument)?.type)
+            })
+        return FieldKey(template.withoutPages(field).key(arguments, self))
     }
 }

@@ -10,8 +10,9 @@ public struct FieldKey: Sendable, Hashable {
 
     /// The key of a field with arguments, in whatever order they are given.
     ///
-    /// Values have the kind that the schema says: an `ID` is a string, a `Float` is a float, and one value of a list is
-    /// a list of one. Arguments that the schema keeps out of the key, as those that choose a page, are left out.
+    /// The key knows no schema: give values of the kind that the schema says, an `ID` as a string, a `Float` as a float,
+    /// and one value of a list as a list of one, and leave out the arguments that the schema keeps out of the key, as
+    /// those that choose a page. `Schema.fieldKey(_:of:arguments:)` of Larder does all that.
     ///
     /// - Parameters:
     ///   - name: The field's name in the schema, not an alias.
