@@ -20,6 +20,18 @@ try await follow(app) { cards, isOptimistic in
 try await prepareForTravel(app)
 try await showAndRate(app)
 print(try unsentCount(app), "unsent")
+// What an app of AWS's SDKs brings along, and the function that the article shows.
+func show(_ text: String) { print(text) }
+let configuration = URL(filePath: arguments[1] + ".json")
+try Data(
+    #"{"AppSync":{"Default":{"ApiUrl":"\#(server)","Region":"eu-west-1","AuthMode":"API_KEY","ApiKey":"da2-x"}}}"#.utf8
+).write(to: configuration)
+let movedStore = try openStore(at: URL(filePath: arguments[1] + "-moved"), schema: schema)
+guard try await moveFromAWS(movedStore, configuration: configuration) == 4 else {
+    fatalError("the rating did not arrive")
+}
+try movedStore.close()
+
 for await state in try app.watch(LatestCards(limit: 20), policy: .cacheOnly) {
     print(caption(of: state) ?? "All is as the server has it.")
     break

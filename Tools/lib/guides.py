@@ -20,7 +20,7 @@ import sys
 
 BLOCK = re.compile(r"(?:<!-- (?P<key>given|not compiled): (?P<note>.*?) -->\n)?```swift\n(?P<code>.*?)```", re.S)
 # Followed from beginning to end, in this order: each goes on with the declarations of those before it.
-FOLLOWED = ["GettingStarted", "WorkingOffline", "MovingFromApollo"]
+FOLLOWED = ["GettingStarted", "WorkingOffline", "MovingFromApollo", "MovingFromAWS"]
 DECLARATION = re.compile(r"(@\w+(\(.*?\))? )*((public|private|final|extension) )*(struct|class|enum|func|extension) ")
 
 
