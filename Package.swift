@@ -197,7 +197,7 @@ let package = Package(
             name: "larder-bench",
             dependencies: [
                 "CAllocations", "Larder", "LarderAWS", "LarderFiles", "LarderOperations", "LarderMigrations",
-                "LarderRecords",
+                "LarderRecords", "LarderTesting",
                 "LarderLMDB", "LarderGraphQL", "CLMDB", "ObjectServer", argumentParser,
                 crypto, grdb, sqlite,
             ],

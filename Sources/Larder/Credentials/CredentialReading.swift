@@ -1,5 +1,5 @@
 /// What reading credentials has led to. That they cannot be had now never means that there are none.
-public enum CredentialReading: Sendable, Hashable {
+package enum CredentialReading: Sendable, Hashable {
     /// They are there.
     case present(Credentials)
     /// There are none.
@@ -9,7 +9,7 @@ public enum CredentialReading: Sendable, Hashable {
     case unavailable(KeyError)
 
     /// Equal where the credentials are equal, or the errors' codes.
-    public static func == (one: CredentialReading, other: CredentialReading) -> Bool {
+    package static func == (one: CredentialReading, other: CredentialReading) -> Bool {
         switch (one, other) {
         case (.present(let one), .present(let other)): one == other
         case (.absent, .absent): true
@@ -19,7 +19,7 @@ public enum CredentialReading: Sendable, Hashable {
     }
 
     /// Feeds the parts that are compared.
-    public func hash(into hasher: inout Hasher) {
+    package func hash(into hasher: inout Hasher) {
         switch self {
         case .present(let credentials): hasher.combine(credentials)
         case .absent: hasher.combine(0)

@@ -3,24 +3,24 @@ package import Foundation
 package import LarderFiles
 package import LarderOperations
 
+/// What `Store.rotateKeys` has done.
+public struct KeyRotationReport: Sendable, Hashable {
+    /// The id of the key that is in use now.
+    public var current: String
+    /// How many partitions' keys were sealed anew.
+    public var resealed: Int
+    /// The partitions whose keys could not be opened, and are as they were.
+    public var unopened: [String]
+    /// The ids that the provider was told to forget.
+    public var dropped: [String]
+}
+
 /// Takes a new key into use for all partitions of a store.
 ///
 /// The provider keeps a new key; then the keys of all partitions are sealed with it, in one transaction; then the
 /// provider forgets the old one. A process that is killed between any two of these has lost nothing: run the rotation
 /// again. Credentials themselves are not touched.
-public struct KeyRotation: Sendable {
-    /// What a rotation has done.
-    public struct Report: Sendable, Hashable {
-        /// The id of the key that is in use now.
-        public var current: String
-        /// How many partitions' keys were sealed anew.
-        public var resealed: Int
-        /// The partitions whose keys could not be opened, and are as they were.
-        public var unopened: [String]
-        /// The ids that the provider was told to forget.
-        public var dropped: [String]
-    }
-
+package struct KeyRotation: Sendable {
     /// Where a rotation may be killed.
     package enum KillPoint: String, Sendable, CaseIterable { case locked, keyAdded, resealed, keyDropped }
 
@@ -48,13 +48,14 @@ public struct KeyRotation: Sendable {
     ///
     /// - Throws: `keys.…` as the provider; `keys.cannotRotate`; `larder.timedOut` with the holder of the lock;
     ///   `operations.…`.
-    package func run(within time: Duration) async throws(LarderError) -> Report {
+    package func run(within time: Duration) async throws(LarderError) -> KeyRotationReport {
         let deadline = ContinuousClock.now + time
         let lock = try await HeldLock.acquire(
             CredentialVault.keyLock, in: locks, files, for: "rotating keys", label: label, until: deadline)
         let provider = provider
         // Not given up half-way because a caller has: the lock is released when the work has really ended.
-        let task = SharedTask(on: OutsideExecutor(), until: deadline) { [self] () -> Result<Report, LarderError> in
+        let task = SharedTask(on: OutsideExecutor(), until: deadline) {
+            [self] () -> Result<KeyRotationReport, LarderError> in
             defer { lock.release() }
             do throws(LarderError) { return .success(try await rotate(deadline)) } catch { return .failure(error) }
         }
@@ -66,7 +67,7 @@ public struct KeyRotation: Sendable {
         return try result.get()
     }
 
-    private func rotate(_ deadline: ContinuousClock.Instant) async throws(LarderError) -> Report {
+    private func rotate(_ deadline: ContinuousClock.Instant) async throws(LarderError) -> KeyRotationReport {
         reached(.locked)
         let keys = try await newKeys(deadline)
         reached(.keyAdded)
@@ -91,7 +92,7 @@ public struct KeyRotation: Sendable {
         }
         reached(.keyDropped)
         let known = Set(before.map(\.sealed))
-        return Report(
+        return KeyRotationReport(
             current: keys.current.id, resealed: now.count { !known.contains($0.sealed) },
             unopened: now.filter { $0.sealedWith != keys.current.id }.map(\.partition), dropped: dropped)
     }

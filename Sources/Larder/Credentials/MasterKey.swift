@@ -6,7 +6,7 @@ import LarderFiles
 /// never prints them.
 public struct MasterKey: Sendable, Hashable {
     /// How many bytes a key has.
-    public static let byteCount = 32
+    package static let byteCount = 32
 
     /// Names the key and tells nothing of it: the beginning of a SHA-256 over its bytes, in hexadecimal.
     public let id: String
@@ -61,7 +61,7 @@ public struct MasterKeys: Sendable, Hashable {
     }
 
     /// The key of an id, if there is one.
-    public subscript(id: String) -> MasterKey? { all.first { $0.id == id } }
+    package subscript(id: String) -> MasterKey? { all.first { $0.id == id } }
 
     var all: [MasterKey] { [current] + previous }
     var ids: [String] { all.map(\.id) }

@@ -10,7 +10,7 @@ extension Store {
     ///   session's `keyTimeout`.
     /// - Throws: `keys.…` as the provider; `keys.cannotRotate`; `larder.timedOut` with the holder of the lock;
     ///   `.parked`; `operations.…`.
-    public func rotateKeys(within time: Duration? = nil) async throws(LarderError) -> KeyRotation.Report {
+    public func rotateKeys(within time: Duration? = nil) async throws(LarderError) -> KeyRotationReport {
         let rotation = KeyRotation(
             database: try operationsStore.database(),
             provider: options.keys(besides: folder),

@@ -19,7 +19,7 @@ public protocol DeviceTokens: Sendable {
 /// Tokens in a folder of this device that no backup has: a file for each store.
 public struct FileDeviceTokens: DeviceTokens {
     /// The folder, which is made.
-    public let folder: URL
+    package let folder: URL
     private let files = FileSystem()
 
     /// - Parameter folder: Outside the store, and left out of backups.

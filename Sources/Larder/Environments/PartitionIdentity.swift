@@ -10,7 +10,7 @@ public struct PartitionIdentity: Sendable, Hashable {
     public let user: PartitionUser
 
     /// An identity as a store would give it; tests make them.
-    public init(name: String, environment: String?, user: PartitionUser) {
+    package init(name: String, environment: String?, user: PartitionUser) {
         self.name = name
         self.environment = environment
         self.user = user

@@ -5,11 +5,11 @@ import LarderOperations
 /// its variables.
 public struct MutationFile: Sendable {
     /// The upload, in the same partition.
-    public var upload: TransferID
+    package var upload: TransferID
     /// Where the location stands: a variable, or a field of an input object in it, such as `input.photo`.
-    public var variable: String
+    package var variable: String
     /// What stands there, of the object's location and its media type.
-    public var value: @Sendable (_ location: ObjectLocation, _ contentType: String?) -> Value
+    package var value: @Sendable (_ location: ObjectLocation, _ contentType: String?) -> Value
 
     /// - Parameters:
     ///   - upload: The upload for which the mutation waits.

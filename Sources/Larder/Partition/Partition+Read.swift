@@ -39,12 +39,12 @@ extension Partition {
     }
 
     /// An operation that is read again and again with the same variables: what must be looked up is looked up once.
-    public func prepare(_ operation: GraphQLOperation) throws(LarderError) -> PreparedRead {
+    package func prepare(_ operation: GraphQLOperation) throws(LarderError) -> PreparedRead {
         PreparedRead(partition: self, operation: try core.operations.bound(query: operation), root: .query)
     }
 
     /// What a fragment asks of one object, to be read again and again.
-    public func prepare(_ key: CacheKey, _ fragment: GraphQLFragment) throws(LarderError) -> PreparedRead {
+    package func prepare(_ key: CacheKey, _ fragment: GraphQLFragment) throws(LarderError) -> PreparedRead {
         PreparedRead(partition: self, operation: try core.operations.bound(fragment), root: .object(key: key.text))
     }
 
@@ -89,13 +89,13 @@ extension RecordCache.Root {
 }
 
 /// A read that has been looked up and compiled.
-public struct PreparedRead: Sendable {
+package struct PreparedRead: Sendable {
     let partition: Partition
     let operation: BoundOperation
     let root: RecordCache.Root
 
     /// As `Partition.read`.
-    public func read(allowsPartial: Bool = false) throws(LarderError) -> Response {
+    package func read(allowsPartial: Bool = false) throws(LarderError) -> Response {
         try partition.answer(operation, from: root, allowsPartial: allowsPartial).response
     }
 }

@@ -3,14 +3,14 @@ import LarderOperations
 /// How long to wait between attempts: a random time up to a bound that doubles, so that many clients do not come back
 /// at the same moment ("full jitter",
 /// https://aws.amazon.com/builders-library/timeouts-retries-and-backoff-with-jitter/).
-public struct Backoff: Sendable, Hashable {
+package struct Backoff: Sendable, Hashable {
     /// The bound after the first failure.
-    public var first: Duration
+    package var first: Duration
     /// The greatest bound; a day at most counts.
-    public var cap: Duration
+    package var cap: Duration
 
     /// One second at first, five minutes at most.
-    public init(first: Duration = .seconds(1), cap: Duration = .seconds(300)) {
+    package init(first: Duration = .seconds(1), cap: Duration = .seconds(300)) {
         self.first = first
         self.cap = cap
     }

@@ -16,13 +16,13 @@ public struct ConnectivityObservation: Sendable {
 }
 
 /// Nothing is known of the network, so it is tried.
-public struct AssumedConnectivity: Connectivity {
+package struct AssumedConnectivity: Connectivity {
     /// Always connected.
-    public init() {}
+    package init() {}
     /// True.
-    public var isConnected: Bool { true }
+    package var isConnected: Bool { true }
     /// Never calls.
-    public func observe(_ change: @escaping @Sendable (Bool) -> Void) -> ConnectivityObservation {
+    package func observe(_ change: @escaping @Sendable (Bool) -> Void) -> ConnectivityObservation {
         ConnectivityObservation(stop: {})
     }
 }

@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// A machine that has had no such link since the object was made counts as connected: its servers are its own. So does
 /// one on which the kernel cannot be asked.
-public final class RouteConnectivity: Connectivity {
+package final class RouteConnectivity: Connectivity {
     private struct State {
         /// Nil until the first look, and where the kernel cannot be asked.
         var source: (any DispatchSourceRead)?
@@ -26,7 +26,7 @@ public final class RouteConnectivity: Connectivity {
     private let state = Mutex(State())
 
     /// Begins to watch the network when it is asked first, until the object is released.
-    public convenience init() { self.init(opening: { RouteSocket() }, looking: { RouteSocket.hasNetwork }) }
+    package convenience init() { self.init(opening: { RouteSocket() }, looking: { RouteSocket.hasNetwork }) }
 
     /// - Parameters:
     ///   - open: What is readable when something has changed.
@@ -41,7 +41,7 @@ public final class RouteConnectivity: Connectivity {
     deinit { state.withLock { $0.source }?.cancel() }
 
     /// What the kernel said last.
-    public var isConnected: Bool {
+    package var isConnected: Bool {
         state.withLock { state in
             begin(&state)
             return state.isConnected
@@ -49,7 +49,7 @@ public final class RouteConnectivity: Connectivity {
     }
 
     /// Calls `change` from a queue of its own, also when a network comes where there was none yet.
-    public func observe(_ change: @escaping @Sendable (Bool) -> Void) -> ConnectivityObservation {
+    package func observe(_ change: @escaping @Sendable (Bool) -> Void) -> ConnectivityObservation {
         let number = state.withLock { state in
             begin(&state)
             state.nextObserver += 1

@@ -8,7 +8,7 @@ extension Session {
     ///
     /// - Parameter time: How long the key provider may be waited for; nil for the options' `keyTimeout`.
     /// - Throws: `.parked`, `.cancelled`, `operations.…`.
-    public func storedCredentials(within time: Duration? = nil) async throws(LarderError) -> CredentialReading {
+    package func storedCredentials(within time: Duration? = nil) async throws(LarderError) -> CredentialReading {
         let deadline = ContinuousClock.now + (time ?? options.keyTimeout)
         _ = try standing()
         return try await read(until: deadline).reading

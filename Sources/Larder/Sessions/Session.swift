@@ -171,7 +171,7 @@ public final class Session: Sendable {
 
     /// Looks whether the state has changed, in another process above all, and tells the readers of `changes`. Reads one
     /// row; does nothing where that cannot be read.
-    public func noticeChanges() {
+    package func noticeChanges() {
         let hasChanged = watching.withLock { watching in
             guard !watching.isClosed, let standing = try? stored() else { return false }
             return publish(standing, in: &watching)

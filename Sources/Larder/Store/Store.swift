@@ -73,7 +73,7 @@ public final class Store: Sendable {
     /// The schema by which it is read and written.
     public let schema: Schema
     /// As they were given when it was opened.
-    public let options: Options
+    package let options: Options
     /// Where in the program it was opened.
     private let openedBy: String
     let partitions: OpenPartitions

@@ -68,13 +68,13 @@ public struct SubscriptionLine: Sendable {
 /// How long a connection for subscriptions is waited for, and when it is opened again.
 public struct SubscriptionPacing: Sendable {
     /// How long to wait between attempts.
-    public var backoff = Backoff(first: .milliseconds(500), cap: .seconds(60))
+    package var backoff = Backoff(first: .milliseconds(500), cap: .seconds(60))
     /// How long the opening of a connection may take: connecting, TLS, the handshake, the server's acknowledgement.
     public var opening = Duration.seconds(15)
     /// How long the server may take to acknowledge a subscription. Then the connection is given up.
-    public var starting = Duration.seconds(15)
+    package var starting = Duration.seconds(15)
     /// How long a connection on which nothing is asked is kept, for what may be asked next.
-    public var lingering = Duration.seconds(5)
+    package var lingering = Duration.seconds(5)
     /// Whether the network is there. Nothing is tried while it is not.
     public var connectivity: any Connectivity = systemConnectivity()
 

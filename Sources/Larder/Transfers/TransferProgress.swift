@@ -46,7 +46,7 @@ public struct TransferProgress: Sendable, Hashable {
     }
 
     /// Progress that is known.
-    public init(state: TransferStatus.State, completed: Int64, total: Int64?, speed: Double? = nil) {
+    package init(state: TransferStatus.State, completed: Int64, total: Int64?, speed: Double? = nil) {
         self.state = state
         self.completed = completed
         self.total = total

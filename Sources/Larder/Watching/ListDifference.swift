@@ -18,7 +18,7 @@ public struct ListDifference: Sendable, Hashable {
         public var new: Int
 
         /// From one place to another.
-        public init(old: Int, new: Int) {
+        package init(old: Int, new: Int) {
             self.old = old
             self.new = new
         }

@@ -1,7 +1,7 @@
 /// Why a text is not the JSON that was expected.
 public struct JSONError: Error, Sendable, Hashable {
     /// What is wrong with the text; the error's description says it in words.
-    public enum Reason: String, Sendable {
+    package enum Reason: String, Sendable {
         /// The text is no JSON there.
         case unexpectedEnd, unexpectedByte, invalidUTF8, invalidEscape, controlCharacter, invalidNumber, trailingBytes
         /// It is JSON that is not taken.
@@ -9,7 +9,7 @@ public struct JSONError: Error, Sendable, Hashable {
     }
 
     /// What is wrong there.
-    public var reason: Reason
+    package var reason: Reason
     /// The byte at which reading stopped, from 0.
     public var offset: Int
 

@@ -57,7 +57,7 @@ public struct Response: Sendable {
     }
 
     /// The bytes of memory that the data takes.
-    public var byteCount: Int { buffer?.count ?? 0 }
+    package var byteCount: Int { buffer?.count ?? 0 }
 }
 
 extension Response: Hashable {

@@ -4,6 +4,7 @@ import Larder
 import LarderLMDB
 import LarderOperations
 import LarderRecords
+import LarderTesting
 
 extension Bench {
     private func environment(_ name: String) throws -> BackendEnvironment {

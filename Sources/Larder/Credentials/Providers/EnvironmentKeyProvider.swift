@@ -6,9 +6,9 @@ public import Foundation
 /// variable, the old one in the second, and rotate; once that is done, the second may go.
 public struct EnvironmentKeyProvider: KeyProvider {
     /// Has the key in use.
-    public let variable: String
+    package let variable: String
     /// Has older keys, with spaces between them.
-    public let previousVariable: String
+    package let previousVariable: String
     private let environment: @Sendable () -> [String: String]
 
     /// - Parameters:

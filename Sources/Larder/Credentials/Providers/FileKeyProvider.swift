@@ -6,7 +6,7 @@ package import LarderFiles
 /// The default place is beside the store's folder and never in it: a copy of the folder tells nothing of credentials.
 public struct FileKeyProvider: KeyProvider {
     /// Where the keys are.
-    public let file: URL
+    package let file: URL
     /// Tests put their faults in its place.
     package var files = FileSystem()
 
@@ -14,7 +14,7 @@ public struct FileKeyProvider: KeyProvider {
     public init(file: URL) { self.file = file }
 
     /// - Parameter folder: The store's; `app` has its keys in `app.key`.
-    public init(besides folder: URL) { self.init(file: Self.defaultFile(of: folder)) }
+    package init(besides folder: URL) { self.init(file: Self.defaultFile(of: folder)) }
 
     init(besides folder: URL, _ files: FileSystem) {
         self.init(besides: folder)
@@ -22,7 +22,7 @@ public struct FileKeyProvider: KeyProvider {
     }
 
     /// Where the keys of a store are unless something else is said: beside its folder.
-    public static func defaultFile(of folder: URL) -> URL {
+    package static func defaultFile(of folder: URL) -> URL {
         let folder = folder.standardizedFileURL
         return folder.deletingLastPathComponent().appending(path: folder.lastPathComponent + ".key")
     }

@@ -71,10 +71,10 @@ struct KeyText {
 
 extension MasterKeys {
     /// With a new key in use.
-    func adding(_ key: MasterKey = MasterKey()) -> MasterKeys { MasterKeys(current: key, previous: all) }
+    package func adding(_ key: MasterKey = MasterKey()) -> MasterKeys { MasterKeys(current: key, previous: all) }
 
     /// Without some of the older ones.
-    func dropping(_ ids: Set<String>) -> MasterKeys {
+    package func dropping(_ ids: Set<String>) -> MasterKeys {
         MasterKeys(current: current, previous: previous.filter { !ids.contains($0.id) })
     }
 }

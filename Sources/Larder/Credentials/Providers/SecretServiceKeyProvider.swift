@@ -7,7 +7,7 @@ public import Foundation
 /// A locked keyring asks its owner for a password, who may be away: the program is killed at the deadline.
 public struct SecretServiceKeyProvider: KeyProvider {
     /// Which store's keys they are, of all that are in the keyring.
-    public let store: String
+    package let store: String
     private let program: String
     private let environment: [String: String]
 

@@ -18,7 +18,7 @@ public final class MutationRunner: Sendable {
         /// How long one exchange with the server may take.
         public var timeout = Duration.seconds(30)
         /// How long to wait after a failure.
-        public var backoff = Backoff()
+        package var backoff = Backoff()
         /// How many lanes are sent side by side.
         public var maximumLanes = 8
         /// After so many attempts of one run that ended in a fault of the server, in a conflict after which its
@@ -41,7 +41,7 @@ public final class MutationRunner: Sendable {
         /// How long a resolver or a check may take; one that takes longer has not answered.
         public var questionTimeout = Duration.seconds(30)
         /// A number from 0 to 1, by which pauses are spread; tests hold it.
-        public var random: @Sendable () -> Double = { .random(in: 0...1) }
+        package var random: @Sendable () -> Double = { .random(in: 0...1) }
 
         /// Called after each step; for programs that are killed there.
         package var reached: @Sendable (KillPoint) -> Void = { _ in }

@@ -42,14 +42,14 @@ public final class TransferRunner: Sendable {
         /// uploads of the key wait for so long.
         public var completionTimeout = Duration.seconds(600)
         /// How long to wait after a failure.
-        public var backoff = Backoff(first: .seconds(1), cap: .seconds(120))
+        package var backoff = Backoff(first: .seconds(1), cap: .seconds(120))
         /// After so many failures of the server or the connection in a row, with nothing that arrived between them, a
         /// transfer is failed. That the server cannot be reached, or asks for patience, is none.
         public var maximumFaults = 10
         /// Whether the network is there: as the system says.
         public var connectivity: any Connectivity = systemConnectivity()
         /// A number from 0 to 1, by which pauses are spread; tests hold it.
-        public var random: @Sendable () -> Double = { .random(in: 0...1) }
+        package var random: @Sendable () -> Double = { .random(in: 0...1) }
 
         /// Called after each step; for programs that are killed there.
         package var reached: @Sendable (TransferRunner.KillPoint) -> Void = { _ in }

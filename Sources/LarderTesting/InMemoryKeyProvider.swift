@@ -1,3 +1,4 @@
+public import Larder
 import Synchronization
 
 /// Keys in memory, for the tests of programs: it can be locked, slow, or never answer.

@@ -1,4 +1,5 @@
 public import Foundation
+public import Larder
 import Synchronization
 
 /// An identity provider in memory, for the tests of programs. It rotates refresh tokens, refuses used ones, and counts.
