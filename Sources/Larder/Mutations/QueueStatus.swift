@@ -36,7 +36,7 @@ public struct QueueStates: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         private let core: PartitionCore
         private var last: QueueStatus?
-        private var known: Set<MutationID> = []
+        private var known: Set<SetAside> = []
         /// What `last` was read from; nil where that was nothing, or failed.
         private var version: OperationsDatabase.ContentVersion?
         private var isOver = false
@@ -64,7 +64,7 @@ public struct QueueStates: AsyncSequence, Sendable {
             do throws(LarderError) {
                 if let (lanes, deadLetters) = try core.queuedLanes(unless: &version) {
                     status.lanes = lanes
-                    status.newlySetAside = deadLetters.filter { !known.contains($0) }
+                    status.newlySetAside = deadLetters.filter { !known.contains($0) }.map { MutationID($0.id) }
                     known = Set(deadLetters)
                 }
             } catch {
@@ -92,7 +92,7 @@ extension PartitionCore {
     /// - Returns: Nil where nothing was committed since.
     fileprivate func queuedLanes(
         unless version: inout OperationsDatabase.ContentVersion?
-    ) throws(LarderError) -> (lanes: [MutationLane: [MutationStatus.State: Int]], deadLetters: [MutationID])? {
+    ) throws(LarderError) -> (lanes: [MutationLane: [MutationStatus.State: Int]], deadLetters: [SetAside])? {
         let last = version
         version = nil
         guard let database = try operationsStore.database(making: false) else { return ([:], []) }
@@ -109,7 +109,7 @@ extension PartitionCore {
                 for (state, count) in counts { counted[MutationLane(lane), default: [:]][.init(state)] = count }
             }
             version = now
-            return (counted, deadLetters.map(MutationID.init))
+            return (counted, deadLetters)
         } catch { throw LarderError(error) }
     }
 }

@@ -62,7 +62,7 @@ extension MutationQueue {
     /// partition).
     package func laneCounts(
         in partition: String
-    ) throws(OperationsError) -> (lanes: [String: [MutationState: Int]], deadLetters: [UUID]) {
+    ) throws(OperationsError) -> (lanes: [String: [MutationState: Int]], deadLetters: [SetAside]) {
         try read { (try $0.laneCounts(in: partition), try $0.deadLetters(in: partition)) }
     }
 
@@ -157,4 +157,12 @@ extension MutationQueue {
             return real
         }
     }
+}
+
+/// One setting aside of a mutation: one that was replayed and is set aside again is another.
+package struct SetAside: Sendable, Hashable {
+    package var id: UUID
+    var attempts: Int64
+    /// In milliseconds since 1970.
+    var time: Int64?
 }

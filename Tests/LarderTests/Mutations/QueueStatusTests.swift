@@ -52,6 +52,23 @@ struct QueueStatusTests {
         }
     }
 
+    @Test("A mutation that is replayed and set aside again between two looks is newly set aside once more")
+    func again() async throws {
+        let server = ScriptedServer { request in
+            request.kind == .mutation
+                ? #"{"data":null,"errors":[{"message":"no"}]}"# : #"{"data":{"__typename":"Query"}}"#
+        }
+        try await withStoreFixture(server) { app in
+            let receipt = try await app.enqueue(rate)
+            try await MutationRunner(app).drain()
+            var iterator = app.queue.makeAsyncIterator()
+            #expect(await iterator.next()?.newlySetAside == [receipt.id])
+            try await app.replayMutation(receipt.id)
+            try await MutationRunner(app).drain()
+            #expect(try await next(&iterator)?.newlySetAside == [receipt.id])
+        }
+    }
+
     @Test("The first status names what was set aside before the program was started again")
     func afterRestart() async throws {
         try await withTemporaryFolder { folder in

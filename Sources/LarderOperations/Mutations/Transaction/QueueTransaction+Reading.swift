@@ -52,13 +52,14 @@ extension QueueTransaction {
     }
 
     /// The mutations of a partition that are set aside, in their sequence.
-    func deadLetters(in partition: String) throws -> [UUID] {
+    func deadLetters(in partition: String) throws -> [SetAside] {
         try db.readableRows(
             """
-            SELECT id FROM mutation WHERE partition = (SELECT id FROM partition WHERE name = ?)
-            AND state = \(mutation: .deadLetter) ORDER BY sequence
+            SELECT m.id, m.attempts, f.time FROM mutation m LEFT JOIN mutation_failure f ON f.sequence = m.sequence
+            WHERE m.partition = (SELECT id FROM partition WHERE name = ?)
+            AND m.state = \(mutation: .deadLetter) ORDER BY m.sequence
             """, [partition]
-        ) { try $0.uuid(0) }
+        ) { SetAside(id: try $0.uuid(0), attempts: try $0.integer(1), time: try $0.optional(2, $0.integer)) }
     }
 
     func outcome(_ id: UUID) throws -> Outcome? {
