@@ -26,7 +26,15 @@ final class TransferBook: Sendable {
     let changeSignal = ChangeSignal()
     private let meters = Mutex<[UUID: TransferMeter]>([:])
     private let followers = Mutex(Followers())
-    private let hold = Mutex<(@Sendable (ObjectLocation) -> Duration?)?>(nil)
+    private let hold = Mutex<(@Sendable (ObjectLocation) -> Hold?)?>(nil)
+
+    /// Why a runner begins nothing at a place.
+    enum Hold: Sendable {
+        /// The storage did not take the credentials.
+        case refused
+        /// The host is left alone for so long.
+        case host(Duration)
+    }
 
     // MARK: Progress
 
@@ -47,11 +55,11 @@ final class TransferBook: Sendable {
         return progress
     }
 
-    /// How long a host is left alone that has asked for it; nil where that is not so, or no runner of this process knows.
-    func timeLeft(forHostOf location: ObjectLocation) -> Duration? { hold.withLock { $0 }?(location) }
+    /// Why nothing is begun at a place; nil where that is not so, or no runner of this process knows.
+    func hold(on location: ObjectLocation) -> Hold? { hold.withLock { $0 }?(location) }
 
-    /// - Parameter timeLeft: What a runner knows of hosts; nil when it ends.
-    func setHold(_ timeLeft: (@Sendable (ObjectLocation) -> Duration?)?) { hold.withLock { $0 = timeLeft } }
+    /// - Parameter reason: What a runner knows; nil when it ends.
+    func setHold(_ reason: (@Sendable (ObjectLocation) -> Hold?)?) { hold.withLock { $0 = reason } }
 
     // MARK: Changes
 

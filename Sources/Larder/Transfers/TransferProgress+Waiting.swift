@@ -21,9 +21,12 @@ extension PartitionCore {
             return .noStorage(named: status.location.storage)
         }
         // To whole seconds, so that the time stays the same from one look to the next.
-        if let left = transfers.timeLeft(forHostOf: status.location) {
+        switch transfers.hold(on: status.location) {
+        case .refused: return .notSignedIn
+        case .host(let left):
             let end = now().timeIntervalSince1970 + left.seconds
             return .throttled(until: Date(timeIntervalSince1970: end.rounded()))
+        case nil: break
         }
         if let end = status.handedOver.flatMap({ StoredTransfer.handOverEnd($0, now()) }) {
             return .handedOver(until: end)

@@ -46,18 +46,20 @@ extension TransferTable {
     ///
     /// - Parameters:
     ///   - storages: The storages that the runner has; transfers of others are not counted as pending.
+    ///   - resting: Those among them of which nothing is to be begun now.
     ///   - leavesHandedOver: Whether transfers are left alone that an executor outside of the program may have, and
     ///     count as none that are pending.
     ///   - isHeld: Whether nothing is to be begun of this object now. Where that is so of very many, those behind them
     ///     are not looked at.
     package func runnable(
         in partition: String, now: Date, limit: Int, storages: Set<String?> = [nil],
-        leavingHandedOver leavesHandedOver: Bool = false, except isHeld: IsHeld = { _, _, _, _, _ in false }
+        resting: Set<String?> = [], leavingHandedOver leavesHandedOver: Bool = false,
+        except isHeld: IsHeld = { _, _, _, _, _ in false }
     ) throws(OperationsError) -> RunnableTransfers {
         try read { transaction in
             guard let number = try transaction.db.partition(partition) else { return RunnableTransfers() }
             return try transaction.runnable(
-                in: number, now: now, limit: limit, storages, leavesHandedOver, except: isHeld)
+                in: number, now: now, limit: limit, storages, resting, leavesHandedOver, except: isHeld)
         }
     }
 
@@ -180,16 +182,14 @@ extension TransferTransaction {
     private static let mostHeld = 1_000
 
     func runnable(
-        in partition: Int64, now: Date, limit: Int, _ storages: Set<String?>, _ leavesHandedOver: Bool,
-        except isHeld: TransferTable.IsHeld
+        in partition: Int64, now: Date, limit: Int, _ storages: Set<String?>, _ resting: Set<String?>,
+        _ leavesHandedOver: Bool, except isHeld: TransferTable.IsHeld
     ) throws -> RunnableTransfers {
         var runnable = RunnableTransfers()
         var held = 0
         let time = now.milliseconds
         var earliest: Int64?
-        let names = try Self.json(storages)
-        let hasUnnamed = storages.contains(nil) ? 1 : 0
-        try db.scan(Self.turnSQL, [partition, time, names, hasUnnamed]) { row in
+        try db.scan(Self.turnSQL, [partition, time] + Self.bindings(of: storages.subtracting(resting))) { row in
             if leavesHandedOver, let set = try row.optional(11, row.date),
                 let end = StoredTransfer.handOverEnd(set, now)
             {
@@ -225,7 +225,7 @@ extension TransferTransaction {
             runnable.mustExpire = expiry <= time
             earliest = min(earliest ?? expiry, expiry)
         }
-        runnable.mustNoteStorages = try db.exists(Self.unservedSQL, [partition, names, hasUnnamed])
+        runnable.mustNoteStorages = try db.exists(Self.unservedSQL, [partition] + Self.bindings(of: storages))
         runnable.lookAgain = earliest.map(Date.init(milliseconds:))
         return runnable
     }

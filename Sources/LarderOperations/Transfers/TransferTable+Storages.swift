@@ -1,7 +1,8 @@
 package import Foundation
 import GRDB
 
-/// Transfers that wait for a storage which the runner does not have.
+/// Transfers that wait for a storage which the runner does not have. The statements set the state to what it is: so the
+/// followers in all processes hear of the change.
 extension TransferTable {
     /// Notes why transfers wait whose storage the runner does not have, where that is not noted.
     ///
@@ -11,15 +12,15 @@ extension TransferTable {
     {
         try await write { transaction in
             guard let number = try transaction.db.partition(partition) else { return }
-            let names = try TransferTransaction.json(storages)
             try transaction.db.run(
                 """
-                UPDATE transfer SET failure_code = ?4, failure_time = ?5, failure_message = iif(storage IS NULL,
+                UPDATE transfer SET state = state, failure_code = ?4, failure_time = ?5,
+                    failure_message = iif(storage IS NULL,
                     'The runner has no storage without a name, as this transfer wants; give it one',
                     'The runner has no storage that is named "' || storage || '"; give it one')
                 WHERE sequence IN (\(TransferTransaction.unservedSQL))
                 """,
-                [number, names, storages.contains(nil) ? 1 : 0, TransferFailure.noStorage, now.milliseconds])
+                [number] + TransferTransaction.bindings(of: storages) + [TransferFailure.noStorage, now.milliseconds])
         }
     }
 
@@ -29,14 +30,11 @@ extension TransferTable {
             guard let number = try transaction.db.partition(partition) else { return }
             try transaction.db.run(
                 """
-                UPDATE transfer SET failure_code = NULL, failure_message = NULL, failure_time = NULL
-                WHERE partition = ?1 AND state = \(transfer: .pending) AND failure_code = ?4
+                UPDATE transfer SET state = state, failure_code = NULL, failure_message = NULL, failure_time = NULL
+                WHERE partition = ?1 AND state IN \(transfer: [.pending, .paused]) AND failure_code = ?4
                     AND (storage IS NULL AND ?3 OR storage IN (SELECT value FROM json_each(?2)))
                 """,
-                [
-                    number, try TransferTransaction.json(storages), storages.contains(nil) ? 1 : 0,
-                    TransferFailure.noStorage,
-                ])
+                [number] + TransferTransaction.bindings(of: storages) + [TransferFailure.noStorage])
         }
     }
 }
@@ -52,8 +50,9 @@ extension TransferTransaction {
             AND failure_code IS NOT '\(TransferFailure.noStorage)'
         """
 
-    /// The names, as SQLite takes a list.
-    static func json(_ storages: Set<String?>) throws -> String {
-        String(decoding: try JSONEncoder().encode(storages.compactMap(\.self).sorted()), as: UTF8.self)
+    /// The names of storages, as SQLite takes a list, and whether there is the one that has none.
+    static func bindings(of storages: Set<String?>) throws -> Bindings {
+        let names = try JSONEncoder().encode(storages.compactMap(\.self).sorted())
+        return [String(decoding: names, as: UTF8.self), storages.contains(nil) ? 1 : 0]
     }
 }

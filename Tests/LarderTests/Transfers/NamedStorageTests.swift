@@ -85,6 +85,92 @@ struct NamedStorageTests {
         }
     }
 
+    @Test("Followers of all transfers hear that a storage is missing, and later that a runner has it")
+    func followed() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 100)
+            let upload = try await fixture.app.transfers.upload(file, to: archive)
+            var events = fixture.app.transfers.events.makeAsyncIterator()
+            try await fixture.drain()
+            #expect(try await next(&events)?.failure?.code == .noStorage)
+            try await upload.pause()
+            #expect(try await next(&events)?.state == .paused)
+            // It takes up nothing that is paused, but it has the storage.
+            try await runner(fixture, ["archive": MemoryStorage()]).drain()
+            let status = try await next(&events)
+            #expect(status?.state == .paused && status?.failure == nil)
+        }
+    }
+
+    @Test("A storage that does not take the credentials holds up no other, and its transfers say what they wait for")
+    func refused() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 100)
+            let isSignedIn = Flag()
+            let storage = MemoryStorage()
+            storage.onCall { _ throws(ObjectError) in
+                if !isSignedIn.isSet { throw ObjectError(.invalidCredentials, "who?", status: 403) }
+            }
+            let transfers = fixture.app.transfers
+            let first = try await transfers.upload(file, to: archive, options: UploadOptions(priority: 1))
+            let others = try await transfers.upload(
+                (0..<20).map { (file, ObjectLocation(bucket: "media", key: "\($0)"), UploadOptions()) })
+            let runner = fixture.runner(storage: fixture.storage, named: ["archive": storage]) {
+                $0.backoff = Backoff(first: .seconds(3_600), cap: .seconds(3_600))
+                $0.maximumTransfers = 2
+            }
+            let running = Task { try await runner.run() }
+            for other in others { #expect(try await other.finished(within: .seconds(300)).state == .done) }
+            let second = try await transfers.upload(file, to: .init(bucket: "media", key: "b", storage: "archive"))
+            var progress = second.progress.makeAsyncIterator()
+            while let step = try await next(&progress), step.waiting != .notSignedIn {}
+            #expect(runner.state == .running)
+            isSignedIn.set()
+            runner.resume()
+            for upload in [first, second] {
+                #expect(try await upload.finished(within: .seconds(300)).state == .done)
+            }
+            running.cancel()
+            try await running.value
+        }
+    }
+
+    @Test("A drain waits while one of several storages does not take the credentials")
+    func refusedDrain() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 100)
+            let faults = Countdown(2)
+            let storage = MemoryStorage()
+            storage.onCall { _ throws(ObjectError) in
+                if faults.take() { throw ObjectError(.expiredCredentials, "who?", status: 403) }
+            }
+            let upload = try await fixture.app.transfers.upload(file, to: archive)
+            try await runner(fixture, ["archive": storage]).drain()
+            #expect(try upload.status().state == .done)
+        }
+    }
+
+    @Test("An upload whose storage's name is another storage's by now begins anew there")
+    func renamed() async throws {
+        try await withTransferFixture { fixture in
+            let (file, bytes) = try fixture.file(bytes: 10_000)
+            let (old, new) = (MemoryStorage(), MemoryStorage())
+            old.onCall { call throws(ObjectError) in
+                if call == .putPart(5) { throw ObjectError(.unreachable, "away") }
+            }
+            let upload = try await fixture.app.transfers.upload(file, to: archive)
+            let runner = runner(fixture, ["archive": old])
+            let running = Task { try await runner.run() }
+            try await eventually { try upload.status().failure != nil }
+            running.cancel()
+            try await running.value
+            try await self.runner(fixture, ["archive": new]).drain()
+            #expect(new.object(archive)?.bytes == bytes)
+            // The parts at the storage of before are not this runner's to clear away.
+            #expect(old.state.withLock { $0.uploads.count } == 1)
+        }
+    }
+
     @Test("A runner with named storages alone leaves the other transfers waiting")
     func unnamedMissing() async throws {
         try await withTransferFixture { fixture in

@@ -272,8 +272,8 @@ struct PatientTransferTests {
     func refusalsWithinPause() async throws {
         try await withTransferFixture { fixture in
             let runner = fixture.runner { $0.backoff = Backoff(first: .seconds(3_600), cap: .seconds(100_000)) }
-            for _ in 0..<8 { runner.noteRefusal() }
-            #expect(runner.progress.withLock { $0.refusals } == 1)
+            for _ in 0..<8 { runner.noteRefusal(by: nil) }
+            #expect(runner.progress.withLock { $0.refusals[nil]?.count } == 1)
         }
     }
 

@@ -132,7 +132,7 @@ extension TransferRunner {
                 try await table.retryLater(
                     transfer.attempt, at: core.now().addingTimeInterval(pause.seconds), failure, now: core.now())
             case .refused:
-                noteRefusal()
+                noteRefusal(by: transfer.storage)
                 try await table.retryLater(transfer.attempt, at: nil, failure, now: core.now())
             case .fail: try await fail(transfer, failure, context)
             }

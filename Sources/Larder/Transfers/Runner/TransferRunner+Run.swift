@@ -43,8 +43,9 @@ extension TransferRunner: Service {
                 try await table.prune(keeping: Self.kept, in: core.name)
             }
             try await table.noteServed(in: core.name, having: Set(storages.keys))
+            try core.transfers.noteOthers(core)
             let context = try context(table)
-            core.transfers.setHold { self.timeLeft(forHostOf: $0, context.connections) }
+            core.transfers.setHold { self.hold(on: $0, context.connections) }
             defer { core.transfers.setHold(nil) }
             await withDiscardingTaskGroup { group in
                 group.addTask { await context.sweep() }
@@ -124,20 +125,23 @@ extension TransferRunner: Service {
         let (now, table) = (core.now(), context.table)
         try endStopped(table)
         try await endStrays(table)
-        let holds = context.connections.holds
+        var refusals = refusals
+        if !refusals.isEmpty, try lifecycle.hasNewSession() {
+            resume()
+            refusals = [:]
+        }
+        let holds = Progress.Holds(count: context.connections.holds, refused: Set(refusals.keys))
         if progress.withLock({ progress in
             defer { progress.holds = holds }
             return progress.holds != holds
         }) {
-            // The transfers that wait for a host have another reason now.
+            // The transfers that wait for a host, or a storage, have another reason now.
             core.transfers.notifyAll()
         }
-        if let left = refusal {
-            guard try lifecycle.hasNewSession() else {
-                lifecycle.set(.waitingForSignIn)
-                return .wait(left)
-            }
-            resume()
+        let refusalEnd = refusals.values.min()
+        if let refusalEnd, refusals.count == storages.count {
+            lifecycle.set(.waitingForSignIn)
+            return .wait(refusalEnd)
         }
         guard options.connectivity.isConnected else {
             lifecycle.set(.offline)
@@ -148,7 +152,7 @@ extension TransferRunner: Service {
         let (busy, clearing) = progress.withLock { ($0.busy, $0.clearing) }
         let runnable = try table.runnable(
             in: core.name, now: now, limit: options.maximumTransfers + busy.count, storages: Set(storages.keys),
-            leavingHandedOver: options.background == nil
+            resting: holds.refused, leavingHandedOver: options.background == nil
         ) {
             isHeld($0, ObjectLocation(bucket: $2, key: $3, region: $4, storage: $1), context.connections)
         }
@@ -165,12 +169,13 @@ extension TransferRunner: Service {
         }
         let taken = take(runnable)
         if !taken.isEmpty { return .begin(taken) }
-        if untilEmpty, isOver(runnable, isResting: runnable.isEmpty && busy == clearing) { return .end }
-        if runnable.isEmpty, runnable.remains.isEmpty, runnable.lookAgain == nil, busy.isEmpty, !untilEmpty, !hasStrays
-        {
-            return .rest
-        }
-        return .wait(until: runnable.lookAgain, now: now)
+        let isResting = runnable.isEmpty && refusals.isEmpty && busy == clearing
+        if untilEmpty, isOver(runnable, isResting: isResting) { return .end }
+        let ends = [runnable.lookAgain, refusalEnd.map { now.addingTimeInterval($0.seconds) }]
+        let end = ends.compactMap(\.self).min()
+        let hasNothing = runnable.isEmpty && runnable.remains.isEmpty && busy.isEmpty
+        if hasNothing, end == nil, !untilEmpty, !hasStrays { return .rest }
+        return .wait(until: end, now: now)
     }
 
     /// Whether transfers outside of this program could not be ended yet.
@@ -181,12 +186,13 @@ extension TransferRunner: Service {
     private func isHeld(
         _ kind: TransferDraft.Kind, _ location: ObjectLocation, _ connections: Connections
     ) -> Bool {
-        kind == .upload && isUploading(to: location) || timeLeft(forHostOf: location, connections) != nil
+        kind == .upload && isUploading(to: location) || hold(on: location, connections) != nil
     }
 
-    /// How long the host of an object is left alone; nil where that is not so.
-    private func timeLeft(forHostOf location: ObjectLocation, _ connections: Connections) -> Duration? {
-        storages[location.storage].flatMap { connections.left(of: $0.host(of: location)) }
+    /// Why nothing is begun at the place of an object; nil where that is not so.
+    private func hold(on location: ObjectLocation, _ connections: Connections) -> TransferBook.Hold? {
+        if refusals.keys.contains(location.storage) { return .refused }
+        return storages[location.storage].flatMap { connections.left(of: $0.host(of: location)) }.map { .host($0) }
     }
 
     /// Whether no transfer is left to carry out, and each one that is to be cleared away was tried, or the time for
@@ -227,10 +233,9 @@ extension TransferRunner: Service {
         }
     }
 
-    /// How long nothing is begun because the credentials were not taken; nil where that is not so.
-    private var refusal: Duration? {
-        guard let time = progress.withLock({ $0.refusedUntil }) else { return nil }
-        let left = ContinuousClock.now.duration(to: time)
-        return left > .zero ? left : nil
+    /// The storages that are left alone because they did not take the credentials, with how long.
+    private var refusals: [String?: Duration] {
+        let now = ContinuousClock.now
+        return progress.withLock { $0.refusals.compactMapValues { $0.until > now ? now.duration(to: $0.until) : nil } }
     }
 }

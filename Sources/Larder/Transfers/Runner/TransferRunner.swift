@@ -79,6 +79,12 @@ public final class TransferRunner: Sendable {
     }
 
     struct Progress {
+        /// How often hosts had asked to be left alone, and the storages that did not take the credentials.
+        struct Holds: Equatable {
+            var count = 0
+            var refused: Set<String?> = []
+        }
+
         /// Transfers under way, and the ones among them that are cleared away.
         var busy: Set<UUID> = []
         var clearing: Set<UUID> = []
@@ -86,18 +92,17 @@ public final class TransferRunner: Sendable {
         var strayVersion: OperationsDatabase.ContentVersion?
         /// What carries them out.
         var tasks: [UUID: Task<Void, Never>] = [:]
-        /// Transfers among them that are noted as running, with where they upload to.
-        var begun: [UUID: ObjectLocation?] = [:]
+        /// Transfers among them that are noted as running.
+        var begun: [UUID: (kind: TransferDraft.Kind, location: ObjectLocation)] = [:]
         fileprivate var troubles: [UUID: Troubles] = [:]
         /// How many have ended, well or not.
         var ended = 0
-        /// How often hosts had asked to be left alone at the last look.
-        var holds = 0
+        /// What was left alone at the last look.
+        var holds = Holds()
         /// Since when there is nothing to carry out.
         var restSince: ContinuousClock.Instant?
-        /// How often in a row the credentials were not taken, and until when nothing is begun because of that.
-        var refusals = 0
-        var refusedUntil: ContinuousClock.Instant?
+        /// The storages that did not take the credentials: how often in a row, and until when nothing is begun there.
+        var refusals: [String?: (count: Int, until: ContinuousClock.Instant)] = [:]
 
         /// Whether it was tried in vain to clear away what a transfer has left.
         func wasTried(_ transfer: UUID) -> Bool { troubles[transfer]?.clearAgain != nil }
@@ -136,23 +141,20 @@ public final class TransferRunner: Sendable {
     /// Goes on at once after a user has signed in. A sign-in to the partition's `Session`, in any process, is noticed
     /// without this; call it where the program keeps its sign-ins elsewhere.
     public func resume() {
-        progress.withLock { progress in
-            progress.refusals = 0
-            progress.refusedUntil = nil
-        }
+        progress.withLock { $0.refusals = [:] }
         core.transfers.changeSignal.notify()
     }
 
     // MARK: What attempts have shown
 
     func noteBegun(_ transfer: StoredTransfer) {
-        progress.withLock { $0.begun[transfer.id] = .some(transfer.kind == .upload ? transfer.location : nil) }
+        progress.withLock { $0.begun[transfer.id] = (transfer.kind, transfer.location) }
     }
 
     /// Whether an upload to a place is under way.
     func isUploading(to location: ObjectLocation) -> Bool {
         progress.withLock { progress in
-            progress.begun.values.contains { $0?.isSamePlace(as: location) ?? false }
+            progress.begun.values.contains { $0.kind == .upload && $0.location.isSamePlace(as: location) }
         }
     }
 
@@ -175,7 +177,7 @@ public final class TransferRunner: Sendable {
         progress.withLock { progress in
             progress.troubles[transfer]?.failures = 0
             progress.troubles[transfer]?.faults = 0
-            progress.refusals = 0
+            if let begun = progress.begun[transfer] { progress.refusals[begun.location.storage]?.count = 0 }
         }
     }
 
@@ -192,13 +194,13 @@ public final class TransferRunner: Sendable {
         }
     }
 
-    /// The credentials were not taken. Exchanges under way that get the same answer count once.
-    func noteRefusal() {
+    /// A storage did not take the credentials. Exchanges under way that get the same answer count once.
+    func noteRefusal(by storage: String?) {
         progress.withLock { progress in
-            if let time = progress.refusedUntil, time > .now { return }
-            progress.refusals += 1
-            let pause = options.backoff.pause(after: progress.refusals, fraction: 1)
-            progress.refusedUntil = .now + pause
+            let old = progress.refusals[storage]
+            if let old, old.until > .now { return }
+            let count = (old?.count ?? 0) + 1
+            progress.refusals[storage] = (count, .now + options.backoff.pause(after: count, fraction: 1))
         }
     }
 }
