@@ -44,10 +44,12 @@ extension HTTPTransport {
         /// `Transfer-Encoding`) are the client's and refused with `.unusableRequest`.
         public var headers: [GraphQLRequest.Header] = []
 
-        /// Supplies headers that change, such as the authorization; called for each `send`, within its deadline.
+        /// Supplies headers that change, such as the authorization; called for each `send`, within its deadline. A
+        /// request waits for it: ask `Session.userPoolTokens`, which ends at once where no user is signed in, and not
+        /// `Session.credentials`, which waits for a sign-in.
         ///
-        /// What it throws ends the request: a `TransportError` as it is, a `CancellationError` as `.cancelled`,
-        /// everything else as the cause of a `.notPrepared`.
+        /// What it throws ends the request: a `TransportError` as it is, a `CancellationError` as `.cancelled`, what a
+        /// session throws as `.notSignedIn` and the like, everything else as the cause of a `.notPrepared`.
         public var headersForRequest: (@Sendable (GraphQLRequest) async throws -> [GraphQLRequest.Header])?
 
         /// Bytes of a body, decompressed, above which an answer is given up with `.unusableAnswer`.

@@ -26,6 +26,9 @@ extension Session {
 
     /// Stores a user's credentials in the place of whatever there is. Callers that wait for a sign-in go on.
     ///
+    /// The partition stays as it is, with its cache and its queue: these are for the user to whom it belongs. Where users
+    /// take turns, sign them in by `Store.signIn`, which gives each a partition.
+    ///
     /// - Parameters:
     ///   - credentials: What the sign-in has returned.
     ///   - time: How long the key provider may be waited for; nil for the options' `keyTimeout`.

@@ -1,11 +1,14 @@
-/// What leads from one state of a list to the next, as a table animates it.
+/// What leads from one state of a list to the next, as a table animates it: removals, insertions and moves in one batch,
+/// and updates after it, since a table in a batch takes the rows to reload by their old places.
 ///
 /// ```swift
 /// let difference = ListDifference(from: shown, to: state.objects) { $0["id"]?.string }
-/// table.deleteRows(difference.removals)      // places in the old list
-/// table.insertRows(difference.insertions)    // places in the new list
-/// for move in difference.moves { table.moveRow(from: move.old, to: move.new) }
-/// table.reloadRows(difference.updates)       // places in the new list
+/// table.performBatchUpdates {
+///     table.deleteRows(difference.removals)      // places in the old list
+///     table.insertRows(difference.insertions)    // places in the new list
+///     for move in difference.moves { table.moveRow(from: move.old, to: move.new) }
+/// }
+/// table.reloadRows(difference.updates)           // places in the new list
 /// ```
 ///
 /// An element that is in both lists is never both removed and inserted. As few elements move as can be.
