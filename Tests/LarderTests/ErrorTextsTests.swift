@@ -76,6 +76,12 @@ struct ErrorTextsTests {
                 .tryAgain(after: .seconds(5))
             ),
             (LarderError(.transportUnreachable, ""), .connect),
+            (
+                LarderError(
+                    .transportNotPrepared, "",
+                    cause: TransportError(.notPrepared, "", cause: LarderError(.identityUnreachable, ""))), .connect
+            ),
+            (LarderError(.transportNotPrepared, "", cause: TransportError(.notPrepared, "")), .tryAgain(after: nil)),
             (LarderError(.recordsFull, ""), .freeSpace),
             (LarderError(.recordsFutureFormat, ""), .updateApp),
             (LarderError(.cancelled, ""), .nothing),

@@ -29,6 +29,12 @@ extension LarderError {
         if code == .transportStatus, let status = (cause as? TransportError)?.status {
             return Situation(status: status)
         }
+        // A request for which there were no credentials leaves a user where the session does.
+        if [.transportNotPrepared, .objectNotPrepared].contains(code),
+            let error = ((cause as? TransportError)?.cause ?? (cause as? ObjectError)?.cause) as? LarderError
+        {
+            return error.situation
+        }
         return Situation.ofCodes[code] ?? .programFault
     }
 

@@ -56,7 +56,7 @@ public final class S3Transport: ObjectTransport {
     /// - Parameters:
     ///   - region: Such as `eu-west-1`.
     ///   - credentials: Asked for each request. What it throws ends the request: an `ObjectError` as it is, anything
-    ///     else as the cause of a `.notPrepared`.
+    ///     else as the cause of a `.notPrepared`; `.invalidCredentials` where a sign-in would help.
     ///   - options: What is different from the defaults.
     ///   - client: Carries the exchanges. The caller owns it, and shuts it down after the last use of this transport.
     ///     Make it with `clientConfiguration`: of another one, note that by default redirects are followed and a

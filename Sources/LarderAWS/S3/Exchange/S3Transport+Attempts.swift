@@ -59,7 +59,10 @@ extension S3Transport {
         do {
             return try await credentialSource(refused, deadline)
         } catch {
-            throw ObjectError(ofCaller: error, .notPrepared, "The credentials could not be had.")
+            // A transfer waits for a sign-in then, as where the storage does not take the credentials.
+            let wantsSignIn = (error as? LarderError)?.remedy == .signIn
+            throw ObjectError(
+                ofCaller: error, wantsSignIn ? .invalidCredentials : .notPrepared, "The credentials could not be had.")
         }
     }
 

@@ -1,0 +1,42 @@
+import Foundation
+import Larder
+import LarderAWS
+import LarderTestSupport
+import Testing
+
+@Suite("Transfers of a user who is signed out", .timeLimit(.minutes(10)))
+struct SignedOutTransferTests {
+    @Test("A transfer waits for a sign-in, says so, and goes on at once when a user signs in")
+    func waits() async throws {
+        try await withTemporaryFolder { folder in
+            let provider = InMemoryIdentityProvider()
+            var options = Store.Options()
+            options.keys = InMemoryKeyProvider()
+            options.identityProvider = { _ in provider }
+            let store = try Store.open(
+                at: folder.appending(path: "store"), schema: try Schema(parsing: AppSyncFixture.schema),
+                options: options)
+            let app = try store.partition()
+            let file = folder.appending(path: "file")
+            try Data("soup".utf8).write(to: file)
+            let upload = try await app.transfers.upload(file, to: ObjectLocation(bucket: "media", key: "k"))
+            try await ScriptedStorage.run { _ in
+                Reply(headers: ["ETag": "\"opaque\""])
+            } credentials: { time in
+                try await app.session.cloudCredentials(within: time)
+            } _: { storage, transport in
+                var options = TransferRunner.Options()
+                options.backoff = Backoff(first: .seconds(3_600), cap: .seconds(3_600))
+                let runner = TransferRunner(app, storage: transport, options: options)
+                let running = Task { try await runner.run() }
+                for await progress in upload.progress where progress.waiting == .notSignedIn { break }
+                #expect(runner.state == .waitingForSignIn && storage.requests.isEmpty)
+                try await app.session.signIn(provider.signIn("ada"), within: ample)
+                #expect(try await upload.finished(within: ample).state == .done)
+                running.cancel()
+                try await running.value
+            }
+            try store.close()
+        }
+    }
+}
