@@ -2,6 +2,7 @@ import BigInt
 import Crypto
 import Foundation
 import LarderFiles
+import LarderTestSupport
 import Testing
 
 @testable import LarderAWS
@@ -9,28 +10,6 @@ import Testing
 /// What pycognito and the server of the tests agree on.
 @Suite("Proofs of a password", .timeLimit(.minutes(10)))
 struct SecureRemotePasswordTests {
-    private static let timestamp = "Tue Feb 3 04:05:06 UTC 2026"
-    private static let pool = "AbC123xyz"
-
-    /// A sign-in of the set: every number in it follows from its own.
-    private func signature(_ number: Int) throws -> String {
-        func hash(_ letter: String) -> [UInt8] { Array(SHA256.hash(data: Data("\(letter)\(number)".utf8))) }
-        let user = "u\(number)"
-        let password = "p\(number)"
-        let salt = BigUInt(Data(hash("s").prefix(16)))
-        let prime = SecureRemotePassword.prime
-        let x = SecureRemotePassword.passwordHash(pool: Self.pool, user: user, password: password, salt: salt)
-        let two = SecureRemotePassword.generator
-        let theirs =
-            (SecureRemotePassword.multiplier * two.power(x, modulus: prime)
-                + two.power(BigUInt(Data(hash("b"))), modulus: prime)) % prime
-        let key = try SecureRemotePassword(secret: hash("a")).key(
-            pool: Self.pool, user: user, password: password, salt: String(salt, radix: 16),
-            serverValue: String(theirs, radix: 16))
-        return SecureRemotePassword.signature(
-            key: key, pool: Self.pool, user: user, block: Data(hash("k")), timestamp: Self.timestamp)
-    }
-
     @Test("The prime and the multiplier are Cognito's")
     func constants() {
         let prime = SecureRemotePassword.prime
@@ -45,22 +24,62 @@ struct SecureRemotePasswordTests {
 
     @Test("The first signature of the set is pycognito's")
     func first() throws {
-        #expect(try signature(0) == "DTVTWoPBayEsBkgkfZzepZ3MLXxQKRLXqroKhEcnR6I=")
+        #expect(try SignatureVectors.signature(0) == "DTVTWoPBayEsBkgkfZzepZ3MLXxQKRLXqroKhEcnR6I=")
     }
 
     @Test(
         "All 256 signatures of the set are pycognito's",
-        .enabled(if: ProcessInfo.processInfo.environment["LARDER_ALL_VECTORS"] != nil, "takes minutes unoptimized"))
+        .enabled(if: OptimizedVectors.isUsable, "\(OptimizedVectors.requirement)"))
     func all() async throws {
-        let signatures = try await withThrowingTaskGroup(of: (Int, String).self) { group in
-            for number in 0..<256 { group.addTask { (number, try signature(number)) } }
-            return try await group.reduce(into: [Int: String]()) { $0[$1.0] = $1.1 }
-        }
-        var all = Data()
-        for number in 0..<256 { all += try #require(signatures[number].flatMap { Data(base64Encoded: $0) }) }
+        let signatures = try await withTemporaryFolder { try await OptimizedVectors.signatures(in: $0) }
+        #expect(signatures.count == 256)
+        let all = try signatures.reduce(into: Data()) { $0 += try #require(Data(base64Encoded: $1)) }
         #expect(
             hexadecimal(SHA256.hash(data: all))
                 == "b0eb5f600902232c9008a95b07425f242aea6c2e4f779db32664a75dd6e63bf0")
+    }
+
+    @Test("What is made of both public values is amplify-swift's", arguments: 0..<3)
+    func scramblers(number: Int) throws {
+        let (ours, theirs, both) = AmplifyVectors.scramblers[number]
+        let made = SecureRemotePassword.scrambler(
+            try #require(BigUInt(ours, radix: 16)), try #require(BigUInt(theirs, radix: 16)))
+        #expect(String(made, radix: 16) == both)
+    }
+
+    @Test("The key that both sides share is amplify-swift's, also with a salt of 31 digits", arguments: 0..<2)
+    func keys(number: Int) throws {
+        let exchange = AmplifyVectors.exchanges[number]
+        let secret = try #require(BigUInt(exchange.secret, radix: 16)).serialize()
+        let client = SecureRemotePassword(secret: secret)
+        #expect(client.publicText == exchange.publicValue)
+        let key = try client.key(
+            pool: "", user: exchange.user, password: AmplifyVectors.password, salt: exchange.salt,
+            serverValue: exchange.serverValue)
+        #expect(key.withUnsafeBytes { hexadecimal($0) } == exchange.key)
+        // The key of a server that knows the secret itself.
+        let shared = SecureRemotePassword.padded(try #require(BigUInt(exchange.shared, radix: 16)))
+        let u = SecureRemotePassword.scrambler(
+            client.publicValue, try #require(BigUInt(exchange.serverValue, radix: 16)))
+        let theirs = HKDF<SHA256>.deriveKey(
+            inputKeyMaterial: SymmetricKey(data: shared), salt: SecureRemotePassword.padded(u),
+            info: Data("Caldera Derived Key".utf8), outputByteCount: 16)
+        #expect(key == theirs)
+    }
+
+    @Test("A power is that of the package of numbers, for exponents of no, one and several digits")
+    func powers() throws {
+        let prime = SecureRemotePassword.prime
+        let base = try #require(BigUInt(AmplifyVectors.exchanges[0].shared, radix: 16))
+        let exponents = [0, 1, 2, 30, 31, 32, 33, 1_023, 1_024, 1_025, 1 << 40, .max].map { BigUInt($0 as Int) }
+        for exponent in exponents {
+            #expect(SecureRemotePassword.power(base, exponent) == base.power(exponent, modulus: prime))
+            #expect(
+                SecureRemotePassword.powerOfTwo(exponent)
+                    == SecureRemotePassword.generator.power(exponent, modulus: prime))
+        }
+        #expect(SecureRemotePassword.power(0, 5) == 0)
+        #expect(SecureRemotePassword.power(prime - 1, 2) == 1)
     }
 
     @Test(
@@ -75,7 +94,10 @@ struct SecureRemotePasswordTests {
         let client = SecureRemotePassword(secret: Array(repeating: 7, count: 32))
         let prime = String(SecureRemotePassword.prime, radix: 16)
         let twice = String(SecureRemotePassword.prime * 2, radix: 16)
-        for value in ["0", "00", prime, twice, "", "-1", "xyz", String(repeating: "f", count: 5_000)] {
+        let values = [
+            "0", "00", prime, twice, "", "-1", "xyz", String(repeating: "f", count: 5_000), AmplifyVectors.refused,
+        ]
+        for value in values {
             #expect(throws: SecureRemotePassword.Refused.self, "\(value.prefix(20))") {
                 try client.key(pool: "p", user: "u", password: "w", salt: "ab", serverValue: value)
             }
@@ -87,7 +109,7 @@ struct SecureRemotePasswordTests {
 
     @Test("A proof's time is English, in UTC, and its day has no zero in front")
     func time() {
-        #expect(CognitoTime.text(Date(timeIntervalSince1970: 1_770_091_506)) == Self.timestamp)
+        #expect(CognitoTime.text(Date(timeIntervalSince1970: 1_770_091_506)) == SignatureVectors.timestamp)
         #expect(CognitoTime.text(Date(timeIntervalSince1970: 0)) == "Thu Jan 1 00:00:00 UTC 1970")
         #expect(CognitoTime.text(Date(timeIntervalSince1970: 1_709_251_199)) == "Thu Feb 29 23:59:59 UTC 2024")
     }

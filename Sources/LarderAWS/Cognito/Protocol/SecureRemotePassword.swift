@@ -1,21 +1,22 @@
-import BigInt
-import Crypto
+package import BigInt
+package import Crypto
 
 #if canImport(FoundationEssentials)
-import FoundationEssentials
+package import FoundationEssentials
 #else
-import Foundation
+package import Foundation
 #endif
 
 /// The client's side of the Secure Remote Password protocol (RFC 2945, RFC 5054), with Cognito's choices: the 3072-bit
 /// prime of RFC 3526, 2 as generator, SHA-256, and an HKDF of the shared secret.
 ///
-/// How long the powers take depends on their exponents. An observer who can time this process exactly learns something
-/// of the random number, which is used once, and of the password's hash; one on the network sees one answer for each
-/// sign-in.
-struct SecureRemotePassword: Sendable {
+/// The powers take the same steps whatever their exponents are, but how long a step takes depends on the numbers in it:
+/// the package's arithmetic is not written for secrets. Another process of this machine that can time this one exactly
+/// learns something of the random number, which is used once, and of the password's hash. One on the network sees one
+/// answer for each sign-in, with the server's own time in it.
+package struct SecureRemotePassword: Sendable {
     /// Nothing that is secret may be had from what the server sent.
-    struct Refused: Error {}
+    package struct Refused: Error {}
 
     private static let primeText = """
         FFFFFFFFFFFFFFFFC90FDAA22168C234C4C6628B80DC1CD129024E088A67CC74020BBEA63B139B22514A08798E3404DD\
@@ -28,8 +29,8 @@ struct SecureRemotePassword: Sendable {
         BBE117577A615D6C770988C0BAD946E208E24FA074E5AB3143DB5BFCE0FD108E4B82D120A93AD2CAFFFFFFFFFFFFFFFF
         """
     /// Of no use where the text above is no number, which the tests rule out.
-    static let prime = BigUInt(primeText, radix: 16) ?? 0
-    static let generator = BigUInt(2)
+    package static let prime = BigUInt(primeText, radix: 16) ?? 0
+    package static let generator = BigUInt(2)
     static let multiplier = number(SHA256.hash(data: padded(prime) + padded(generator)))
 
     /// The client's random number, to be used once.
@@ -38,13 +39,13 @@ struct SecureRemotePassword: Sendable {
     let publicValue: BigUInt
 
     /// - Parameter secret: At least 32 random bytes.
-    init(secret: some Collection<UInt8>) {
+    package init(secret: some Collection<UInt8>) {
         self.secret = BigUInt(Data(secret))
-        publicValue = Self.generator.power(self.secret, modulus: Self.prime)
+        publicValue = Self.powerOfTwo(self.secret)
     }
 
     /// The public value as it is sent.
-    var publicText: String { String(publicValue, radix: 16) }
+    package var publicText: String { String(publicValue, radix: 16) }
 
     /// Sixteen bytes that only one who knows the password shares with the server.
     ///
@@ -54,26 +55,28 @@ struct SecureRemotePassword: Sendable {
     ///   - salt: In hexadecimal digits, as the server sends it: without leading zeros.
     ///   - serverValue: The server's public value, in hexadecimal digits.
     /// - Throws: Where the server's value would make the secret known to anybody (RFC 5054, section 2.5.4).
-    func key(
+    package func key(
         pool: String, user: String, password: String, salt: String, serverValue: String
     ) throws(Refused) -> SymmetricKey {
         let prime = Self.prime
         guard let salt = BigUInt(salt, radix: 16), let theirs = BigUInt(serverValue, radix: 16),
             theirs.bitWidth <= 4_096, salt.bitWidth <= 4_096, theirs % prime != 0, publicValue % prime != 0
         else { throw Refused() }
-        let u = Self.number(SHA256.hash(data: Self.padded(publicValue) + Self.padded(theirs)))
+        let u = Self.scrambler(publicValue, theirs)
         guard u != 0 else { throw Refused() }
         let x = Self.passwordHash(pool: pool, user: user, password: password, salt: salt)
-        let verifier = Self.multiplier * Self.generator.power(x, modulus: prime) % prime
+        let verifier = Self.multiplier * Self.powerOfTwo(x) % prime
         let base = (theirs % prime + prime - verifier) % prime
-        let shared = base.power(secret + u * x, modulus: prime)
+        let shared = Self.power(base, secret + u * x)
         return HKDF<SHA256>.deriveKey(
             inputKeyMaterial: SymmetricKey(data: Self.padded(shared)), salt: Self.padded(u),
             info: Data("Caldera Derived Key".utf8), outputByteCount: 16)
     }
 
     /// What proves to the server that the password is known: base64.
-    static func signature(key: SymmetricKey, pool: String, user: String, block: Data, timestamp: String) -> String {
+    package static func signature(key: SymmetricKey, pool: String, user: String, block: Data, timestamp: String)
+        -> String
+    {
         let text = Data(pool.utf8) + Data(user.utf8) + block + Data(timestamp.utf8)
         return Data(HMAC<SHA256>.authenticationCode(for: text, using: key)).base64EncodedString()
     }
@@ -84,7 +87,12 @@ struct SecureRemotePassword: Sendable {
     ) -> (salt: Data, verifier: Data) {
         let number = BigUInt(Data(salt))
         let hash = passwordHash(pool: group, user: device, password: password, salt: number)
-        return (padded(number), padded(generator.power(hash, modulus: prime)))
+        return (padded(number), padded(powerOfTwo(hash)))
+    }
+
+    /// What both sides make of the public values, the client's first.
+    static func scrambler(_ ours: BigUInt, _ theirs: BigUInt) -> BigUInt {
+        number(SHA256.hash(data: padded(ours) + padded(theirs)))
     }
 
     static func passwordHash(pool: String, user: String, password: String, salt: BigUInt) -> BigUInt {
@@ -98,6 +106,34 @@ struct SecureRemotePassword: Sendable {
         guard let first = bytes.first else { return Data([0]) }
         return first & 0x80 == 0 ? bytes : Data([0]) + bytes
     }
+
+    /// The power of the generator, modulo the prime: to double is to shift, so that the squares alone cost something.
+    static func powerOfTwo(_ exponent: BigUInt) -> BigUInt {
+        power(exponent) { result, digit in result <<= digit }
+    }
+
+    /// The power of any number, modulo the prime.
+    static func power(_ base: BigUInt, _ exponent: BigUInt) -> BigUInt {
+        var powers: [BigUInt] = [1]
+        for number in 1..<(1 << digitBits) { powers.append(powers[number - 1] * base % prime) }
+        return power(exponent) { result, digit in result *= powers[digit] }
+    }
+
+    /// Takes an exponent by digits of five bits, the highest first, where the package's own power takes it bit by bit.
+    ///
+    /// - Parameter multiply: Multiplies by the base's power of the digit.
+    private static func power(_ exponent: BigUInt, _ multiply: (inout BigUInt, Int) -> Void) -> BigUInt {
+        var result = BigUInt(1)
+        for number in (0..<(exponent.bitWidth + digitBits - 1) / digitBits).reversed() {
+            for _ in 0..<digitBits { result = result * result % prime }
+            let digit = (exponent >> (number * digitBits)).words.first ?? 0
+            multiply(&result, Int(digit % (1 << digitBits)))
+            result %= prime
+        }
+        return result
+    }
+
+    private static let digitBits = 5
 
     private static func number(_ digest: some Sequence<UInt8>) -> BigUInt { BigUInt(Data(digest)) }
 }
