@@ -2,7 +2,7 @@
 the real-time protocol at `/graphql/realtime`, as a custom domain does.
 
 It listens on a free port of 127.0.0.1 and prints `listening PORT` when it does. Its argument is JSON: `apiKey`, `tokens`
-(those it takes, for users, other providers and Lambda functions alike), `credentials` (access key, secret and session
+(those it takes, for users, other providers and Lambda functions alike), `pool` (a user pool whose tokens it takes until they end, signed or not), `credentials` (access key, secret and session
 token) and `region`. A request `POST /control` replaces members of it, so that a test can let a token end; `push` (an
 event), `keepAlive` and `cut` are carried out. `put` (a todo's members) and `delete` (its id) change versioned todos, of
 which the subscriptions hear, and which `syncTodos` serves: from a base table that keeps tombstones, and from a delta
@@ -91,6 +91,15 @@ def check_signature(handler, body):
     return None
 
 
+def of_pool(token):
+    """Whether it is a token of the user pool that has not ended yet. Nobody has signed it."""
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(token.split(".")[1] + "=="))
+        return claims["iss"].endswith("/" + state["pool"]) and claims["exp"] > time.time()
+    except (IndexError, KeyError, ValueError):
+        return False
+
+
 def check(handler, body):
     """Nil, or the answer to one whose proof is not taken."""
     key, authorization = handler.headers.get("x-api-key"), handler.headers.get("Authorization")
@@ -102,7 +111,7 @@ def check(handler, body):
         return refusal(401, "UnauthorizedException", "Missing authorization header")
     if authorization.startswith("AWS4-HMAC-SHA256 "):
         return check_signature(handler, body)
-    if authorization in state.get("tokens", []):
+    if authorization in state.get("tokens", []) or of_pool(authorization):
         return None
     return refusal(401, "UnauthorizedException", "Token has expired.")
 

@@ -10,6 +10,7 @@ Every code is 123456; 999999 has expired. `prove_cognito.py` lets pycognito judg
 """
 
 import base64
+import calendar
 import hashlib
 import hmac
 import json
@@ -228,9 +229,11 @@ class Pool:
 
     def check_srp(self, user, exchange, answers, device=None):
         try:
-            time.strptime(answers["TIMESTAMP"], "%a %b %d %H:%M:%S UTC %Y")
+            given = calendar.timegm(time.strptime(answers["TIMESTAMP"], "%a %b %d %H:%M:%S UTC %Y"))
         except (KeyError, ValueError):
             raise Refused("InvalidParameterException", "TIMESTAMP format should be EEE MMM d HH:mm:ss z yyyy in english")
+        if abs(given - time.time()) > 300:
+            raise Refused("NotAuthorizedException", "Incorrect timestamp.")
         if answers["PASSWORD_CLAIM_SECRET_BLOCK"] != exchange["block"]:
             raise Refused("NotAuthorizedException", "Incorrect username or password.")
         u = number(digest(pad(exchange["A"]), pad(exchange["B"])))

@@ -49,6 +49,35 @@ struct ChallengeTests {
         }
     }
 
+    @Test("A server that asks for the proof of a device again and again is given up")
+    func deviceAgain() async throws {
+        let parameters = ["SALT": "ab", "SRP_B": "5", "SECRET_BLOCK": "AAAA", "USER_ID_FOR_SRP": "u"]
+        let device = try JSONDecoder().decode(
+            RememberedDevice.self, from: Data(#"{"key": "k", "group": "g", "password": "p"}"#.utf8))
+        let asking = try Script.challenge("DEVICE_SRP_AUTH")
+        let answers = [asking, try Script.challenge("DEVICE_PASSWORD_VERIFIER", parameters)]
+        for answer in answers {
+            try await Script.run(["InitiateAuth": asking, "RespondToAuthChallenge": answer]) {
+                (script) async throws in
+                let pool = script.pool()
+                let step = try? await pool.signIn(
+                    "ann", password: "word", flow: .password, device: device, within: ample)
+                // It is told as one that the program cannot answer, or as a server that makes no sense.
+                if let step { #expect(try step.challenge.kind == .unknown(name: "DEVICE_PASSWORD_VERIFIER")) }
+                #expect(script.operations.count <= 4, "\(script.operations)")
+            }
+        }
+    }
+
+    @Test("A challenge whose name has no end is told in short")
+    func longName() async throws {
+        let name = String(repeating: "A", count: 10_000)
+        try await Script.run(["InitiateAuth": try Script.challenge(name)]) { (script) async throws in
+            let challenge = try await script.pool().signIn("ann", password: nil, flow: .custom, within: ample).challenge
+            #expect(challenge.kind == .unknown(name: name) && challenge.description.count < 100)
+        }
+    }
+
     @Test("Each challenge is told as what it asks for")
     func kinds() async throws {
         let sent = ["CODE_DELIVERY_DELIVERY_MEDIUM": "SMS", "CODE_DELIVERY_DESTINATION": "+1***"]

@@ -41,6 +41,17 @@ struct SignInTests {
         }
     }
 
+    @Test("A clock that is two hours off proves the password by Cognito's time", arguments: [-7_200, 7_200])
+    func wrongClock(seconds: Int) async throws {
+        try await CognitoFixture.run { fixture in
+            let pool = try fixture.pool { $0.wallClock = { Date().addingTimeInterval(TimeInterval(seconds)) } }
+            let tokens = try await pool.signIn("ann", password: "right password", within: ample).tokens
+            // They end by this machine's clock.
+            let end = try #require(tokens.expires)
+            #expect(abs(end.timeIntervalSinceNow - TimeInterval(seconds) - 3_600) < 600)
+        }
+    }
+
     @Test("Wrong passwords are refused, by proof and as they are")
     func wrongPassword() async throws {
         try await CognitoFixture.run { fixture in

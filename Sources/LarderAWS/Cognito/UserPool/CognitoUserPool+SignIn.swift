@@ -182,7 +182,7 @@ extension CognitoUserPool {
 
     private func respond(
         to name: String, _ session: String?, _ responses: [String: String], user: String, proof: PasswordProof?,
-        device: RememberedDevice?, deadline: ContinuousClock.Instant
+        device: RememberedDevice?, proofs: Int = 0, deadline: ContinuousClock.Instant
     ) async throws(CognitoError) -> SignInStep {
         var responses = responses
         responses["USERNAME"] = user
@@ -193,12 +193,14 @@ extension CognitoUserPool {
         ]
         if let session { members["Session"] = .text(session) }
         let answer = try await service.call("RespondToAuthChallenge", members, deadline: deadline)
-        return try await step(answer, user: user, proof: proof, device: device, deadline: deadline)
+        return try await step(answer, user: user, proof: proof, device: device, proofs: proofs, deadline: deadline)
     }
 
-    /// What an answer leads to. A proof is given once, of the password and of the device.
+    /// What an answer leads to. A proof is given once, of the password and of the device, which takes three answers.
+    ///
+    /// - Parameter proofs: How many answers were given without the user.
     private func step(
-        _ answer: CognitoAnswer, user: String, proof: PasswordProof?, device: RememberedDevice?,
+        _ answer: CognitoAnswer, user: String, proof: PasswordProof?, device: RememberedDevice?, proofs: Int = 0,
         deadline: ContinuousClock.Instant
     ) async throws(CognitoError) -> SignInStep {
         guard let name = answer.ChallengeName else {
@@ -208,23 +210,29 @@ extension CognitoUserPool {
         }
         let parameters = answer.ChallengeParameters ?? [:]
         let user = parameters["USERNAME"] ?? user
+        guard proofs < 3 || !["DEVICE_SRP_AUTH", "DEVICE_PASSWORD_VERIFIER"].contains(name) else {
+            throw CognitoError(.unusableAnswer, "Cognito asks for the same proof again and again.")
+        }
+        // Cognito's clock, where it says the time: this machine's may be wrong.
+        let time = answer.serverTime ?? options.wallClock()
         if name == "PASSWORD_VERIFIER", let proof {
-            let responses = try proof.responses(to: parameters, pool: poolName, at: options.wallClock())
+            let responses = try proof.responses(to: parameters, pool: poolName, at: time)
             return try await respond(
-                to: name, answer.Session, responses, user: user, proof: nil, device: device, deadline: deadline)
+                to: name, answer.Session, responses, user: user, proof: nil, device: device, proofs: proofs + 1,
+                deadline: deadline)
         }
         if name == "DEVICE_SRP_AUTH", let device {
             let proof = PasswordProof(password: device.password, secret: options.random(32))
             return try await respond(
                 to: name, answer.Session, ["SRP_A": proof.exchange.publicText], user: user, proof: proof,
-                device: device, deadline: deadline)
+                device: device, proofs: proofs + 1, deadline: deadline)
         }
         if name == "DEVICE_PASSWORD_VERIFIER", let device, let proof {
             let responses = try proof.responses(
-                to: parameters.merging(["USER_ID_FOR_SRP": device.key]) { $1 }, pool: device.group,
-                at: options.wallClock())
+                to: parameters.merging(["USER_ID_FOR_SRP": device.key]) { $1 }, pool: device.group, at: time)
             return try await respond(
-                to: name, answer.Session, responses, user: user, proof: nil, device: device, deadline: deadline)
+                to: name, answer.Session, responses, user: user, proof: nil, device: device, proofs: proofs + 1,
+                deadline: deadline)
         }
         return .challenge(
             SignInChallenge(

@@ -93,7 +93,7 @@ public struct SignInChallenge: Sendable {
 
 extension SignInChallenge: CustomStringConvertible, CustomReflectable {
     /// The kind.
-    public var description: String { "challenge \(name)" }
+    public var description: String { "challenge \(name.prefix(80))" }
     /// Has the kind alone.
     public var customMirror: Mirror { Mirror(self, children: ["kind": kind]) }
 }
