@@ -123,6 +123,30 @@ struct SignInVerbTests {
         }
     }
 
+    @Test("An interrupt at any question gives the sign-in up, and what is typed is shown again", arguments: 0..<5)
+    func interrupted(answers: Int) async throws {
+        try await Self.run(steps: #""SMS_MFA""#) { scene in
+            let terminal = try Terminal(
+                [
+                    "sign-in", "--store", scene.fixture.store, "--endpoint", scene.pool, "--locale", "en", "--flow",
+                    "password",
+                ], showsErrors: true, typing: true)
+            let questions = [
+                ("1-", "\n"), ("User name: ", "ann\n"), ("Password: ", "right password\n"), ("1 Continue", "\n"),
+                ("Code: ", ""),
+            ]
+            for (question, answer) in questions[..<answers] {
+                try await terminal.wait(for: question)
+                terminal.type(answer)
+            }
+            try await terminal.wait(for: questions[answers].0)
+            terminal.interrupt()
+            #expect(await terminal.finish() == 1, "\(terminal.shown)")
+            #expect(terminal.shown.contains("given up") && terminal.showsTyping, "\(terminal.shown)")
+            #expect(try await scene.session().contains(#""state":"signedOut""#))
+        }
+    }
+
     @Test("A store without an environment, and one without a user pool, are errors that say so")
     func withoutPool() async throws {
         try await CommandFixture.withStore { fixture in

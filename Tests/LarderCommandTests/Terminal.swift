@@ -60,6 +60,15 @@ final class Terminal {
         #expect(write(master, bytes, bytes.count) == bytes.count)
     }
 
+    /// Sends what the terminal's interrupt key does.
+    func interrupt() { kill(process.processIdentifier, SIGINT) }
+
+    /// Whether the terminal shows what is typed.
+    var showsTyping: Bool {
+        var settings = termios()
+        return tcgetattr(slave, &settings) == 0 && settings.c_lflag & tcflag_t(ECHO) != 0
+    }
+
     private func take() {
         var buffer = [UInt8](repeating: 0, count: 4_096)
         while case let count = read(master, &buffer, buffer.count), count > 0 {

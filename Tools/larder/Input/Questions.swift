@@ -16,6 +16,11 @@ final class Questions: Sendable {
 
     /// Whether a person answers.
     let isTerminal = isatty(STDIN_FILENO) == 1
+    /// One for all questions: what a signal does belongs to the process, and one that ends as the next begins would take
+    /// the signals away from it. Nil where no person answers.
+    private let interruption: Interruption?
+
+    init() { interruption = isTerminal ? Interruption() : nil }
 
     func say(_ text: String) {
         for line in text.split(separator: "\n") {
@@ -35,9 +40,8 @@ final class Questions: Sendable {
                 StandardFiles.sayToPerson("\n")
             }
         }
-        guard isTerminal else { return try Self.line() }
+        guard let interruption else { return try Self.line() }
         // The terminal's interrupt key must leave it as it was. A thread that reads cannot be ended, and is left behind.
-        let interruption = Interruption()
         let (answers, answer) = AsyncThrowingStream.makeStream(of: String?.self)
         Thread.detachNewThread {
             answer.yield(with: Result { try Self.line() })
