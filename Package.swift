@@ -198,9 +198,9 @@ let package = Package(
             dependencies: [
                 "CAllocations", "Larder", "LarderAWS", "LarderFiles", "LarderOperations", "LarderMigrations",
                 "LarderRecords", "LarderTesting",
-                "LarderLMDB", "LarderGraphQL", "CLMDB", "ObjectServer", argumentParser,
-                crypto, grdb, sqlite,
-            ],
+                "LarderLMDB", "LarderGraphQL", "LarderHTTP", "CLMDB", "ObjectServer", argumentParser,
+                bigIntegers, crypto, grdb, httpClient, sqlite,
+            ] + nio,
             path: "Tools/larder-bench",
             swiftSettings: strict
         ),
@@ -219,7 +219,9 @@ let package = Package(
         .executableTarget(
             name: "larder-demo",
             dependencies: [
-                "Larder", "LarderAWS", "LarderHTTP", "ObjectServer", "RecipeServer",
+                "Larder", "LarderAWS", "LarderHTTP", "ObjectServer", "RecipeServer", httpClient,
+                // To start servers that are not ours.
+                "LarderTestSupport",
                 // To tamper with larder.sqlite as another program would.
                 sqlite,
             ],

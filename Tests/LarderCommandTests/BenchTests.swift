@@ -76,6 +76,15 @@ struct BenchTests {
     }
 
     @Test(
+        "The rows of a sign-in and of a session come with their floors",
+        arguments: ["sign-in", "shared-refresh", "request-session"])
+    func sessions(row: String) async throws {
+        let report = try await report(["--rows", row])
+        #expect(report.rows.first?.name == row)
+        for row in report.rows { try expectComparison(row) }
+    }
+
+    @Test(
         "Arguments that make no sense are refused",
         arguments: ["--rows nonsense", "--rounds 0", "--largest 0", "--schema only.graphqls", "--wat"])
     func refuses(_ arguments: String) async throws {

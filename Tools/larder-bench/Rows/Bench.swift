@@ -30,6 +30,9 @@ struct Bench {
         case longList = "long-list"
         case wholeList = "whole-list"
         case collect, day
+        case passwordProof = "sign-in"
+        case sharedRefresh = "shared-refresh"
+        case requestSession = "request-session"
     }
 
     var input: BenchInput
@@ -76,6 +79,9 @@ struct Bench {
         case .wholeList: try await wholeList()
         case .collect: try await collecting()
         case .day: try await day()
+        case .passwordProof: try await passwordProof()
+        case .sharedRefresh: try await sharedRefresh()
+        case .requestSession: try await requestSession()
         }
     }
 
