@@ -33,23 +33,32 @@ def hand_on(source, sink):
 
 class Line:
     def __init__(self, target):
-        self.target, self.port, self.listener, self.ends = target, 0, None, []
+        self.target, self.ends, self.is_open = target, [], False
+        self.hold(0)
+        self.port = self.sock.getsockname()[1]
         self.mend()
+
+    def hold(self, port):
+        """Has the port without listening there: connections are refused, and no other program takes the port."""
+        self.sock = socket.socket()
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.sock.bind(("127.0.0.1", port))
 
     def mend(self):
         with lock:
-            if self.listener is None:
-                self.listener = socket.create_server(("127.0.0.1", self.port))
-                self.port = self.listener.getsockname()[1]
-                threading.Thread(target=self.accept, args=(self.listener,), daemon=True).start()
+            if not self.is_open:
+                self.sock.listen(128)
+                threading.Thread(target=self.accept, args=(self.sock,), daemon=True).start()
+            self.is_open = True
 
     def cut(self):
         with lock:
-            if self.listener is not None:
+            if self.is_open:
                 # Closing it alone would leave the thread that waits there to take one connection more.
-                shut(self.listener)
-                self.listener.close()
-            self.listener = None
+                shut(self.sock)
+                self.sock.close()
+                self.hold(self.port)
+            self.is_open = False
             for end in self.ends:
                 shut(end)
             self.ends = []
@@ -58,11 +67,15 @@ class Line:
         while True:
             try:
                 near, _ = listener.accept()
-                far = socket.create_connection(("127.0.0.1", self.target))
             except OSError:
                 return
+            try:
+                far = socket.create_connection(("127.0.0.1", self.target))
+            except OSError:
+                near.close()
+                continue
             with lock:
-                if self.listener is not listener:
+                if self.sock is not listener:
                     return shut(near)
                 self.ends += [near, far]
             for pair in ((near, far), (far, near)):
@@ -72,6 +85,8 @@ class Line:
 lines = [Line(int(port)) for port in sys.argv[1:]]
 signal.signal(signal.SIGUSR1, lambda *_: [line.cut() for line in lines])
 signal.signal(signal.SIGUSR2, lambda *_: [line.mend() for line in lines])
+# The thread that started this process may have had them blocked.
+signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR1, signal.SIGUSR2})
 print("listening", *(line.port for line in lines), flush=True)
 sys.stdin.buffer.read()
 os._exit(0)

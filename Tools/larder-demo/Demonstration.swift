@@ -6,7 +6,7 @@ import RecipeServer
 /// Makes a folder and a server, tells the story, and puts both away again whatever came of it.
 struct Demonstration: Sendable {
     enum Outcome {
-        case held(claims: Int)
+        case held(Claims)
         case failed(any Error)
         case impossible(String)
     }
@@ -43,7 +43,7 @@ struct Demonstration: Sendable {
                     printout: Printout(isQuiet: options.isQuiet), claims: claims)
                 try await story.tell()
             }
-            outcome = .held(claims: claims.count)
+            outcome = .held(claims)
         } catch { outcome = .failed(error) }
         try? await server.stop()
         return outcome

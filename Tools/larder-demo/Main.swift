@@ -35,7 +35,8 @@ import Foundation
     ) -> Int32 {
         switch outcome {
         case .held(let claims):
-            Printout(isQuiet: options.isQuiet).verdict("All \(claims) claims were checked, and hold.")
+            let leftOut = claims.leftOut.map { " Left out: \($0)." } ?? ""
+            Printout(isQuiet: options.isQuiet).verdict("All \(claims.count) claims were checked, and hold.\(leftOut)")
             return 0
         case .impossible(let message):
             complain(message)

@@ -23,6 +23,23 @@ find_python() {
     return 1
 }
 
+# Makes the Python of the servers that are not ours, in the project's folder, and says where it is in
+# LARDER_TEST_PYTHON. Fails where the packages cannot be had.
+test_python() {
+    local environment=.venv-test requirements=(Tests/Server/requirements*.txt) python
+    python=$(find_python) || missing "there is no Python of 3.11 or later that can make virtual environments"
+    if ! cat "${requirements[@]}" | cmp -s - "$environment/installed.txt" ||
+        ! "$environment/bin/python" -c '' 2>/dev/null; then
+        say "making $environment"
+        rm -rf "$environment"
+        "$python" -m venv "$environment" || return
+        "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps \
+            "${requirements[@]/#/-r}" || return
+        cat "${requirements[@]}" >"$environment/installed.txt"
+    fi
+    LARDER_TEST_PYTHON="$PWD/$environment/bin/python"
+}
+
 has_library() { command -v pkg-config >/dev/null && pkg-config --exists "$1"; }
 
 # Sees to it that there is all that building needs; with the argument `python`, that there is a Python for tests, too.

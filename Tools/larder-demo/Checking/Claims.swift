@@ -12,7 +12,14 @@ struct Mismatch: Error {
 final class Claims: Sendable {
     private let held = Atomic<Int>(0)
 
+    private let missing = Mutex<String?>(nil)
+
     var count: Int { held.load(ordering: .relaxed) }
+
+    /// What could not be shown here; nil where all was.
+    var leftOut: String? { missing.withLock { $0 } }
+
+    func leaveOut(_ what: String) { missing.withLock { $0 = what } }
 
     func expect<Value: Equatable>(_ claim: String, _ found: Value, is expected: Value) throws(Mismatch) {
         guard found == expected else {

@@ -63,6 +63,7 @@ final class Story {
         try await signInAgain()
         try await transfer()
         try await listAll()
+        try await useCloud()
         try close()
     }
 
@@ -96,7 +97,7 @@ final class Story {
 
     private func close() throws {
         try store.close()
-        printout.step(22, "In short")
+        printout.step(23, "In short")
         printout.fact("the fetch", fetchDuration)
         printout.fact("the same from disk", readDuration)
         printout.fact("requests the server saw in all", server.requestCount)
