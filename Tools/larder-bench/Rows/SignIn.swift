@@ -4,6 +4,7 @@ import Foundation
 import Larder
 import LarderAWS
 import LarderHTTP
+import LarderTesting
 
 extension Bench {
     /// What the client computes in a sign-in that proves a password.
