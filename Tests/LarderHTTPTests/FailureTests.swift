@@ -4,7 +4,9 @@ import Larder
 import LarderHTTP
 import LarderTestSupport
 import NIOCore
+import NIOHTTP1
 import NIOPosix
+import NIOSSL
 import Testing
 
 @Suite("When it fails", .timeLimit(.minutes(10)))
@@ -59,6 +61,59 @@ struct FailureTests {
             #expect(error.code == .unusableRequest)
             #expect(server.requests.isEmpty)
         }
+    }
+
+    @Test("A URL of more than 32 KiB is an unusable request, which is not sent")
+    func reportsLongURL() async throws {
+        try await ScriptedServer.run { _ in
+            .json(Self.answer)
+        } _: { server in
+            let url = try #require(URL(string: "\(server.url)?long=\(String(repeating: "x", count: 33_000))"))
+            try await HTTPTransport.withTransport(to: url) { transport in
+                let error = try await transportError { try await transport.send(.query(), within: .ample) }
+                #expect(error.code == .unusableRequest && server.requests.isEmpty)
+            }
+        }
+    }
+
+    static let clientErrors: [(any Error, TransportError.Code)] = [
+        (CancellationError(), .cancelled), (HTTPClientError.invalidURL, .unusableRequest),
+        (HTTPClientError.emptyHost, .unusableRequest), (HTTPClientError.emptyScheme, .unusableRequest),
+        (HTTPClientError.unsupportedScheme("ftp"), .unusableRequest),
+        (HTTPClientError.invalidHeaderFieldNames(["a b"]), .unusableRequest),
+        (HTTPClientError.invalidHeaderFieldValues(["\u{0}"]), .unusableRequest),
+        (HTTPClientError.bodyLengthMismatch, .unusableRequest), (HTTPClientError.alreadyShutdown, .notPrepared),
+        (HTTPClientError.deadlineExceeded, .timedOut), (HTTPClientError.readTimeout, .timedOut),
+        (HTTPClientError.connectTimeout, .unreachable), (HTTPClientError.tlsHandshakeTimeout, .unreachable),
+        (HTTPClientError.getConnectionFromPoolTimeout, .unreachable),
+        (HTTPClientError.httpProxyHandshakeTimeout, .unreachable), (HTTPClientError.invalidProxyResponse, .unreachable),
+        (HTTPClientError.proxyAuthenticationRequired, .unreachable),
+        (HTTPClientError.serverOfferedUnsupportedApplicationProtocol("x"), .insecure),
+        (HTTPClientError.redirectLimitReached, .unusableAnswer), (HTTPClientError.cancelled, .interrupted),
+        (HTTPClientError.remoteConnectionClosed, .interrupted),
+        (ChannelError.connectTimeout(.seconds(1)), .unreachable), (ChannelError.connectPending, .unreachable),
+        (ChannelError.eof, .interrupted),
+        (IOError(errnoCode: ECONNREFUSED, reason: ""), .unreachable),
+        (IOError(errnoCode: ETIMEDOUT, reason: ""), .unreachable),
+        (IOError(errnoCode: EMFILE, reason: ""), .unreachable),
+        (IOError(errnoCode: ECONNRESET, reason: ""), .interrupted),
+        (HTTPParserError.invalidEOFState, .interrupted), (HTTPParserError.invalidStatus, .unusableAnswer),
+        (NIOSSLError.uncleanShutdown, .interrupted), (NIOSSLError.unableToValidateCertificate, .insecure),
+    ]
+
+    @Test("Each error of the client below is told as what it means, and within the sending as none from before it")
+    func clientErrors() {
+        for (error, code) in Self.clientErrors {
+            #expect(TransportError(ofClient: error).code == code, "\(error)")
+            let sending = TransportError(ofClient: error, in: .sending)
+            #expect(sending.phase == .sending && sending.code.phase == .sending, "\(error)")
+        }
+    }
+
+    @Test("A client that is made for the transport tries a server that refuses connections once")
+    func configuration() {
+        let configuration = HTTPTransport.clientConfiguration()
+        #expect(!configuration.connectionPool.retryConnectionEstablishment)
     }
 
     @Test(
@@ -227,6 +282,7 @@ struct FailureTests {
         } _: { server, transport in
             let error = try await requireEnd { _ = try await transport.send(.query(), within: .until($0)) }
             #expect((error as? TransportError)?.code == .timedOut)
+            #expect((error as? TransportError)?.phase == .beforeSending)
             gate.open()
             #expect(server.requests.isEmpty)
         }

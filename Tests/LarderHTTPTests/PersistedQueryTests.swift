@@ -119,4 +119,21 @@ struct PersistedQueryTests {
             #expect(server.requests.isEmpty)
         }
     }
+
+    @Test(
+        "A server says by a message or by a code alone that it lacks a query, or any",
+        arguments: [
+            (#"{"message":"PersistedQueryNotFound"}"#, 4),
+            (#"{"message":"no","extensions":{"code":"PERSISTED_QUERY_NOT_FOUND"}}"#, 4),
+            (#"{"message":"PersistedQueryNotSupported"}"#, 3),
+            (#"{"message":"no","extensions":{"code":"PERSISTED_QUERY_NOT_SUPPORTED"}}"#, 3),
+        ])
+    func readsRefusals(error: String, requestCount: Int) async throws {
+        try await withServer(options: Self.automatic) { request in
+            .json(request.json["query"] == nil ? #"{"errors":[\#(error)]}"# : Self.answer)
+        } _: { server, transport in
+            for _ in 0..<2 { try await expect(Self.answer, from: transport, for: .query()) }
+            #expect(server.requests.count == requestCount)
+        }
+    }
 }

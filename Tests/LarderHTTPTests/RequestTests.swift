@@ -226,4 +226,18 @@ struct RequestTests {
             #expect(server.requests.isEmpty)
         }
     }
+
+    @Test("A fragment of the endpoint is not sent, and takes nothing of the query with it")
+    func leavesFragment() async throws {
+        try await ScriptedServer.run { _ in
+            .json(#"{"data":{"name":"x"}}"#)
+        } _: { server in
+            let url = try #require(URL(string: "\(server.url)#part"))
+            let options = options { $0.method = .getForQueries }
+            try await HTTPTransport.withTransport(to: url, options: options) { transport in
+                _ = try await transport.send(.query(), within: .ample)
+                #expect(server.requests.map { $0.parameters["query"] } == ["query Name { name }"])
+            }
+        }
+    }
 }

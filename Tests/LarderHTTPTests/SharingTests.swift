@@ -49,6 +49,26 @@ struct SharingTests {
         }
     }
 
+    @Test("Requests that are proven by two signers are two, and go by POST where GET was asked for")
+    func tellsSignersApart() async throws {
+        let gate = Gate()
+        try await withServer(options: options { $0.method = .getForQueries }) { _ in
+            .json(Self.answer).gated(gate)
+        } _: { server, transport in
+            let tasks = ["a", "b"].map { name in
+                Task {
+                    try await transport.send(
+                        .query(), deadline: .now + .ample,
+                        signer: RequestSigner(identity: name) { _, _, _ in [.init(name: "X-Proof", value: name)] })
+                }
+            }
+            try await server.waitUntil("both requests arrive") { $0.requests.count == 2 }
+            gate.open()
+            for task in tasks { #expect(try await task.value.text == Self.answer) }
+            #expect(server.requests.map(\.method) == [.POST, .POST])
+        }
+    }
+
     @Test("A query that begins after a mutation has ended joins none that began before it")
     func asksAgainAfterMutation() async throws {
         let gate = Gate()
