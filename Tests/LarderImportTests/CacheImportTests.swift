@@ -156,6 +156,72 @@ struct CacheImportTests {
         }
     }
 
+    private func delete(_ keys: CacheKey..., from app: Partition) async throws {
+        for key in keys {
+            try await app.write(key, GraphQLFragment("fragment F on Recipe { title }"), ["title": "Pie"])
+            try await app.remove(key, as: .deleted)
+        }
+    }
+
+    @Test("What the store knows to be deleted stands in no list, whether or not the file has it")
+    func deletedInList() async throws {
+        try await withRecipeBox { app, folder in
+            try await delete("Recipe:2", "Recipe:3", from: app)
+            let file = try apollo(
+                folder,
+                [
+                    "QUERY_ROOT": #"""
+                    {"latest":[{"$reference":"Recipe:1"},{"$reference":"Recipe:2"},{"$reference":"Recipe:3"}]}
+                    """#,
+                    "Recipe:1": #"{"__typename":"Recipe","id":"1","title":"Soup"}"#,
+                    "Recipe:2": #"{"__typename":"Recipe","id":"2","title":"Pie"}"#,
+                ])
+            _ = try await source(file).run(into: app)
+            #expect(try app.json("{ latest { id } }") == #"{"latest":[{"id":"1"}]}"#)
+        }
+    }
+
+    @Test(
+        "A reference to what is deleted reads null and brings nothing back: to a record, one without a type, or none",
+        arguments: [
+            ("Recipe:2", #"{"__typename":"Recipe","id":"2","title":"Pie"}"#), ("x", #"{"id":"2","title":"Pie"}"#),
+            ("Recipe:2", ""),
+        ])
+    func deletedReference(_ key: String, _ record: String) async throws {
+        try await withRecipeBox { app, folder in
+            try await delete("Recipe:2", from: app)
+            let fixture = try ForeignFixture(folder.appending(path: "a.sqlite").path, .recordsOfApollo2)
+            try fixture.record("QUERY_ROOT", #"{"recipe(id:2)":{"$reference":"\#(key)"}}"#)
+            try fixture.record("Recipe:1", #"{"__typename":"Recipe","id":"1","title":"Soup"}"#)
+            if !record.isEmpty { try fixture.record(key, record) }
+            fixture.close()
+            _ = try await source(fixture.path).run(into: app)
+            #expect(try app.json("{ recipe(id: 2) { id } }") == #"{"recipe":null}"#)
+            let error = #expect(throws: LarderError.self) {
+                try app.read("Recipe:2", GraphQLFragment("fragment F on Recipe { title }"))
+            }
+            #expect(error?.code == .deleted)
+        }
+    }
+
+    @Test("A reference where a scalar should be, a part of another type and an empty key are told, and not taken")
+    func misfits() async throws {
+        try await withRecipeBox { app, folder in
+            let file = try apollo(
+                folder,
+                [
+                    "QUERY_ROOT": #"{"recipe(id:9)":{"$reference":"Recipe:"}}"#,
+                    "Recipe:1": #"""
+                    {"__typename":"Recipe","id":"1","note":{"$reference":"s"},"timing":{"$reference":"s"}}
+                    """#,
+                    "s": #"{"__typename":"Step","text":"Cut"}"#,
+                ])
+            let report = try await source(file).run(into: app)
+            #expect(report.omitted(.field, .wrongValue) == 2 && report.omitted(.field, .danglingReference) == 1)
+            #expect(report.omitted(.field, .refused) == 0 && report.rootFields == .init())
+        }
+    }
+
     @Test("A value that cannot be decided is left, counted and named with its reason; the rest is taken")
     func omissions() async throws {
         try await withRecipeBox { app, folder in

@@ -79,6 +79,7 @@ struct FieldKeyTests {
             ("recipes(first:1,)", "argumentsNotUnderstood"), ("recipes(,first:1)", "argumentsNotUnderstood"),
             ("search(filter:x)", "argumentsNotUnderstood"), ("search(ratio:nan)", "argumentsNotUnderstood"),
             ("search(ids:a)", "argumentsNotUnderstood"), ("search(deep:yes)", "argumentsNotUnderstood"),
+            ("search(ratio:0x1p3)", "argumentsNotUnderstood"), ("recipe()", "argumentsNotUnderstood"),
             ("search(numbers:[1,2])", "argumentsNotUnderstood"), ("latest()x", "argumentsNotUnderstood"),
         ])
     func unreadable(_ key: String, _ reason: String) { #expect(read(key) == reason) }
@@ -86,11 +87,22 @@ struct FieldKeyTests {
     @Test("AppSync's SDK leaves null out and prints texts in lists as Swift does")
     func appSync() {
         #expect(read(#"search(ids:["a", "b, \"c\"\n"])"#, .appSync) == #"search(ids: ["a", "b, \"c\"\n"])"#)
+        #expect(read(#"search(ids:["a\0"])"#, .appSync) == #"search(ids: ["a\u0000"])"#)
         #expect(read("search(ids:[a])", .appSync) == "argumentsNotUnderstood")
         #expect(read("recipes(text:null)", .appSync) == #"recipes(text: "null")"#)
         #expect(read("recipes(course:null)", .appSync) == "argumentsNotUnderstood")
         #expect(read("search(numbers:[1, 2])", .appSync) == "search(numbers: [1, 2])")
         #expect(read(#"search(courses:["MAIN"])"#, .appSync) == "search(courses: [MAIN])")
+    }
+
+    @Test("Timestamps of AppSync are numbers, and null in a list is as Foundation prints it")
+    func timestamps() throws {
+        let schema = try SchemaIndex(
+            parsing: "scalar AWSTimestamp type Query { at(time: AWSTimestamp, marks: [Int]): Int }")
+        let reader = FieldKeyReader(schema: schema, style: .apollo)
+        let time = try reader.field("at(time:7)", of: schema.queryType)
+        let marks = try reader.field("at(marks:[1, <null>])", of: schema.queryType)
+        #expect(time.selection.text == "at(time: 7)" && marks.selection.text == "at(marks: [1, null])")
     }
 
     @Test("However a key is made, reading it ends soon", .timeLimit(.minutes(10)))

@@ -52,6 +52,28 @@ struct MutationImportTests {
         }
     }
 
+    @Test("Of a document with several operations the one that is named is taken")
+    func named() async throws {
+        try await withRecipeBox { app, folder in
+            let document = "\(rate) mutation Other { rate(id: 2, stars: 1) { id } }"
+            let path = try queue(folder) { fixture in
+                try fixture.mutation("A", body("1", document).dropLast() + #","operationName":"Rate"}"#)
+            }
+            let report = try await source(path, .appSync) { $0.takesMutations = true }.run(into: app)
+            #expect(report.mutations == .init(taken: 1) && report.omissions.isEmpty)
+            #expect(try app.mutations().count == 1)
+        }
+    }
+
+    @Test("A query among the mutations is told as refused also where nothing is queued")
+    func query() async throws {
+        try await withRecipeBox { _, folder in
+            let path = try queue(folder) { try $0.mutation("query", #"{"query":"{ count }","variables":null}"#) }
+            let report = try await source(path, .appSync) { $0.takesMutations = true }.inspect()
+            #expect(report.omitted(.mutation, .refused) == 1 && report.mutations == .init())
+        }
+    }
+
     @Test("Without being asked, none is taken")
     func notAsked() async throws {
         try await withRecipeBox { app, folder in

@@ -109,6 +109,8 @@ struct SourceFileTests {
                 #expect(error?.code == code, "\(name): \(String(describing: error))")
                 #expect(error?.message.contains(path(name)) == true)
             }
+            let tables = await refusal(try source(path("view"), .appSync))
+            #expect(tables?.code == .foreign)
             let pipe = path("pipe")
             #expect(mkfifo(pipe, 0o600) == 0)
             #expect(await refusal(try source(pipe))?.code == .foreign)
@@ -140,6 +142,19 @@ struct SourceFileTests {
             let narrow = try source(live.path) { $0.maximumFileSize = size.int64Value }
             #expect(await refusal(narrow)?.code == .tooLarge)
             live.close()
+        }
+    }
+
+    @Test("A journal that was struck out counts neither as a transaction nor for the size")
+    func struckJournal() async throws {
+        try await withTemporaryFolder { folder in
+            let fixture = try makeCache(folder)
+            fixture.close()
+            try Data(count: 100_000).write(to: URL(filePath: fixture.path + "-journal"))
+            let attributes = try FileManager.default.attributesOfItem(atPath: fixture.path)
+            let size = try #require(attributes[.size] as? NSNumber)
+            let narrow = try source(fixture.path) { $0.maximumFileSize = size.int64Value }
+            #expect(try await narrow.inspect().records == 1)
         }
     }
 
