@@ -3,6 +3,7 @@ import Larder
 import LarderAWS
 import LarderHTTP
 import LarderTestSupport
+import NIOHTTP1
 import Testing
 
 @Suite("Errors of Cognito", .timeLimit(.minutes(5)))
@@ -182,6 +183,89 @@ struct CognitoErrorTests {
                 _ = try await provider.refresh(.userPool, of: user, within: ample)
             }
             #expect(refresh?.code.rawValue == code)
+        }
+    }
+
+    @Test(
+        "Each name of an error that the sign-in pages have is told as what it is, and a status where there is none",
+        arguments: [
+            (400, #"{"error": "invalid_grant"}"#, CognitoError.Code.signInAgain),
+            (200, #"{"error": "invalid_grant"}"#, .signInAgain),
+            (401, #"{"error": "invalid_client"}"#, .clientSecret),
+            (400, #"{"error": "unauthorized_client"}"#, .flowNotEnabled),
+            (400, #"{"error": "unsupported_grant_type"}"#, .flowNotEnabled),
+            (400, #"{"error": "invalid_scope"}"#, .configuration),
+            (400, #"{"error": "new"}"#, .rejected), (503, #"{"error": "new"}"#, .unreachable),
+            (429, "{}", .throttled), (500, "{}", .unreachable), (404, "{}", .rejected),
+            (502, "<html>", .unreachable), (200, "<html>", .unusableAnswer),
+        ])
+    func pages(_ status: Int, _ body: String, _ code: CognitoError.Code) async throws {
+        try await CognitoScript.run { (script) async throws in
+            let pages = try script.pages()
+            script.set("", body, status: status)
+            let pool = script.pool { $0.refreshesOn = pages }
+            let found = try await cognitoCode { try await pool.refresh(CognitoScript.tokens(), within: ample) }
+            #expect(found == code)
+        }
+    }
+
+    @Test("A request that is too large to be sent is no outage of Cognito's")
+    func unsendable() async throws {
+        try await CognitoScript.run { (script) async throws in
+            let pages = try script.pages()
+            let pool = script.pool(secret: String(repeating: "s", count: 40_000)) { $0.refreshesOn = pages }
+            let found = try await cognitoCode { try await pool.refresh(CognitoScript.tokens(), within: ample) }
+            #expect(found == .unusableAnswer && script.server.requests.isEmpty)
+        }
+    }
+
+    @Test(
+        "A URL that answers another sign-in on the pages, or none, is refused before a token is asked for",
+        arguments: [
+            ("movies://in?code=c&state=other", CognitoError.Code.invalidInput), ("movies://in?code=c", .invalidInput),
+            ("other://in?code=c&state=STATE", .invalidInput), ("movies://in?state=STATE", .unusableAnswer),
+            ("movies://in?error=access_denied&state=STATE", .cancelled),
+            ("movies://in?error=server_error&state=STATE", .rejected),
+        ])
+    func callbacks(_ callback: String, _ code: CognitoError.Code) async throws {
+        try await CognitoScript.run { (script) async throws in
+            let (pool, pages) = (script.pool(), try script.pages())
+            let attempt = try pool.beginHostedSignIn(on: pages)
+            let items = URLComponents(url: attempt.url, resolvingAgainstBaseURL: false)?.queryItems ?? []
+            let state = try #require(items.first { $0.name == "state" }?.value)
+            let url = try #require(URL(string: callback.replacing("STATE", with: state)))
+            let found = try await cognitoCode {
+                try await pool.finishHostedSignIn(attempt, on: pages, callback: url, within: ample)
+            }
+            #expect(found == code && script.server.requests.isEmpty)
+        }
+    }
+
+    @Test("The sign-out page leads where the program says, and otherwise to the first of the pages' redirects")
+    func signOutRedirect() async throws {
+        try await CognitoScript.run { (script) async throws in
+            let (pool, pages) = (script.pool(), try script.pages())
+            let (first, other) = (
+                try pool.hostedSignOutURL(on: pages), try pool.hostedSignOutURL(on: pages, redirect: "movies://bye")
+            )
+            #expect(first.query()?.hasSuffix("logout_uri=movies%3A%2F%2Fout") == true)
+            #expect(other.query()?.hasSuffix("logout_uri=movies%3A%2F%2Fbye") == true)
+        }
+    }
+
+    @Test("The pages are asked with the client's secret that the tokens keep, where the program gives none")
+    func sealedSecret() async throws {
+        try await CognitoScript.run { (script) async throws in
+            let pages = try script.pages()
+            let pool = script.pool { $0.refreshesOn = pages }
+            var tokens = try CognitoScript.tokens()
+            tokens.clientSecret = "sss"
+            _ = try? await pool.refresh(tokens, within: ample)
+            try await pool.revoke(tokens, within: ample)
+            let proof = "Basic " + Data("client:sss".utf8).base64EncodedString()
+            #expect(script.server.requests.map { $0.headers["authorization"] } == [[proof], [proof]])
+            let body = String(decoding: try #require(script.server.requests.last).body, as: UTF8.self)
+            #expect(body.contains("token=R&"))
         }
     }
 }

@@ -33,6 +33,16 @@ struct CognitoPoolTests {
         }
     }
 
+    @Test("The identity is the one that the pool gives the credentials to, be it another than was asked for")
+    func otherIdentity() async throws {
+        try await CognitoScript.run { (script) async throws in
+            let answer = #"{"IdentityId": "merged", "Credentials": {"AccessKeyId": "A", "SecretKey": "S"}}"#
+            script.set("GetCredentialsForIdentity", answer)
+            let keys = try await script.identityPool().credentials(identityID: "i", logins: [:], within: ample)
+            #expect(keys.identityID == "merged")
+        }
+    }
+
     @Test("A role of the program's own is asked for, with the logins")
     func role() async throws {
         try await CognitoScript.run(["GetCredentialsForIdentity": Self.keys()]) { (script) async throws in

@@ -110,6 +110,13 @@ struct CognitoScript: Sendable {
             userPool: users, identityPool: identities, otherLogins: otherLogins)
     }
 
+    /// The pool's own pages, whose answers are those of the operation without a name.
+    func pages() throws -> BackendEnvironment.HostedSignIn {
+        BackendEnvironment.HostedSignIn(
+            domain: "127.0.0.1:\(try #require(server.url.port))", signInRedirects: ["movies://in"],
+            signOutRedirects: ["movies://out"])
+    }
+
     /// A token of the pool, unsigned.
     static func token(_ use: String, _ change: (inout [String: Any]) -> Void = { _ in }) throws -> String {
         var claims: [String: Any] = [

@@ -133,6 +133,7 @@ struct RememberedDeviceTests {
             let tokens = try await pool.answer(challenge, .code("123456"), within: ample).tokens
             let device = try #require(try await pool.rememberDevice(of: tokens, named: "a phone", within: ample))
             #expect(device.key == tokens.deviceKey)
+            #expect(try await pool.rememberDevice(of: tokens, within: ample) == nil, "it is no new one any more")
             let again = try await pool.signIn(
                 "ann", password: "right password", device: device, within: ample
             ).tokens
