@@ -211,4 +211,29 @@ struct CredentialTableTests {
             try other.close()
         }
     }
+
+    @Test("Emptying a partition's quarantine leaves the others'")
+    func emptiedQuarantine() async throws {
+        try await withPartition { (database) throws in
+            let table = database.credentials
+            _ = try await database.watchers.put("w", in: "other", document: "{ a }", now: noon)
+            for partition in [app, "other"] {
+                _ = try await table.quarantine(
+                    .init(
+                        partition: partition, credentials: [credential("a")], key: key(partition),
+                        making: .init(now: noon), session: signedIn), as: "foreign", now: noon)
+            }
+            #expect(try await table.emptyQuarantine(of: app) == 1)
+            #expect(try table.quarantined().map(\.partition) == ["other"])
+        }
+    }
+
+    @Test("After the log was emptied writers wait for other programs as before")
+    func waitingAfterEmptyLog() async throws {
+        try await withPartition { (database) throws in
+            #expect(try await database.emptyLog(until: .now + .seconds(60)))
+            let timeout = try database.writeWithoutTransaction { try Int.fetchOne($0, sql: "PRAGMA busy_timeout") }
+            #expect(timeout == Int(database.options.busyTimeout / .milliseconds(1)))
+        }
+    }
 }
