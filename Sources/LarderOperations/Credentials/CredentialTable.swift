@@ -77,13 +77,16 @@ package struct CredentialTable: Sendable {
         for old in try credentials(of: owner, db) where !kinds.contains(old.kind) {
             try db.run("DELETE FROM credential WHERE partition = ? AND kind = ?", [owner, old.kind])
         }
+        // A session that begins is another sign-in.
+        let created = expected == nil ? "excluded.created" : "created"
         for new in new.credentials {
             try db.run(
                 """
                 INSERT INTO credential (partition, kind, identity, sealed, created, updated)
                 VALUES (?, ?, ?, ?, ?, ?)
                 ON CONFLICT (partition, kind) DO UPDATE
-                SET identity = excluded.identity, sealed = excluded.sealed, updated = excluded.updated
+                SET identity = excluded.identity, sealed = excluded.sealed, created = \(created),
+                    updated = excluded.updated
                 """,
                 [owner, new.kind, new.identity, new.sealed, new.created.milliseconds, new.updated.milliseconds])
         }

@@ -286,4 +286,107 @@ struct CredentialTests {
             #expect(try await session.storedCredentials(within: soon) == .present(Self.secret))
         }
     }
+
+    @Test("A key file that a link leads to in the store's folder is refused like one that lies there")
+    func keyByLink() async throws {
+        try await withSessions { bench in
+            let link = bench.folder.deletingLastPathComponent().appending(path: "elsewhere")
+            try FileManager.default.createSymbolicLink(at: link, withDestinationURL: bench.folder)
+            await expectCode(.init(rawValue: "keys.exposed")) {
+                try await bench.session(keys: FileKeyProvider(file: link.appending(path: "k")))
+                    .signIn(Self.secret, within: soon)
+            }
+        }
+    }
+
+    @Test("Bytes that hold a field twice, one of a newer version, or an end of another length are no credentials")
+    func foreignFields() {
+        func field(_ number: UInt8, _ contents: [UInt8]) -> [UInt8] {
+            var fields = FieldBytes()
+            fields.add(number, contents)
+            return fields.bytes
+        }
+        func isTaken(_ kind: Credentials.Part, _ bytes: [UInt8]) -> Bool {
+            var credentials = Credentials()
+            return credentials.take(kind, bytes)
+        }
+        let (tokens, cloud) = (field(1, [1]) + field(2, [2]), field(2, [2]) + field(3, [3]))
+        #expect(isTaken(.userPool, tokens) && isTaken(.cloud, cloud))
+        for more in [field(2, [9]), field(5, [0, 0, 0])] {
+            #expect(!isTaken(.userPool, tokens + more) && !isTaken(.cloud, cloud + more))
+        }
+        #expect(!isTaken(.userPool, tokens + field(7, [])) && !isTaken(.cloud, cloud + field(6, [])))
+    }
+
+    @Test("What an answer leaves out of either part stays as it was")
+    func completed() {
+        var old = Self.secret
+        old.userPool?.clientSecret = "TOKEN-client"
+        let new = Credentials(
+            userPool: .init(idToken: "i2", accessToken: "a2", expires: nil),
+            cloud: .init(accessKeyID: "AK2", secretAccessKey: "s2", expires: nil)
+        ).completed(by: old)
+        let expected = Credentials(
+            userPool: .init(
+                idToken: "i2", accessToken: "a2", refreshToken: "TOKEN-refresh", deviceKey: "TOKEN-device",
+                expires: nil, clientSecret: "TOKEN-client"),
+            cloud: .init(identityID: "region:1", accessKeyID: "AK2", secretAccessKey: "s2", expires: nil))
+        #expect(new == expected)
+    }
+
+    @Test("Credentials end when the first of their parts ends")
+    func firstEnd() {
+        var credentials = Self.secret
+        for (tokens, keys, end) in [(1.0, 2.0, 1.0), (2.0, 1.0, 1.0)] {
+            credentials.userPool?.expires = Date(timeIntervalSince1970: tokens)
+            credentials.cloud?.expires = Date(timeIntervalSince1970: keys)
+            #expect(credentials.expires == Date(timeIntervalSince1970: end))
+        }
+    }
+
+    @Test("A token that ends before it began says nothing of how long it is good")
+    func tokenLifetime() {
+        func lifetime(_ claims: String) -> Double? {
+            JSONWebToken("e30.\(Data(claims.utf8).base64ForURLs).s")?.lifetime
+        }
+        #expect(lifetime(#"{"iat":100,"exp":160}"#) == 60)
+        #expect(lifetime(#"{"iat":100,"exp":100}"#) == nil && lifetime(#"{"iat":100,"exp":40}"#) == nil)
+    }
+
+    @Test("The key that was made for a sign-in is remembered: no provider is asked for it again")
+    func rememberedKey() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await session.signIn(Self.secret, within: soon)
+            let reads = bench.keys.reads
+            #expect(try await session.storedCredentials(within: soon) == .present(Self.secret))
+            #expect(bench.keys.reads == reads)
+        }
+    }
+
+    @Test("A provider that did not answer in its time is asked again by the next caller")
+    func askedAgain() async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(Self.secret, within: soon)
+            bench.keys.behaviour = .hanging
+            let (reads, session) = (bench.keys.reads, bench.session { $0.keyTimeout = .milliseconds(1) })
+            for _ in 0..<2 { _ = try await session.storedCredentials(within: .milliseconds(20)) }
+            try await eventually { bench.keys.reads == reads + 2 }
+            bench.keys.behaviour = .ready
+        }
+    }
+
+    @Test("A caller who is cancelled while a key is waited for gets .cancelled")
+    func cancelled() async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(Self.secret, within: soon)
+            bench.keys.behaviour = .hanging
+            let (reads, session) = (bench.keys.reads, bench.session())
+            let asking = Task { try await session.credentials(within: soon) }
+            try await eventually { bench.keys.reads > reads }
+            asking.cancel()
+            await expectCode(.cancelled) { _ = try await asking.value }
+            bench.keys.behaviour = .ready
+        }
+    }
 }

@@ -1,3 +1,4 @@
+import Crypto
 import Foundation
 import LarderFiles
 import LarderTestSupport
@@ -209,6 +210,7 @@ struct KeyProviderTests {
         await expectKeyError(.missing, containing: "openssl rand -base64 32") {
             _ = try await provider(nil).makeKey(within: soon)
         }
+        await expectKeyError(.missing) { _ = try await provider("").keys(within: soon) }
         for wrong in ["x", "AAAA", text(one) + "AAAA", Data(one.bytes.dropLast()).base64EncodedString()] {
             let error = await #expect(throws: KeyError.self) { _ = try await provider(wrong).keys(within: soon) }
             #expect(error?.code == .invalid)
@@ -229,7 +231,31 @@ struct KeyProviderTests {
         #expect(throws: KeyError.self) { try MasterKey(bytes: Array(repeating: 0, count: 31)) }
     }
 
+    @Test("The id of a key is the same in every version: stored keys name it")
+    func fixedID() throws {
+        #expect(try MasterKey(bytes: Array(0..<32)).id == "3ad76bd106d5fa88")
+    }
+
+    @Test("A line whose id is not that of its key is damage, also where the checksum is right")
+    func foreignID() throws {
+        let (mine, other) = (MasterKey(), MasterKey())
+        let lines =
+            KeyText(MasterKeys(current: mine)).text.replacing(mine.id, with: other.id)
+            .split(separator: "\n").dropLast().joined(separator: "\n") + "\n"
+        let text = lines + "sum \(hexadecimal(SHA256.hash(data: Data(lines.utf8))))\n"
+        let error = #expect(throws: KeyError.self) { _ = try KeyText(parsing: Array(text.utf8), of: "it") }
+        #expect(error?.code == .damaged && error?.message.contains("a line is no key") == true)
+    }
+
     #if os(Linux)
+    @Test("More keys than a program can be given at once are refused before it is started")
+    func tooManyKeys() async throws {
+        let tool = ToolRun(program: "/bin/cat", arguments: [], environment: [:], of: "the test")
+        await expectKeyError(.notWritable) {
+            _ = try await tool.answer(to: Array(repeating: 0x78, count: 4097), until: .now + soon)
+        }
+    }
+
     /// A provider whose program is a script.
     private func stand(_ script: String, in folder: URL) async throws -> SecretServiceKeyProvider {
         let tool = folder.appending(path: "secret-tool")
@@ -266,6 +292,15 @@ struct KeyProviderTests {
             for key in [made.current, added.current] {
                 #expect(!said.contains(Data(key.bytes).base64EncodedString()))
             }
+        }
+    }
+
+    @Test("Keys that the program does not take are not writable, with what it says")
+    func refusedStore() async throws {
+        try await withTemporaryFolder { folder in
+            let provider = try await stand(
+                "case $1 in store) echo 'no room' >&2; exit 1 ;; lookup) exit 1 ;; esac", in: folder)
+            await expectKeyError(.notWritable, containing: "no room") { _ = try await provider.makeKey(within: soon) }
         }
     }
 

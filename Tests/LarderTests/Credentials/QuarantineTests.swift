@@ -237,4 +237,21 @@ struct QuarantineTests {
             }
         }
     }
+
+    @Test("What a newer version has sealed with the right key goes into quarantine as that, and not as damaged")
+    func newerFields() async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(bench.provider.signIn("ada"), within: soon)
+            let keys = try await bench.keys.keys(within: soon)
+            let key = try KeyRing.unseal(try #require(try bench.snapshot().key), with: keys, bench.keys)
+            var fields = FieldBytes()
+            fields.add(9, [1])
+            let sealed = try SealedBytes.seal(
+                fields.bytes, of: .credential(of: "main", identity: SessionBench.identity), name: "userPool", with: key)
+            try run("UPDATE credential SET sealed = x'\(hexadecimal(sealed))' WHERE kind = 'userPool'", bench)
+            let session = bench.session()
+            #expect(try await session.storedCredentials(within: soon) == .absent)
+            #expect(try session.status().quarantined.map(\.reasonName) == ["newerFormat", "incomplete"])
+        }
+    }
 }

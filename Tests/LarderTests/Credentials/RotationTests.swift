@@ -62,6 +62,24 @@ struct RotationTests {
         }
     }
 
+    @Test("A key with which something is sealed still is not forgotten, though it opens that no more")
+    func neededKey() async throws {
+        try await withSessions { bench in
+            try await bench.makePartitions("a", "b")
+            for name in ["a", "b"] { try await bench.session(name).signIn(Self.secret, within: soon) }
+            let old = try await bench.keys.keys(within: soon).current
+            _ = try await bench.database.credentials.reseal { key in
+                guard key.partition == "b" else { return nil }
+                var damaged = key
+                damaged.sealed[20] ^= 1
+                return damaged
+            }
+            let report = try await rotation(bench).run(within: soon)
+            #expect(report.unopened == ["b"] && report.dropped == [])
+            #expect(try await bench.keys.keys(within: soon).previous == [old])
+        }
+    }
+
     @Test("A key in a variable is changed by the program that sets it, and the rotation takes it into use")
     func variable() async throws {
         try await withSessions { bench in

@@ -1,6 +1,7 @@
 import Foundation
 import GRDBSQLite
 import Larder
+import LarderOperations
 import LarderTestSupport
 import Testing
 
@@ -129,6 +130,29 @@ struct StaleCredentialTests {
                 Issue.record("the credentials themselves are lost")
                 return
             }
+            try store.close()
+        }
+    }
+
+    @Test("A session of users whom another pool signs in since is over, and the next one is the new pool's")
+    func changedPool() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try open(folder)
+            let app = try store.partition(of: development)
+            let old = try app.session
+            try await old.signIn(identities.signIn("ada"), within: .seconds(300))
+            let other = try OperationsDatabase(folder: folder)
+            let stored = try #require(try other.environments.find("development"))
+            var fingerprints = stored.fingerprints
+            fingerprints.identity = "another"
+            try await other.environments.put(
+                EnvironmentDraft(name: "development", definition: stored.definition, fingerprints: fingerprints),
+                now: Date())
+            try other.close()
+            let new = try app.session
+            #expect(new !== old)
+            let error = await #expect(throws: LarderError.self) { try await old.credentials(within: .seconds(300)) }
+            #expect(error?.code == .parked)
             try store.close()
         }
     }

@@ -1,4 +1,5 @@
 import Foundation
+import LarderOperations
 import LarderTestSupport
 import Testing
 
@@ -19,10 +20,10 @@ struct AdoptionTests {
             """)
     }
 
-    private static func access(user: String = "7a") -> String {
+    private static func access(pool: String = "eu-west-1_AbCdEf", client: String = "client") -> String {
         token(
             """
-            {"iss":"https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_AbCdEf","client_id":"client","sub":"\(user)",
+            {"iss":"https://cognito-idp.eu-west-1.amazonaws.com/\(pool)","client_id":"\(client)","sub":"7a",
              "token_use":"access","iat":1,"exp":1900000000}
             """)
     }
@@ -102,6 +103,44 @@ struct AdoptionTests {
         }
     }
 
+    @Test(
+        "Tokens of which the access token alone is another pool's or client's go to the quarantine",
+        arguments: [access(pool: "eu-west-1_Other"), access(client: "another")])
+    func foreignAccess(accessToken: String) async throws {
+        try await withSessions { bench in
+            let (session, environment) = (bench.session(), try WrittenConfiguration.environment("staging"))
+            let legacy = LegacyTokens(idToken: Self.id(), accessToken: accessToken, refreshToken: "refresh")
+            #expect(try await session.adopt(legacy, of: environment, within: soon) == .quarantined)
+            #expect(session.state == .signedOut)
+        }
+    }
+
+    @Test("A session that another process begins while the key is waited for stays: the adoption is late")
+    func late() async throws {
+        try await withSessions { bench in
+            let keys = InMemoryKeyProvider(behaviour: .hanging)
+            let (session, environment) = (bench.session(keys: keys), try WrittenConfiguration.environment("staging"))
+            let adopting = Task { try await session.adopt(Self.legacy(), of: environment, within: soon) }
+            try await eventually { keys.reads == 1 }
+            let now = bench.clock.now
+            _ = try await bench.database.credentials.changeSession(of: "main") { _ in
+                StoredSession(state: SessionState.signedOut.rawValue, changed: now)
+            }
+            keys.behaviour = .ready
+            #expect(try await adopting.value == .late)
+            #expect(session.state == .signedOut)
+        }
+    }
+
+    @Test("An item that is larger than any token is none")
+    func hugeItem() {
+        let items = ["client.currentUser": "ann", "client.ann.idToken": Self.id()].mapValues { Data($0.utf8) }
+        for size in [1 << 20, 1 << 20 + 1] {
+            let all = items.merging(["client.ann.accessToken": Data(repeating: 0x78, count: size)]) { $1 }
+            #expect((LegacyTokens(mobileClient: all, clientID: "client") != nil) == (size == 1 << 20))
+        }
+    }
+
     @Test("A store that has lost its key keeps the user signed in, and credentials unavailable until it is back")
     func staySignedIn() async throws {
         try await withSessions { bench in
@@ -115,11 +154,13 @@ struct AdoptionTests {
         }
     }
 
-    @Test("A store that has lost its key starts anew where the program says so")
-    func startAnew() async throws {
+    @Test(
+        "A store that has lost its key starts anew where the program says so, whether or not there is another key",
+        arguments: [nil, MasterKeys(current: MasterKey())])
+    func startAnew(keys: MasterKeys?) async throws {
         try await withSessions { bench in
             try await bench.session().signIn(bench.provider.signIn("ada"), within: soon)
-            let session = bench.session(keys: InMemoryKeyProvider()) { $0.missingKey = .startAnew }
+            let session = bench.session(keys: InMemoryKeyProvider(keys)) { $0.missingKey = .startAnew }
             #expect(try await session.storedCredentials(within: soon) == .absent)
             #expect(session.state == .signedOut)
             #expect(Set(try session.status().quarantined.map(\.reasonName)) == ["keyGone"])

@@ -261,4 +261,110 @@ struct PartTests {
             #expect(session.state == .signedIn)
         }
     }
+
+    @Test("Credentials of a session that has ended meanwhile are given to no caller, however good they are")
+    func endedMeanwhile() async throws {
+        try await withParts { bench, provider, session in
+            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
+            bench.clock.advance(by: 3600 - 30)
+            provider.state.withLock { $0.before[.userPool] = { _ = try? await session.signOut(within: soon) } }
+            provider.fail(.userPool, .unreachable)
+            await expectCode(.init(rawValue: "identity.unreachable")) {
+                _ = try await session.userPoolTokens(within: soon)
+            }
+        }
+    }
+
+    @Test("Cloud credentials with another session token than the refused one's are others")
+    func refusedCloud() async throws {
+        try await withParts { bench, provider, session in
+            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
+            let good = try await session.cloudCredentials(within: soon)
+            var refused = good
+            refused.sessionToken = "another"
+            #expect(try await session.cloudCredentials(within: soon, refused: refused) == good)
+            #expect(try await session.cloudCredentials(within: soon, refused: good) != good)
+        }
+    }
+
+    @Test("Where a refresh gives what a server has refused already, there is another")
+    func refusedAgain() async throws {
+        try await withParts { bench, provider, session in
+            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
+            bench.clock.advance(by: 3600)
+            let refused = Credentials.UserPoolTokens(idToken: "id", accessToken: "access1", expires: nil)
+            let tokens = try await session.userPoolTokens(within: soon, refused: refused)
+            #expect(tokens.accessToken == "access2" && provider.given == [.userPool, .userPool])
+        }
+    }
+
+    @Test("An identity pool that has refused says so from then on, and the identity id stays known")
+    func refusedAlone() async throws {
+        try await withParts(of: [.cloud]) { bench, provider, session in
+            let cloud = Credentials(
+                cloud: .init(
+                    identityID: "region:7", accessKeyID: "AK", secretAccessKey: "s",
+                    expires: bench.clock.now.addingTimeInterval(3600)))
+            try await session.signIn(cloud, within: soon)
+            bench.clock.advance(by: 3600)
+            provider.fail(.cloud, .federatedRefused)
+            for _ in 0..<2 {
+                await expectCode(.init(rawValue: "identity.federatedRefused")) {
+                    _ = try await session.cloudCredentials(within: soon)
+                }
+            }
+            #expect(session.state == .federatedTokensInvalid)
+            #expect(try await session.identityID(within: soon) == "region:7")
+        }
+    }
+
+    @Test(
+        "Whatever keeps new tokens away signs no user out, unless it is the pool's refusal",
+        arguments: [IdentityError.Code.unreachable, .throttled, .cancelled, .unusable])
+    func signedInStill(code: IdentityError.Code) async throws {
+        try await withParts { bench, provider, session in
+            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
+            bench.clock.advance(by: 3600)
+            provider.fail(.userPool, code)
+            await expectCode(.init(rawValue: code.rawValue)) {
+                _ = try await session.userPoolTokens(within: soon)
+            }
+            #expect(session.state == .signedIn)
+        }
+    }
+
+    @Test("Of an answer that lacks the part that was asked for nothing is stored")
+    func otherPart() async throws {
+        struct Other: IdentityProvider {
+            func refresh(
+                _ part: Credentials.Part, of credentials: Credentials, within time: Duration
+            ) async throws(IdentityError) -> Credentials {
+                Credentials(cloud: .init(accessKeyID: "AK", secretAccessKey: "s", expires: .distantFuture))
+            }
+            func signOut(_ credentials: Credentials, within time: Duration) async throws(IdentityError) {}
+        }
+        try await withSessions { bench in
+            let session = Session(
+                database: bench.database, partition: "main", identity: "x", keys: bench.keys, provider: Other(),
+                locksFolder: bench.locks)
+            let tokens = Credentials.UserPoolTokens(idToken: "i", accessToken: "a", expires: .distantPast)
+            try await session.signIn(Credentials(userPool: tokens), within: soon)
+            await expectCode(.init(rawValue: "identity.unusable")) {
+                _ = try await session.userPoolTokens(within: soon)
+            }
+            #expect(try bench.snapshot().credentials.map(\.kind) == ["userPool"])
+        }
+    }
+
+    @Test("Where both parts have ended the tokens are refreshed first, and cloud credentials are got for the new ones")
+    func tokensFirst() async throws {
+        try await withParts { bench, provider, session in
+            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
+            _ = try await session.cloudCredentials(within: soon)
+            bench.clock.advance(by: 3600)
+            _ = try await session.credentials(within: soon)
+            #expect(provider.given == [.cloud, .userPool, .cloud])
+            #expect(provider.state.withLock { $0.idToken } == "id2")
+        }
+    }
 }

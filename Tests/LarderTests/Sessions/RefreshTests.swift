@@ -114,6 +114,33 @@ struct RefreshTests {
         }
     }
 
+    @Test("A part that came along with another is not asked for again, however short a time it is good")
+    func shortLived() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            bench.clock.advance(by: 3600)
+            bench.provider.lifetime = 30
+            _ = try await session.credentials(within: soon)
+            #expect(bench.provider.refreshes == 1)
+        }
+    }
+
+    @Test("A caller who has given up gets no credentials, also where they are good still")
+    func givenUpWithinMargin() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            bench.clock.advance(by: 3600 - 30)
+            bench.provider.behaviour = .hanging
+            let refresh = Task { try await session.credentials(within: soon) }
+            try await eventually { bench.provider.attempts == 1 }
+            refresh.cancel()
+            await expectCode(.cancelled) { _ = try await refresh.value }
+            bench.provider.behaviour = .ready
+        }
+    }
+
     @Test("A provider that never answers keeps others from refreshing, and they learn which process does")
     func hangingElsewhere() async throws {
         try await withSessions { bench in

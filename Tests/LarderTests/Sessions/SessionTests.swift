@@ -97,6 +97,8 @@ struct SessionTests {
             await expectCode(.init(rawValue: "operations.notWritable")) {
                 _ = try await bench.session(database: reader).credentials(within: soon)
             }
+            // A refresh token that works once is not used up where the next one cannot be stored.
+            #expect(bench.provider.attempts == 0)
             try reader.close()
         }
     }
@@ -272,7 +274,7 @@ struct SessionTests {
         try await withSessions { bench in
             let session = bench.session()
             #expect(try await session.continueAsGuest(within: soon))
-            #expect(session.state == .guest)
+            #expect(try session.standing().state == .guest && session.standing().kind == .guest)
             let first = try await session.credentials(within: soon)
             bench.clock.advance(by: 3600)
             let second = try await session.credentials(within: soon)
@@ -319,6 +321,83 @@ struct SessionTests {
             #expect(try await session.continueAsGuest(within: soon))
             #expect(try await session.credentials(within: soon) != first)
             #expect(session.state == .guest)
+        }
+    }
+
+    @Test("Signing out where nothing ever happened is noted as well")
+    func signOutFirst() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await session.signOut(within: soon)
+            #expect(try session.standing().since == bench.clock.now)
+        }
+    }
+
+    @Test("A state that cannot be read is unknown, and no sign-in")
+    func unknown() async throws {
+        try await withSessions { bench in
+            let other = try OperationsDatabase(folder: bench.folder)
+            let session = bench.session(database: other)
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            try other.close()
+            #expect(session.state == .unknown && !session.isSignedIn)
+        }
+    }
+
+    @Test("A key provider that never answers delays a sign-out by a moment, however long the server may be waited for")
+    func signOutPatience() async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(bench.provider.signIn("ada"), within: soon)
+            bench.keys.behaviour = .hanging
+            let session = bench.session()
+            let out = Task { try await session.signOut(within: .seconds(36_000)) }
+            try await eventually { session.state == .signedOut }
+            bench.keys.behaviour = .ready
+            #expect(try await out.value.isServerTold == nil)
+        }
+    }
+
+    @Test("Dead letters are among the mutations that signing out leaves unsent")
+    func unsentDeadLetters() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            let id = try await bench.database.mutations.enqueue(
+                MutationDraft(
+                    partition: "main",
+                    content: MutationContent(document: "mutation { a }", variables: Array("{}".utf8)),
+                    created: bench.clock.now)
+            ).id
+            try await bench.database.mutations.setAside(
+                id, expecting: .pending, MutationFailure(.rejected, message: "no", time: bench.clock.now),
+                now: bench.clock.now)
+            let answer = try await session.signOut(within: soon)
+            #expect(answer.unsentMutations == 1 && answer.deadLetters == 1)
+        }
+    }
+
+    @Test("Credentials say when the user signed in and when they were refreshed last")
+    func times() async throws {
+        try await withSessions { bench in
+            let (session, start) = (bench.session(), bench.clock.now)
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            bench.clock.advance(by: 3600)
+            _ = try await session.credentials(within: soon)
+            for kind in try session.status().credentials {
+                #expect(kind.created == start && kind.updated == bench.clock.now)
+            }
+        }
+    }
+
+    @Test("Another sign-in has a time of its own, also where no user has signed out before")
+    func signedInAgain() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            bench.clock.advance(by: 60)
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            let times = try session.status().credentials.map(\.created)
+            #expect(times == [bench.clock.now, bench.clock.now])
         }
     }
 }

@@ -13,7 +13,7 @@ public struct EnvironmentKeyProvider: KeyProvider {
 
     /// - Parameters:
     ///   - variable: The name of the variable that has the key.
-    ///   - previousVariable: The name of the variable that has the keys of before, with commas between them.
+    ///   - previousVariable: The name of the variable that has the keys of before, with spaces between them.
     ///   - environment: The process's unless a test gives another.
     public init(
         variable: String = "LARDER_KEY", previousVariable: String = "LARDER_PREVIOUS_KEYS",
