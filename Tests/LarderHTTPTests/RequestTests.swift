@@ -1,3 +1,4 @@
+import Foundation
 import Larder
 import LarderHTTP
 import Testing

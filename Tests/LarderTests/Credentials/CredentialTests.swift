@@ -287,18 +287,6 @@ struct CredentialTests {
         }
     }
 
-    @Test("A key file that a link leads to in the store's folder is refused like one that lies there")
-    func keyByLink() async throws {
-        try await withSessions { bench in
-            let link = bench.folder.deletingLastPathComponent().appending(path: "elsewhere")
-            try FileManager.default.createSymbolicLink(at: link, withDestinationURL: bench.folder)
-            await expectCode(.init(rawValue: "keys.exposed")) {
-                try await bench.session(keys: FileKeyProvider(file: link.appending(path: "k")))
-                    .signIn(Self.secret, within: soon)
-            }
-        }
-    }
-
     @Test("Bytes that hold a field twice, one of a newer version, or an end of another length are no credentials")
     func foreignFields() {
         func field(_ number: UInt8, _ contents: [UInt8]) -> [UInt8] {
