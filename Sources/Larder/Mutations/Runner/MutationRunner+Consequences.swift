@@ -48,7 +48,9 @@ extension MutationRunner {
     ) async -> Bool {
         guard verdict.effect == .unknown(.fault), !verdict.isSignedOut, !verdict.isThrottled else { return false }
         guard verdict.isServerInDoubt else { return true }
-        return await findsServer(transport) && turn.map(hasServerStayed) ?? true
+        guard await findsServer(transport) else { return false }
+        guard let turn else { return true }
+        return await hasServerStayed(since: turn)
     }
 
     /// What the program says to a conflict.
