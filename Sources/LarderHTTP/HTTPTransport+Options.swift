@@ -52,8 +52,9 @@ extension HTTPTransport {
         /// session throws as `.notSignedIn` and the like, everything else as the cause of a `.notPrepared`.
         public var headersForRequest: (@Sendable (GraphQLRequest) async throws -> [GraphQLRequest.Header])?
 
-        /// Bytes of a body, decompressed, above which an answer is given up with `.unusableAnswer`.
-        public var maximumAnswerSize = 64 << 20
+        /// Bytes of a body, decompressed, above which an answer is given up with `.unusableAnswer`: 64 MiB, and 8 MiB on a
+        /// phone.
+        public var maximumAnswerSize = GraphQLAnswer.defaultMaximumSize
 
         /// Bytes of a URL above which a query goes by POST although GET was asked for.
         public var maximumURLLength = 8_000

@@ -33,8 +33,9 @@ public final class URLSessionTransport: GraphQLTransport {
         /// What it throws ends the request: a `TransportError` as it is, everything else as the cause of a
         /// `.notPrepared`.
         public var headersForRequest: (@Sendable (GraphQLRequest) async throws -> [GraphQLRequest.Header])?
-        /// Bytes of a body, decompressed, above which an answer is given up with `.unusableAnswer`.
-        public var maximumAnswerSize = 64 << 20
+        /// Bytes of a body, decompressed, above which an answer is given up with `.unusableAnswer`: 64 MiB, and 8 MiB on a
+        /// phone.
+        public var maximumAnswerSize = GraphQLAnswer.defaultMaximumSize
         /// Reads the time of day, against which a date in `Retry-After` is held where the server sent no `Date`.
         package var wallClock: @Sendable () -> Date = { Date() }
 

@@ -12,6 +12,14 @@ public struct GraphQLAnswer: Sendable, Hashable {
     /// the fields of the query's root.
     public var maxAge: Duration?
 
+    /// The bytes of a body that transports take unless told otherwise. Storing one takes up to sixteen times as much
+    /// memory.
+    #if os(Linux) || os(macOS)
+    package static let defaultMaximumSize = 64 << 20
+    #else
+    package static let defaultMaximumSize = 8 << 20
+    #endif
+
     /// - Parameters:
     ///   - body: JSON in UTF-8, already decompressed.
     ///   - status: The status of HTTP.

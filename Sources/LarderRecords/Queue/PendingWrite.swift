@@ -11,6 +11,9 @@ struct PendingWrite: Sendable {
     let deadline: ContinuousClock.Instant
     /// Answered with the outcome of each part.
     let turn: WriterTurn<[Result<Commit, RecordError>]>
+
+    /// How many pages its responses may change: one for each object, and those that their text fills.
+    var pages: Int { parts.reduce(0) { $0 + $1.reduce(0) { $0 + $1.pages } } }
 }
 
 /// One wait for the writer's thread, which is answered once: by what was done in its turn, or by its deadline before.

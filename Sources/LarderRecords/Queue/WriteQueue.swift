@@ -6,7 +6,8 @@ import Synchronization
 ///
 /// A commit costs a wait for the disk, whatever it holds; under load the wait is shared. A commit takes the writes that
 /// came while the one before it was made, and waits for no others. A part that fails does so alone: each has a
-/// transaction of its own inside the one that is committed.
+/// transaction of its own inside the one that is committed. Large writes share none, because LMDB keeps in memory all
+/// pages that a commit changes.
 final class WriteQueue: Sendable {
     /// One block runs at a time, and each from begin to commit on one thread, as LMDB's write transactions must.
     private let thread: DispatchQueue
@@ -92,11 +93,22 @@ final class WriteQueue: Sendable {
     /// A part of a write that waits, and the write.
     private typealias Part = (steps: [WriteStep], write: PendingWrite)
 
-    /// Makes all writes that wait, in one commit if that can be.
+    /// As many pages as all writes of one commit together may change, at worst: 16 MiB of memory, and 64 MiB where a page
+    /// has 16 KiB. One write may change more.
+    private static let sharedPages = 4_096
+
+    /// Makes the writes that wait, in one commit if that can be. What is too much for it has a later block.
     private func makeWaiting() {
         let writes = waiting.withLock { waiting in
-            defer { waiting = [] }
-            return waiting
+            var pages = 0
+            let count = waiting.firstIndex { write in
+                let isFirst = pages == 0
+                pages += write.pages
+                return !isFirst && pages > Self.sharedPages
+            }
+            let taken = Array(waiting.prefix(count ?? waiting.count))
+            waiting.removeFirst(taken.count)
+            return taken
         }
         let parts: [Part] = writes.flatMap { write in write.parts.map { (steps: $0, write: write) } }
         // An earlier block may have taken all. Why a shared commit failed, each part then finds out for itself.

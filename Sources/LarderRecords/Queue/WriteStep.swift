@@ -33,6 +33,15 @@ enum WriteStep: Sendable {
     /// Removes what an eviction has found, as far as nothing needs it by now.
     case evict(Eviction, within: Duration)
 
+    /// As `PendingWrite.pages`.
+    var pages: Int {
+        switch self {
+        case .store(let parsed, _, _, _), .synchronize(let parsed, _, _, _):
+            parsed.objectCount + parsed.text.count >> 12
+        default: 1
+        }
+    }
+
     /// - Parameter changes: Empty.
     func run(
         _ generation: Generation, _ transaction: borrowing WriteTransaction, _ changes: RecordChanges

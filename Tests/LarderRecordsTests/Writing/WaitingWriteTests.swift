@@ -107,6 +107,45 @@ struct WaitingWriteTests {
         }
     }
 
+    @Test("Large writes that wait together share commits of 4,096 objects at most, and each is made")
+    func boundedSharing() async throws {
+        let schema = try SchemaIndex(parsing: movieSchema)
+        try await withTemporaryFolder { folder in
+            let commits = Mutex(0)
+            var options = RecordCache.Options()
+            options.changed = { commits.withLock { $0 += 1 } }
+            let sample = try SampleCache(schema, path: folder.path, options: options)
+            let (cache, movies) = (sample.cache, try sample.operation("{ movies { id title } }"))
+            let count = try sample.operation("{ count }")
+            let (begun, gate) = (AsyncStream.makeStream(of: Void.self), Gate())
+            let update = Task {
+                try await cache.update(count) { _ in
+                    begun.continuation.yield()
+                    gate.wait()
+                    return nil
+                }
+            }
+            for await _ in begun.stream { break }
+            let before = commits.withLock { $0 }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for part in 0..<40 {
+                    let list = (0..<500).map { #"{"__typename":"Movie","id":"\#(part)-\#($0)","title":"t"}"# }
+                    let text = #"{"data":{"movies":[\#(list.joined(separator: ","))]}}"#
+                    let parsed = try ParsedResponse.parse(Array(text.utf8), along: movies.layout)
+                    group.addTask { _ = try await cache.write(parsed, of: movies, deadline: .now + .seconds(300)) }
+                }
+                // Those that have not come by then have commits of their own.
+                for _ in 0..<1000 { await Task.yield() }
+                gate.open()
+                try await group.waitForAll()
+            }
+            _ = try await update.value
+            #expect(commits.withLock { $0 } - before >= 5)
+            #expect(try CacheDump(cache).records.count > 40 * 500)
+            try sample.cache.close()
+        }
+    }
+
     @Test("A write behind one that waits longer for another process ends at its own deadline")
     func behindPatientWrite() async throws {
         try await withSampleCache(movieSchema) { sample in
