@@ -27,7 +27,7 @@ struct SmallMemoryTests {
                 }
                 let response = folder.appending(path: "response.json")
                 let text = Data(#"{"data":{"books":[\#(books.joined(separator: ","))]}}"#.utf8)
-                #expect(text.count > 8_000_000)
+                #expect(text.count > 7_900_000)
                 try text.write(to: response)
                 let stored = try await LarderProcess.run(
                     shell: #"ulimit -d 131072 && exec "$@""#, ["ingest"] + common + ["--response", response.path])

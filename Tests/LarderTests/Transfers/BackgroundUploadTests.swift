@@ -1,5 +1,6 @@
 import Foundation
 import LarderTestSupport
+import Synchronization
 import Testing
 
 @testable import Larder
@@ -44,6 +45,72 @@ struct BackgroundUploadTests {
             #expect(try upload.status().state == .done)
             #expect(background.handedOver == [upload.id.uuid])
             #expect(background.uploads.isEmpty)
+        }
+    }
+
+    @Test("An upload that the storage does not take in one piece goes in parts by the process")
+    func tooLarge() async throws {
+        let storage = MemoryStorage(partSize: 4, largestPart: 4, largestPut: 8)
+        try await withUpload { app, upload, background in
+            var options = TransferRunner.Options()
+            options.background = background
+            options.partSize = 4
+            try await TransferRunner(app, storage: storage, options: options).drain()
+            #expect(try upload.status().state == .done)
+            #expect(background.handedOver.isEmpty)
+            #expect(storage.object(place)?.bytes == Array("some bytes".utf8))
+        }
+    }
+
+    /// Answers nothing before `end`, also where the calling task is cancelled.
+    private final class SilentBackground: BackgroundTransport {
+        private let waiting = Mutex<[UnsafeContinuation<Void, Never>]>([])
+
+        var calls: Int { waiting.withLock { $0.count } }
+
+        private func wait() async {
+            await withUnsafeContinuation { continuation in waiting.withLock { $0.append(continuation) } }
+        }
+
+        func endAll() { for continuation in waiting.withLock({ $0 }) { continuation.resume() } }
+
+        func known() async throws(ObjectError) -> Set<UUID> {
+            await wait()
+            return []
+        }
+
+        func upload(
+            _ file: URL, as id: UUID, to location: ObjectLocation, _ attributes: ObjectAttributes, crc32c: UInt32
+        ) async throws(ObjectError) { await wait() }
+
+        func download(
+            _ location: ObjectLocation, etag: String, as id: UUID, to file: URL
+        ) async throws(ObjectError) { await wait() }
+
+        func outcome(of id: UUID) async throws(ObjectError) -> StoredObject? {
+            await wait()
+            return nil
+        }
+
+        func end(_ id: UUID) async throws(ObjectError) { await wait() }
+    }
+
+    @Test("An executor that answers nothing is asked again, and keeps no runner from ending")
+    func silent() async throws {
+        try await withUpload { app, upload, _ in
+            let silent = SilentBackground()
+            var options = TransferRunner.Options()
+            options.background = silent
+            (options.timeout, options.idle) = (.milliseconds(10), .milliseconds(10))
+            options.backoff = Backoff(first: .milliseconds(1), cap: .milliseconds(5))
+            options.maximumFaults = .max
+            let runner = TransferRunner(app, storage: storage, options: options)
+            let running = Task { try await runner.run() }
+            try await eventually { silent.calls >= 4 }
+            running.cancel()
+            try await running.value
+            #expect(try upload.status().state == .pending)
+            silent.endAll()
         }
     }
 

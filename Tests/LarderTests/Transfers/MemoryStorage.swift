@@ -66,10 +66,10 @@ final class MemoryStorage: ObjectTransport {
 
     init(
         partSize: Int64 = 1024, tellsChecksums: Bool = false, isSealed: Bool = false, maximumParts: Int = 100,
-        largestPart: Int64 = 1 << 20
+        largestPart: Int64 = 1 << 20, largestPut: Int64 = 1 << 30
     ) {
         limits = ObjectLimits(
-            largestPut: 1 << 30, smallestPart: partSize, largestPart: largestPart, maximumParts: maximumParts,
+            largestPut: largestPut, smallestPart: partSize, largestPart: largestPart, maximumParts: maximumParts,
             largestObject: 100 << 20)
         self.tellsChecksums = tellsChecksums
         self.isSealed = isSealed

@@ -81,27 +81,3 @@ struct ProgramQuestions: Sendable {
         do { return .answer(try answer(said)) } catch { return .unusable("\(text)\(error)") }
     }
 }
-
-/// Waits for an answer for a time. A body that does not answer in time goes on unheard.
-private func answering<Answer: Sendable>(
-    within time: Duration, on executor: any TaskExecutor, _ body: @escaping @Sendable () async throws -> Answer
-) async throws -> Answer {
-    let answers = AsyncThrowingStream<Answer, any Error> { continuation in
-        let asking = Task(executorPreference: executor) {
-            do {
-                continuation.yield(try await body())
-                continuation.finish()
-            } catch { continuation.finish(throwing: error) }
-        }
-        let waiting = Task {
-            try await Task.sleep(for: time)
-            continuation.finish(throwing: LarderError(.cancelled, "No answer came within \(time)"))
-        }
-        continuation.onTermination = { _ in
-            asking.cancel()
-            waiting.cancel()
-        }
-    }
-    for try await answer in answers { return answer }
-    throw LarderError(.cancelled, "The task was cancelled")
-}

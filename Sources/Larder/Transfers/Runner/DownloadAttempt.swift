@@ -31,7 +31,7 @@ struct DownloadAttempt: Sendable {
     func run() async throws -> StoredObject {
         if let object = try await movedObject() { return object }
         // What this process has begun, it goes on with.
-        if let background = options.background, transfer.storage == nil,
+        if let background = options.boundedBackground, transfer.storage == nil,
             transfer.arrived == 0 || transfer.handedOver != nil
         {
             return try await handOver(background)

@@ -9,7 +9,9 @@ struct UploadAttempt: Sendable {
     let doubt: UploadDoubt
 
     private var storage: any ObjectTransport { context.storage }
-    private var background: (any BackgroundTransport)? { transfer.storage == nil ? context.options.background : nil }
+    private var background: (any BackgroundTransport)? {
+        transfer.storage == nil ? context.options.boundedBackground : nil
+    }
     private var options: TransferRunner.Options { context.options }
     private var location: ObjectLocation { transfer.location }
 

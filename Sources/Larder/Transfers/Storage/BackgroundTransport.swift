@@ -10,7 +10,8 @@ public import Foundation
 /// where the storage tells one. A runner that does not know the transport leaves a transfer alone for a week after it was
 /// handed over, so the transport begins no exchange for one after that.
 ///
-/// A background transport belongs to one store.
+/// A background transport belongs to one store. Each of its calls but `outcome` is given up after the runner's `timeout`
+/// and `idle` together.
 public protocol BackgroundTransport: Sendable {
     /// The transfers that are under way, or have ended and were not forgotten by `end`.
     func known() async throws(ObjectError) -> Set<UUID>
