@@ -8,7 +8,9 @@ struct DemonstrationTests {
     func holds() async throws {
         try await withTemporaryFolder { folder in
             let store = folder.appending(path: "store").path
-            let outcome = try await LarderProcess.run(program: "larder-demo", ["--check", "--store", store])
+            let outcome = try await LarderProcess.run(
+                program: "larder-demo", ["--check", "--store", store],
+                environment: ["LARDER_TEST_PYTHON": ServerProcess.python ?? ""])
             #expect(outcome.status == 0, "\(outcome.errors)")
             #expect(outcome.errors == "")
             let told = try #require(

@@ -20,8 +20,10 @@ enum LarderProcess {
     }
 
     /// Runs another program than the command to its end.
-    static func run(program: String, _ arguments: [String]) async throws -> Outcome {
-        try await start(executable(program), arguments, input: "", environment: [:]).finish()
+    static func run(
+        program: String, _ arguments: [String], environment: [String: String] = [:]
+    ) async throws -> Outcome {
+        try await start(executable(program), arguments, input: "", environment: environment).finish()
     }
 
     /// Runs the command to its end.
