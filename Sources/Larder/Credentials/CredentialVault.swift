@@ -215,7 +215,12 @@ final class CredentialVault: Sendable {
     /// Refuses a key file in the store's folder: a copy of the folder would have the key as well.
     private func requireOutside() throws(LarderError) {
         guard let provider = ring.provider as? FileKeyProvider else { return }
-        let file = provider.file.standardizedFileURL.resolvingSymlinksInPath().pathComponents
+        // A path is resolved only where it exists, and the file may still have to be made.
+        var place = provider.file.standardizedFileURL
+        while place.pathComponents.count > 1, !FileManager.default.fileExists(atPath: place.path) {
+            place.deleteLastPathComponent()
+        }
+        let file = place.resolvingSymlinksInPath().pathComponents
         let folder = database.file.deletingLastPathComponent().standardizedFileURL.resolvingSymlinksInPath()
         guard file.starts(with: folder.pathComponents) else { return }
         throw LarderError(

@@ -238,6 +238,21 @@ struct CredentialTests {
         }
     }
 
+    @Test("A key file that a link leads into the store's folder is refused", arguments: ["k", "keys/k"])
+    func keyInsideByLink(path: String) async throws {
+        try await withSessions { bench in
+            try await withTemporaryFolder { outside in
+                let link = outside.appending(path: "elsewhere")
+                try FileManager.default.createSymbolicLink(at: link, withDestinationURL: bench.folder)
+                let provider = FileKeyProvider(file: link.appending(path: path))
+                await expectCode(.init(rawValue: "keys.exposed")) {
+                    try await bench.session(keys: provider).signIn(Self.secret, within: soon)
+                }
+                #expect(!FileManager.default.fileExists(atPath: provider.file.path))
+            }
+        }
+    }
+
     @Test("A copy of the store without its key tells nothing of credentials")
     func copy() async throws {
         try await withSessions { bench in
