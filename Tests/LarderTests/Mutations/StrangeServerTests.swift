@@ -123,33 +123,6 @@ struct StrangeServerTests {
         }
     }
 
-    @Test("What stood in the server's place while another search for it goes on is no fault of a mutation")
-    func overlappingSearches() async throws {
-        let (isServer, isFirst) = (Flag(), Flag())
-        let server = ScriptedServer(
-            ScriptedServer.key,
-            search: { number, _ in
-                guard number == 0 else {
-                    // The server comes while the answer to the first search is still on its way.
-                    if isFirst.isSet { isServer.set() }
-                    return isServer.isSet
-                        ? ScriptedServer.body(#"{"data":{"__typename":"Query"}}"#) : ScriptedServer.status(502)
-                }
-                isFirst.set()
-                for _ in 0..<300 where !isServer.isSet { usleep(10_000) }
-                usleep(200_000)
-                return ScriptedServer.status(502)
-            }
-        ) { _, request in
-            isServer.isSet ? ScriptedServer.done(request) : ScriptedServer.status(502)
-        }
-        try await withStoreFixture(server) { (app) throws in
-            let receipts = try await queue(app, 3)
-            try await quickRunner(app) { $0.maximumFaults = 1 }.drain()
-            #expect(try states(receipts).allSatisfy { $0 == .applied })
-        }
-    }
-
     @Test(
         "A mutation that the server itself answers with what cannot be used holds its lane up so often at most",
         arguments: [

@@ -48,9 +48,7 @@ extension MutationRunner {
     ) async -> Bool {
         guard verdict.effect == .unknown(.fault), !verdict.isSignedOut, !verdict.isThrottled else { return false }
         guard verdict.isServerInDoubt else { return true }
-        guard await findsServer(transport) else { return false }
-        guard let turn else { return true }
-        return await hasServerStayed(since: turn)
+        return await findsServer(transport) && turn.map(hasServerStayed) ?? true
     }
 
     /// What the program says to a conflict.

@@ -7,20 +7,19 @@ import Logging
 
 extension MutationRunner {
     /// Whether the server is to be looked for, and no task does so.
-    func mustSearch() -> Bool { progress.withLock { $0.isServerInDoubt && $0.searches.isEmpty } }
+    func mustSearch() -> Bool { progress.withLock { $0.isServerInDoubt && $0.searches == 0 } }
 
     /// Sends the probe. Where no GraphQL server answers, nothing is sent there for a pause that
     /// grows.
     func findsServer(_ transport: any GraphQLTransport) async -> Bool {
-        let (number, turn) = progress.withLock { progress in
-            progress.searchCount += 1
-            progress.searches.insert(progress.searchCount)
-            return (progress.searchCount, progress.pause.turn)
+        let turn = progress.withLock { progress in
+            progress.searches += 1
+            return progress.pause.turn
         }
         let search = await search(transport)
         let now = core.now()
         let wasMissing = progress.withLock { progress in
-            progress.searches.remove(number)
+            progress.searches -= 1
             // A suspension has broken off the search: the server is looked for again.
             guard search.isFound || !Task.isCancelled else { return true }
             defer { progress.isServerMissing = !search.isFound }
@@ -45,19 +44,7 @@ extension MutationRunner {
 
     /// Whether the server was there all the time since an exchange was begun, as far as it was looked for. Otherwise
     /// what stood in its place may have given the answer.
-    ///
-    /// A search that is under way may have failed already. The call waits until it has ended, which takes no longer than
-    /// `Options.timeout`.
-    func hasServerStayed(since turn: Turn) async -> Bool {
-        let others = progress.withLock(\.searches)
-        let changeSignal = core.operationsStore.changeSignal
-        while !Task.isCancelled {
-            let count = changeSignal.count
-            if others.isDisjoint(with: progress.withLock(\.searches)) { break }
-            await changeSignal.wait(past: count, for: nil)
-        }
-        return progress.withLock { $0.failedSearches == turn.failedSearches }
-    }
+    func hasServerStayed(since turn: Turn) -> Bool { progress.withLock { $0.failedSearches == turn.failedSearches } }
 
     private struct Search {
         /// Why none was found.

@@ -74,9 +74,8 @@ public final class MutationRunner: Sendable {
         var pause = ServerPause()
         /// Whether something answered last that may not be the GraphQL server.
         var isServerInDoubt = false
-        /// The searches for it that are under way, each by its number.
-        var searches: Set<Int> = []
-        var searchCount = 0
+        /// How many ask for it at this moment.
+        var searches = 0
         /// Whether the last that asked has found none.
         var isServerMissing = false
         /// How often the server was looked for and not found.
