@@ -6,7 +6,6 @@
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
-#include <sys/inotify.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -38,14 +37,6 @@ int larder_lower_defence(struct sqlite3 *connection) {
 }
 
 #if defined(__linux__)
-int larder_watch_folder(const char *path) {
-    int descriptor = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-    if (descriptor < 0) return -1;
-    if (inotify_add_watch(descriptor, path, IN_ATTRIB | IN_CLOSE_WRITE | IN_ONLYDIR) >= 0) return descriptor;
-    (void)close(descriptor);
-    return -1;
-}
-
 int larder_open_route_socket(void) {
     int descriptor = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
     if (descriptor < 0) return -1;

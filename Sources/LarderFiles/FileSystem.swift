@@ -235,10 +235,6 @@ package struct FileSystem: Sendable {
         }
     }
 
-    /// Gives a file the time of now, which a `FolderWatch` of another process tells of. Where that cannot be done nothing
-    /// happens. It takes no room on the disk.
-    package func touch(_ path: String) { _ = utimensat(AT_FDCWD, path, nil, 0) }
-
     /// Changes the rights on a file or folder.
     package func setMode(_ mode: UInt16, of path: String) throws(FileError) {
         let status = call(.setMode, path) { chmod(path, mode_t(mode)) }

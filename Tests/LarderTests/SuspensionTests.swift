@@ -265,9 +265,7 @@ struct SuspensionTests {
                 return Date()
             }
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            // A runner with something to carry out looks again and again.
-            let app = try store.partition(transport: ScriptedServer { _, _ in .failure(.away) })
-            try await app.enqueue(giveStars("1", 5))
+            let app = try store.partition(transport: ScriptedServer.rating())
             let service = Task { try await app.run(RunOptions(storage: MemoryStorage())) }
             var watch = try app.watch(recipeList).makeAsyncIterator()
             _ = try await next(&watch)

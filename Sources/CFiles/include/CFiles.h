@@ -18,11 +18,6 @@ int larder_keep_log(struct sqlite3 *connection, int keeps);
 int larder_lower_defence(struct sqlite3 *connection);
 
 #if defined(__linux__)
-// A descriptor that is readable when the attributes of a file in a folder were changed, or such a file was closed by a
-// process that could write to it; -1 where there is none. It waits for nothing, and no program that this process starts
-// inherits it.
-int larder_watch_folder(const char *path);
-
 // A socket that is readable when the kernel has changed a link, an address or a route; -1 where there is none. It waits
 // for nothing, and no program that this process starts inherits it.
 int larder_open_route_socket(void);

@@ -111,8 +111,6 @@ final class RunnerLifecycle: Sendable {
     func alone(
         _ connectivity: any Connectivity, _ work: @escaping @Sendable (_ owner: String) async throws -> Void
     ) async throws {
-        // Other processes queue as well.
-        core.followOthers()
         let session = try core.sessionStanding()
         progress.withLock { $0.session = session }
         let observation = connectivity.observe { [changeSignal] _ in changeSignal.notify() }
@@ -195,8 +193,6 @@ final class RunnerLifecycle: Sendable {
         case begin(Found)
         /// Nothing that could be begun now; look again when `changeSignal` notifies, and after so long.
         case wait(Duration?)
-        /// Nothing at all; look again when `changeSignal` notifies.
-        case rest
         /// Nothing that will be begun.
         case end
 
@@ -215,9 +211,8 @@ final class RunnerLifecycle: Sendable {
                 switch try await core.settingDamagedAside(look) {
                 case .begin(let found): return found
                 case .end: return nil
-                case .rest: await changeSignal.wait(past: count, for: nil)
                 case .wait(let pause):
-                    // Hosts, credentials and what is to be cleared away have times of their own.
+                    // Other processes queue as well, and do not notify this one.
                     await changeSignal.wait(past: count, for: min(pause ?? Self.longestPause, Self.longestPause))
                 }
             }

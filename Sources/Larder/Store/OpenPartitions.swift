@@ -25,27 +25,13 @@ final class OpenPartitions: Sendable {
     }
 
     private let state = Mutex(State())
-    private let folder: String
     private let operationsStore: OperationsStore
     private let logger: Logger
-    private let openWatch: OpenWatch
-    /// How often other processes' changes were looked for.
-    let lookCount = Atomic<Int>(0)
 
-    /// Watches a store's folder; nil where the system does not.
-    typealias OpenWatch = @Sendable (_ folder: String, _ changed: @escaping @Sendable () -> Void) -> CommitWatch?
-
-    init(
-        folder: String, operationsStore: OperationsStore, logger: Logger,
-        openWatch: @escaping OpenWatch = { CommitWatch($0, $1) }
-    ) {
-        self.folder = folder
+    init(operationsStore: OperationsStore, logger: Logger) {
         self.operationsStore = operationsStore
         self.logger = logger
-        self.openWatch = openWatch
     }
-
-    deinit { state.withLock { $0.following?.cancel() } }
 
     /// The partition of this name, which `open` opens if none has yet.
     ///
@@ -128,76 +114,53 @@ final class OpenPartitions: Sendable {
 
     // MARK: Other processes
 
-    /// Between two looks: commits that come together are one.
+    /// Others' changes are seen within about a tenth of a second.
     private static let pause = Duration.milliseconds(80)
-    /// After a look that has failed.
-    private static let pauseAfterFailure = Duration.seconds(1)
 
     /// Shows from now on what other processes queue, no more what they have carried out, and where they have switched.
-    ///
-    /// It looks after each commit of whatever process. Where the system tells of none it looks after each pause.
     func followOthers() {
         state.withLock { state in
             guard state.following == nil, !state.isClosed else { return }
             guard !operationsStore.suspension.isAsked else { return state.followsAgain = true }
-            let watch = openWatch(folder, operationsStore.changeSignal.notify)
-            state.following = Task { [weak self, changeSignal = operationsStore.changeSignal] in
-                var look = Look()
+            state.following = Task { [weak self, operationsStore, logger] in
+                // What goes wrong is told once when it begins, and once when it has ended.
+                var failing: String?
+                // Until it could be done: the database tells of a change once.
+                var mustReload = false
                 while !Task.isCancelled {
-                    let count = changeSignal.count
-                    // Before the look, so that what is committed during it is told of.
-                    watch?.arm()
-                    guard await self?.look(&look) == true else { break }
-                    do { try await Task.sleep(for: Self.pause) } catch { break }
-                    guard watch != nil else { continue }
-                    await changeSignal.wait(past: count, for: look.hasFailed ? Self.pauseAfterFailure : nil)
+                    do {
+                        try await Task.sleep(for: Self.pause)
+                        guard let self else { return }
+                        guard let database = try operationsStore.database(making: false) else { continue }
+                        if try database.hasChanged() { mustReload = true }
+                        if self.takeMissed() { mustReload = true }
+                        if mustReload {
+                            try self.lookForCurrent()
+                            for core in self.unparked() {
+                                try core.layers.reload(database.mutations)
+                                core.session.noticeChanges()
+                                try core.transfers.noteOthers(core)
+                            }
+                            operationsStore.changeSignal.notify()
+                            mustReload = false
+                        }
+                        for core in self.unparked() { try await core.cache.noticeOtherProcesses() }
+                        if failing != nil { logger.notice("what other processes queue can be read again") }
+                        failing = nil
+                    } catch is CancellationError { return } catch {
+                        let error = LarderError(translating: error)
+                        // A partition may have been closed by itself.
+                        if error.code == .parked {
+                            guard let self, !self.isClosed else { return }
+                            continue
+                        }
+                        guard failing != "\(error)" else { continue }
+                        failing = "\(error)"
+                        logger.warning("what other processes queue cannot be read", metadata: ["error": "\(error)"])
+                    }
                 }
-                await watch?.close()
             }
         }
-    }
-
-    /// What is left of a look that has failed.
-    private struct Look {
-        /// What goes wrong is told once when it begins, and once when it has ended.
-        var failing: String?
-        /// Until it could be done: the database tells of a change once.
-        var mustReload = false
-
-        var hasFailed: Bool { failing != nil || mustReload }
-    }
-
-    /// - Returns: False where there is nothing more to look for.
-    private func look(_ look: inout Look) async -> Bool {
-        lookCount.add(1, ordering: .relaxed)
-        do {
-            guard let database = try operationsStore.database(making: false) else { return true }
-            if try database.hasChanged() { look.mustReload = true }
-            if takeMissed() { look.mustReload = true }
-            if look.mustReload {
-                try lookForCurrent()
-                for core in unparked() {
-                    try core.layers.reload(database.mutations)
-                    core.session.noticeChanges()
-                    try core.transfers.noteOthers(core)
-                }
-                operationsStore.changeSignal.notify()
-                look.mustReload = false
-            }
-            // A runner may rest until something is queued, by this process too.
-            for core in unparked() { core.transfers.changeSignal.notify() }
-            for core in unparked() { try await core.cache.noticeOtherProcesses() }
-            if look.failing != nil { logger.notice("what other processes queue can be read again") }
-            look.failing = nil
-        } catch is CancellationError { return false } catch {
-            let error = LarderError(translating: error)
-            // A partition may have been closed by itself.
-            if error.code == .parked { return !isClosed }
-            guard look.failing != "\(error)" else { return true }
-            look.failing = "\(error)"
-            logger.warning("what other processes queue cannot be read", metadata: ["error": "\(error)"])
-        }
-        return true
     }
 
     /// Looks for nothing more of other processes, until `followAgain`; returns when the look that is under way has ended.

@@ -87,8 +87,7 @@ public final class Store: Sendable {
         self.options = options
         StoreExposure.notice(in: folder, options)
         operationsStore = OperationsStore(folder: folder, options: options.operations)
-        partitions = OpenPartitions(
-            folder: folder.path, operationsStore: operationsStore, logger: options.logger)
+        partitions = OpenPartitions(operationsStore: operationsStore, logger: options.logger)
     }
 
     /// Opens the store in a folder, which is made unless it is to be read only.
@@ -174,11 +173,6 @@ public final class Store: Sendable {
         if let instruments = self.options.instruments, instruments.measures {
             options.committed = { instruments.noteCommit($0) }
         }
-        #if os(Linux)
-        // The one file that every process of the store watches.
-        let watched = folder.appending(path: OperationsDatabase.fileName).path
-        options.changed = { [files = self.options.files] in files.touch(watched) }
-        #endif
         options.layerFailed = { [logger = self.options.logger] failure in
             logger.warning(
                 "what a mutation is expected to do cannot be shown",

@@ -151,7 +151,6 @@ package final class OperationsDatabase: Sendable {
                     connection.log.doubt(db)
                     throw error
                 }
-                connection.log.tellOthers()
                 connection.log.checkpointIfLong(db)
                 return value
             }

@@ -38,13 +38,11 @@ final class SyncedLog: Sendable {
     /// Whether a checkpoint of this process has failed, so that pages of the file may never have got to the disk.
     private let isFileDoubtful = Mutex(false)
     private let folder: URL
-    private let path: String
 
     let files: FileSystem
 
     init(of file: URL, _ files: FileSystem) {
         folder = file.deletingLastPathComponent()
-        path = file.path
         self.files = files
     }
 
@@ -110,15 +108,7 @@ final class SyncedLog: Sendable {
             doubt(db)
             throw OperationsError.commitUnknown(OperationsError.translated(error).cause)
         }
-        tellOthers()
         checkpointIfLong(db)
-    }
-
-    /// Wakes the processes that watch the store's folder: what was committed can be read by now.
-    func tellOthers() {
-        #if os(Linux)
-        files.touch(path)
-        #endif
     }
 
     /// Says that a commit has failed in a way that leaves open whether it is there.

@@ -40,9 +40,6 @@ extension RecordCache {
         /// Told how long each commit took, from its turn to its end; nil where nothing is to be timed.
         package var committed: (@Sendable (Duration) -> Void)?
 
-        /// Called after each commit, and after each other change that another process may want to know of.
-        package var changed: @Sendable () -> Void = {}
-
         /// How many optimistic layers must be laid for each further one that is laid ahead, before a read asks for it.
         package var layersForEachAhead = 32
 

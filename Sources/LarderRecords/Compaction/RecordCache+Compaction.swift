@@ -77,7 +77,6 @@ extension RecordCache {
             guard let result = try supersede(old, deadline, reached, build) else { return nil }
             try reached(.superseded)
             try generations.reopen(after: old)
-            options.changed()
             try reached(.switched)
             return result
         }

@@ -17,7 +17,6 @@ final class WriteQueue: Sendable {
     private let idle: IdleStamp
     private let deadlines = TurnDeadlines()
     private let committed: (@Sendable (Duration) -> Void)?
-    private let changed: @Sendable () -> Void
     private let waiting = Mutex<[PendingWrite]>([])
     /// Memory that goes from commit to commit. Safe: blocks of `thread` alone use it, of which one runs at a time.
     private nonisolated(unsafe) let scratch = ByteBuffer()
@@ -27,10 +26,9 @@ final class WriteQueue: Sendable {
     init(
         on thread: DispatchQueue, _ generations: Generations, telling observers: CommitObservers,
         _ layers: LayerPublisher, stampingAfter delay: Duration,
-        timing committed: (@Sendable (Duration) -> Void)?, changed: @escaping @Sendable () -> Void
+        timing committed: (@Sendable (Duration) -> Void)? = nil
     ) {
         self.committed = committed
-        self.changed = changed
         idle = IdleStamp(on: thread, generations, after: delay)
         self.thread = thread
         self.generations = generations
@@ -149,7 +147,6 @@ final class WriteQueue: Sendable {
         let commits = outcomes.map { outcome in outcome.map { Commit($0, generation) } }
         for case .success(let commit) in commits { observers.publish(commit) }
         layers.tell()
-        if commits.contains(where: { (try? $0.get()) != nil }) { changed() }
         idle.noteWrite()
         if let start { committed?(.now - start) }
         guard let failure else { return commits }

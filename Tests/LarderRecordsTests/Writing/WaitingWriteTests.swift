@@ -113,7 +113,7 @@ struct WaitingWriteTests {
         try await withTemporaryFolder { folder in
             let commits = Mutex(0)
             var options = RecordCache.Options()
-            options.changed = { commits.withLock { $0 += 1 } }
+            options.committed = { _ in commits.withLock { $0 += 1 } }
             let sample = try SampleCache(schema, path: folder.path, options: options)
             let (cache, movies) = (sample.cache, try sample.operation("{ movies { id title } }"))
             let count = try sample.operation("{ count }")

@@ -100,7 +100,7 @@ extension MutationRunner: Service {
         }
         guard options.connectivity.isConnected else {
             lifecycle.set(.offline)
-            return .rest
+            return .wait(nil)
         }
         lifecycle.set(progress.withLock(\.isServerMissing) ? .unusableServer : .running)
         let runnable = try runnable(queue, now)
@@ -120,9 +120,7 @@ extension MutationRunner: Service {
         if progress.withLock(\.busyLanes.isEmpty) {
             core.layers.tidy()
             try await pruneIfDue(queue)
-            if pauseEnd == nil, runnable.heads.isEmpty, runnable.lookAgain == nil, try !queue.hasMoving(in: core.name) {
-                return untilEmpty ? .end : .rest
-            }
+            if untilEmpty, try !queue.hasMoving(in: core.name) { return .end }
         }
         return .wait(until: [runnable.lookAgain, pauseEnd].compactMap(\.self).min(), now: now)
     }
