@@ -112,7 +112,7 @@ struct SignInVerbTests {
                 ["sign-in", "--store", scene.fixture.store, "--endpoint", scene.pool, "--locale", "ja"],
                 showsErrors: true, typing: true)
             try await terminal.wait(for: "サインイン")
-            try await terminal.wait(for: "1-4: ")
+            try await terminal.wait(for: "1-3: ")
             terminal.type("\n")
             try await terminal.wait(for: "ユーザー名: ")
             terminal.type("ann\n")
@@ -132,7 +132,7 @@ struct SignInVerbTests {
                     "password",
                 ], showsErrors: true, typing: true)
             let questions = [
-                ("1-4: ", "\n"), ("User name: ", "ann\n"), ("Password: ", "right password\n"), ("1 Continue", "\n"),
+                ("1-3: ", "\n"), ("User name: ", "ann\n"), ("Password: ", "right password\n"), ("1 Continue", "\n"),
                 ("Code: ", ""),
             ]
             for (question, answer) in questions[..<answers] {

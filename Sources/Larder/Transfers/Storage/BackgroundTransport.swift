@@ -32,6 +32,7 @@ public protocol BackgroundTransport: Sendable {
     /// Takes a download over. Once this has returned, the download goes on without the program, and is known.
     ///
     /// - Parameters:
+    ///   - location: Whose object is wanted.
     ///   - etag: Which bytes are meant. Where the object has others by then, the download fails with `.changed`.
     ///   - id: Not known yet.
     ///   - file: Where the whole object is put, in one step, before the download has ended well. A file that is there is
