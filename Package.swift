@@ -199,7 +199,7 @@ let package = Package(
                 "CAllocations", "Larder", "LarderAWS", "LarderFiles", "LarderOperations", "LarderMigrations",
                 "LarderRecords", "LarderTesting",
                 "LarderLMDB", "LarderGraphQL", "LarderHTTP", "CLMDB", "ObjectServer", argumentParser,
-                bigIntegers, crypto, grdb, httpClient, sqlite,
+                bigIntegers, crypto, grdb, httpClient, sqlite, webSocket,
             ] + nio,
             path: "Tools/larder-bench",
             swiftSettings: strict

@@ -3,13 +3,18 @@ public import Foundation
 
 extension HTTPTransport {
     /// The client configuration this transport is made for: no redirects, gzip and deflate up to the size limit of
-    /// `options`, and a server that cannot be reached is an error at once rather than after the connect timeout.
+    /// `options`, and a server that cannot be reached is an error at once rather than after the connect timeout; where
+    /// subscriptions are multipart answers, up to 128 connections to a host.
     public static func clientConfiguration(for options: Options = Options()) -> HTTPClient.Configuration {
         var configuration = HTTPClient.Configuration(
             redirectConfiguration: .disallow,
             decompression: .enabled(limit: .size(max(0, options.maximumAnswerSize)))
         )
         configuration.connectionPool.retryConnectionEstablishment = false
+        // Over HTTP/1.1 each subscription keeps a connection; queries must not wait for its end.
+        if options.subscriptions.carrier == .multipart {
+            configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 128
+        }
         // On Apple's systems the client would otherwise wait for a network until the connect timeout.
         configuration.networkFrameworkWaitForConnectivity = false
         configuration.refuseImpossibleStatuses()

@@ -33,6 +33,8 @@ public final class HTTPTransport: GraphQLTransport {
     public var idempotency: Idempotency? { options.idempotency }
     /// As the options say.
     public var refusals: ServerRefusals { options.refusals }
+    /// The endpoint.
+    public var server: String? { endpoint.absoluteString }
 
     package let client: HTTPClient
     /// Nil where the caller owns the client.

@@ -72,6 +72,8 @@ import LarderTestSupport
 //                                       the system: see Stamping
 //     larder-crash STORE collect SEED N makes garbage and collects it, and kills itself after N slices: see Collecting
 //     larder-crash STORE pages N        loads all pages of a list, and kills itself after N requests and pages: see Paging
+//     larder-crash STORE converge ENDPOINT appsync|websocket [TOKEN]
+//                                       follows a server until it is killed: see Converging
 //     larder-crash STORE use            reads and writes, and says what it reads; fails at any error
 //     larder-crash STORE load WORK      does something large, and says how much memory it took: see Load
 
@@ -197,6 +199,11 @@ case "verify":
     try store.close()
 case "collect": try await Collecting(folder: folder).run(seed: words.number(0), killedAfter: words.number(1))
 case "pages": try await Paging(folder: folder).run(killedAfter: words.number(0))
+case "converge":
+    guard let endpoint = URL(string: words.text(0)) else { exit(2) }
+    try await Converging(
+        folder: folder, endpoint: endpoint, kind: words.choice(1), token: words.has(2) ? words.file(2) : nil
+    ).run()
 case "stamp": try await Stamping(folder: folder).run(killedBefore: words.number(0))
 case "belongings":
     try await Belongings(folder: folder, work: words.choice(1)).run()

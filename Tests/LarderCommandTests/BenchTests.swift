@@ -76,8 +76,8 @@ struct BenchTests {
     }
 
     @Test(
-        "The rows of a sign-in and of a session come with their floors",
-        arguments: ["sign-in", "shared-refresh", "request-session"])
+        "The rows of a sign-in, of a session and of subscriptions come with their floors",
+        arguments: ["sign-in", "shared-refresh", "request-session", "event", "resubscribe"])
     func sessions(row: String) async throws {
         let report = try await report(["--rows", row])
         #expect(report.rows.first?.name == row)

@@ -7,12 +7,17 @@ token) and `region`. A request `POST /control` replaces members of it, so that a
 event), `keepAlive` and `cut` are carried out. `put` (a todo's members) and `delete` (its id) change versioned todos, of
 which the subscriptions hear, and which `syncTodos` serves: from a base table that keeps tombstones, and from a delta
 table, both for `lifetime` milliseconds, in pages of `pageSize` at most. A list `put` in the argument is there at first.
-`POST /real-time` tells what was opened and begun. It ends when its standard input does.
+`POST /real-time` tells what was opened and begun, and `POST /todos` what there is. It ends when its standard input does.
+
+`storm` (a seed) makes the network a bad one until it is null: connections are cut, or say nothing any more; events come
+twice, late and behind newer ones; requests are lost, also after they were carried out. `tokens end` (true) ends the
+connections whose user pool tokens have ended, as they do. `every` (seconds) sends keep-alives.
 """
 
 import base64
 import json
 import os
+import random
 import socket
 import sys
 import threading
@@ -26,6 +31,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from websockets.frames import Opcode
+from websockets.protocol import State
 from websockets.server import ServerProtocol
 
 lock = threading.Lock()
@@ -38,6 +44,15 @@ starts = []
 # Versioned todos by id, also those that were deleted; and the versions of all that there ever were.
 todos = {}
 versions = {}
+# What subscriptions were told last, and connections that say nothing any more.
+told = []
+mute = set()
+chance = random.Random(0)
+
+
+def happens(one_in):
+    """One time in so many, while there is a storm."""
+    return state.get("storm") is not None and chance.randrange(one_in) == 0
 
 
 class RecomputedAuth(SigV4Auth):
@@ -131,6 +146,8 @@ def object_refusal(header, path, body):
 
 def send(connection, message):
     protocol, sock = connection
+    if connection in mute or protocol.state is not State.OPEN:
+        return
     protocol.send_text(json.dumps(message).encode())
     for data in protocol.data_to_send():
         sock.sendall(data)
@@ -139,11 +156,51 @@ def send(connection, message):
 def push(event):
     """Sends an event to every subscription, as AppSync does: with the fields of the mutation's selection alone."""
     for connection, ids in list(sockets.items()):
+        if happens(60):
+            mute.add(connection)
+        if happens(30):
+            cut(connection)
+            continue
         for id in ids:
             try:
                 send(connection, {"id": id, "type": "data", "payload": event})
+                if told and happens(4):
+                    send(connection, {"id": id, "type": "data", "payload": chance.choice(told)})
             except OSError:
                 pass
+    told.append(event)
+    del told[:-20]
+
+
+def cut(connection):
+    try:
+        connection[1].shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass  # It has ended.
+
+
+def tend():
+    """Sends keep-alives, and ends the connections whose tokens have ended."""
+    while True:
+        time.sleep(state.get("every") or 0.05)
+        with lock:
+            for connection in list(sockets):
+                try:
+                    if state.get("tokens end") and expired(tokens_of.get(connection)):
+                        error = {"errorType": "UnauthorizedException", "message": "Token has expired.", "errorCode": 401}
+                        send(connection, {"type": "connection_error", "payload": {"errors": [error]}})
+                        cut(connection)
+                    elif state.get("every"):
+                        send(connection, {"type": "ka"})
+                except OSError:
+                    pass
+
+
+tokens_of = {}
+
+
+def expired(token):
+    return token is not None and not of_pool(token)
 
 
 def start(connection, message):
@@ -187,7 +244,8 @@ def real_time(handler):
         encoded += "=" * (-len(encoded) % 4)
         header = json.loads(base64.urlsafe_b64decode(encoded))
     else:
-        header = json.loads(base64.b64decode(query["header"][0]))
+        # gql does not write `+` as a query has to.
+        header = json.loads(base64.b64decode(query["header"][0].replace(" ", "+")))
     with lock:
         refused = object_refusal(header, "/graphql/connect", b"{}")
         connects.append(refused[0] if refused else 200)
@@ -214,20 +272,25 @@ def real_time(handler):
         return
     with lock:
         sockets[connection] = []
+        tokens_of[connection] = header.get("Authorization") if "pool" in state else None
     try:
         while data := sock.recv(65536):
             protocol.receive_data(data)
             with lock:
                 for frame in protocol.events_received():
-                    if frame.opcode is Opcode.TEXT:
+                    if frame.opcode is Opcode.TEXT and connection not in mute:
                         talk(connection, json.loads(frame.data))
                 for answer in protocol.data_to_send():
                     sock.sendall(answer)
+                if protocol.close_expected():
+                    break
     except OSError:
         pass
     finally:
         with lock:
             sockets.pop(connection, None)
+            tokens_of.pop(connection, None)
+            mute.discard(connection)
         handler.close_connection = True
 
 
@@ -287,6 +350,11 @@ def order(orders):
     if orders.pop("cut", False):
         for _, sock in list(sockets):
             sock.shutdown(socket.SHUT_RDWR)
+    if orders.get("storm") is not None:
+        chance.seed(orders["storm"])
+    elif "storm" in orders:
+        for connection in list(mute):
+            cut(connection)
     state.update(orders)
 
 
@@ -309,6 +377,12 @@ def answer(query, variables):
         }
         return {"data": {"rename": None}, "errors": [error]}
     return {"data": {"name": "Vega"}}
+
+
+def shut(handler):
+    """Breaks the connection in place of an answer."""
+    handler.close_connection = True
+    handler.connection.shutdown(socket.SHUT_RDWR)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -343,18 +417,28 @@ class Handler(BaseHTTPRequestHandler):
             if self.path == "/real-time":
                 ids = [id for ids in sockets.values() for id in ids]
                 return self.reply(200, {"connects": connects, "starts": starts, "subscriptions": len(ids)})
+            if self.path == "/todos":
+                return self.reply(200, todos)
+            if happens(8):
+                return shut(self)
+            is_lost, pause = happens(8), chance.random() * 0.02 if state.get("storm") is not None else 0
             refused = check(self, body)
             seen.append({"status": refused[0] if refused else 200, "authorization": self.headers.get("Authorization")})
         if refused:
             return self.reply(*refused)
         request = json.loads(body)
-        self.reply(200, answer(request["query"], request.get("variables") or {}))
+        given = answer(request["query"], request.get("variables") or {})
+        time.sleep(pause)
+        if is_lost:
+            return shut(self)
+        self.reply(200, given)
 
 
 for members in state.pop("put", []):
     change(**members)
 server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
 threading.Thread(target=server.serve_forever, daemon=True).start()
+threading.Thread(target=tend, daemon=True).start()
 print("listening", server.server_address[1], flush=True)
 sys.stdin.buffer.read()
 os._exit(0)

@@ -10,6 +10,7 @@ goes to PORT passes a proxy; DIRECT is the server itself, which also takes `POST
     {"hold": true or false}       whether the proxy passes nothing on
     {"token": TEXT or null}       what `connection_init` must say, under `token`
     {"complete": true}            ends all subscriptions
+    {"storm": SEED or null}       whether the proxy breaks connections at random, and delays what it passes on
 
 It answers with how many subscriptions there are, and how many have begun. It ends when its standard input does.
 """
@@ -18,6 +19,7 @@ import asyncio
 import json
 import logging
 import os
+import random
 import sys
 import threading
 
@@ -26,7 +28,8 @@ from starlette.responses import JSONResponse
 
 items = {"1": {"id": "1", "text": "one", "version": 1}}
 listeners = set()
-state = {"begun": 0, "refuse": False, "hold": False, "token": None}
+state = {"begun": 0, "refuse": False, "hold": False, "token": None, "storm": None}
+chance = random.Random(0)
 connections = set()
 END = object()
 
@@ -96,7 +99,8 @@ def strawberry_app():
                 raise ConnectionRejectionError({"reason": "token"})
             return await super().on_ws_connect(context)
 
-    return App(strawberry.Schema(Query, Mutation, Subscription))
+    schema = strawberry.Schema(Query, Mutation, Subscription)
+    return App(schema, subscription_protocols=("graphql-transport-ws", "multipart-subscription"))
 
 
 def ariadne_app():
@@ -137,6 +141,9 @@ async def control(scope, receive, send):
     for key in ("refuse", "hold", "token"):
         if key in orders:
             state[key] = orders[key]
+    if "storm" in orders:
+        state["storm"] = orders["storm"]
+        chance.seed(orders["storm"])
     for id in orders.get("remove", []):
         items.pop(id, None)
     for id, text in orders.get("set", {}).items():
@@ -166,6 +173,11 @@ async def proxy(port):
             while data := await reader.read(65536):
                 while state["hold"]:
                     await asyncio.sleep(0.005)
+                if state["storm"] is not None:
+                    await asyncio.sleep(chance.random() * 0.02)
+                    if chance.randrange(40) == 0:
+                        writer.transport.abort()
+                        return
                 writer.write(data)
                 await writer.drain()
         except (ConnectionError, asyncio.CancelledError):

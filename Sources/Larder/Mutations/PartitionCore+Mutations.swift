@@ -80,6 +80,26 @@ extension PartitionCore {
         return filled
     }
 
+    /// The cache keys of the objects that the arguments of queued mutations name, whether they show anything or not.
+    func namedByQueue() throws(LarderError) -> [String] {
+        guard let database = try operationsStore.database(making: false) else { return [] }
+        let queued: [Mutation]
+        do { queued = try database.mutations.list(MutationFilter(partition: name)) } catch { throw LarderError(error) }
+        return queued.flatMap { mutation -> [String] in
+            // What does not fit the schema of today names nothing in it.
+            guard let operation = try? withRealIDs(Self.operation(of: mutation)),
+                let bound = try? operations.boundOnce(operation)
+            else { return [] }
+            return bound.layout.plan.namedObjects(bound.binding.variables, operations.schema)
+        }
+    }
+
+    /// Fetches for this process's subscriptions what they may have missed, since deltas and events do not tell of it.
+    func noteMissed() async throws(RecordError) {
+        try await cache.forgetPositions()
+        await subscriptions.noteMissed()
+    }
+
     /// Stores what the server has of the objects for which it refused a mutation: the resolver's next attempt begins
     /// with their versions.
     func storeConflicts(_ details: [UInt8]?, of mutation: Mutation) async {

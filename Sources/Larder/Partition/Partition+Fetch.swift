@@ -167,7 +167,7 @@ extension Partition {
             _ = try await core.cache.write(parsed, of: bound, age: age)
             // Deltas do not tell of what the server could not write there.
             if bound.layout.plan.kind == .mutation, parsed.errors.contains(where: \.isLate) {
-                try await core.cache.forgetPositions()
+                try await core.noteMissed()
             }
         } catch {
             // A query can be asked again. That a mutation took effect must not look like its failure.

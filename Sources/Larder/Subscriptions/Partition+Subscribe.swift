@@ -85,5 +85,8 @@ final class PartitionSubscriptions: Sendable {
     /// Ends the connections, which are opened again once the store is not suspended any more.
     func breakOff() async { for hub in state.withLock({ $0.hubs }) { await hub.breakOff() } }
 
+    /// Fetches for all subscriptions what they may have missed.
+    func noteMissed() async { for hub in state.withLock({ $0.hubs }) { await hub.noteMissed() } }
+
     func reopen() { state.withLock { $0.isClosed = false } }
 }

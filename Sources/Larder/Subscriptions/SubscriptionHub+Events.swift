@@ -95,10 +95,12 @@ extension SubscriptionHub {
     }
 
     /// Notes that an event could not be stored whole, and fetches the query that catches up, unless that is under way.
-    private func missedEvent(_ entry: Entry, _ error: LarderError?) {
-        let now = partition.core.now()
+    func missedEvent(_ entry: Entry, _ error: LarderError?) {
+        let since = line(of: entry)?.heard ?? partition.core.now()
+        // What was complete until now is not any more.
+        unnoted[entry.positionKey] = nil
         entry.change { state in
-            state.noteGap(now)
+            state.noteGap(since)
             state.error = error ?? state.error
         }
         if entry.catchUp != nil, entry.hasStarted, entry.held == nil { catchUp(entry, attempt: 1) }
@@ -108,8 +110,15 @@ extension SubscriptionHub {
 
     /// Takes an event. Returns when there is room for another.
     func take(_ response: [UInt8], of entry: Entry) async {
+        append(response, of: entry)
+        guard unstored.count >= Self.room || unstoredBytes >= Self.roomInBytes else { return store() }
+        await storeAll()
+    }
+
+    /// Lets an event be stored after those before it, or held back with them.
+    func append(_ response: [UInt8], of entry: Entry) {
         guard entry.held == nil else {
-            if (entry.held?.count ?? 0) < Self.room, heldBytes + response.count <= Self.roomInBytes {
+            if hasRoom(beside: entry.held?.count ?? 0, for: response) {
                 entry.held?.append(response)
                 entry.heldBytes += response.count
                 heldBytes += response.count
@@ -120,11 +129,14 @@ extension SubscriptionHub {
         }
         unstored.append((entry, response))
         unstoredBytes += response.count
-        guard unstored.count >= Self.room || unstoredBytes >= Self.roomInBytes else { return store() }
-        await storeAll()
     }
 
-    private func store() {
+    /// Whether another event can be held back.
+    func hasRoom(beside count: Int, for response: [UInt8]) -> Bool {
+        count < Self.room && heldBytes + response.count <= Self.roomInBytes
+    }
+
+    func store() {
         guard storing == nil, !unstored.isEmpty else { return }
         storing = Task { await self.storeWaiting() }
     }
@@ -136,7 +148,7 @@ extension SubscriptionHub {
     }
 
     /// Stores what waits, and tells the readers.
-    private func storeAll() async {
+    func storeAll() async {
         store()
         await storing?.value
     }

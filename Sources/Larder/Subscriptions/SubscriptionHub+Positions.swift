@@ -15,22 +15,25 @@ extension SubscriptionHub {
         }
     }
 
-    /// Notes that everything has come over a subscription until now, unless it has a gap.
+    /// Notes that everything has come over a subscription until its connection was heard of last, unless it has a gap.
     ///
     /// - Parameter seconds: Not where it was noted so short a time ago.
     func noteComplete(_ entry: Entry, atMostEach seconds: Double = 0) {
         guard entry.state.staleSince == nil, !partition.core.isParked else { return }
-        let now = partition.core.now()
-        if seconds > 0, let last = entry.lastNoted, now >= last, now < last.addingTimeInterval(seconds) { return }
-        entry.lastNoted = now
-        unnoted[entry.positionKey] = SubscriptionPosition(name: entry.name, time: now.milliseconds)
+        guard let heard = line(of: entry)?.heard else { return }
+        if seconds > 0, let last = entry.lastNoted, heard >= last, heard < last.addingTimeInterval(seconds) { return }
+        entry.lastNoted = heard
+        unnoted[entry.positionKey] = SubscriptionPosition(name: entry.name, time: heard.milliseconds)
         if noting == nil { noting = Task { await self.noteWaiting() } }
     }
 
     private func noteWaiting() async {
         defer { noting = nil }
         while !unnoted.isEmpty {
+            // What came until then is in the cache before the cache says so.
+            await storeAll()
             let positions = unnoted
+            guard !positions.isEmpty else { return }
             unnoted = [:]
             do throws(RecordError) { try await partition.core.cache.note(positions) } catch { return warn(error) }
         }
@@ -81,7 +84,7 @@ extension Date {
     fileprivate init(milliseconds: Int64) { self.init(timeIntervalSince1970: Double(milliseconds) / 1_000) }
 
     /// Since 1970; within what the cache keeps.
-    fileprivate var milliseconds: Int64 {
+    var milliseconds: Int64 {
         let milliseconds = timeIntervalSince1970 * 1_000
         return milliseconds.isFinite ? Int64(min(max(0, milliseconds), Double(SyncPosition.times.upperBound))) : 0
     }

@@ -12,7 +12,7 @@ import LarderRecords
 /// meanwhile are held back and stored after that answer, so that no event older than the answer stands over it for good.
 actor SubscriptionHub {
     /// Equal subscriptions share one start.
-    private struct Key: Hashable {
+    struct Key: Hashable {
         let document: ExactText
         let name: ExactText?
         let variables: [UInt8]
@@ -34,6 +34,8 @@ actor SubscriptionHub {
         var state = SubscriptionState()
         /// On the connection that is open; nil where it has not been asked there.
         var id: String?
+        /// The number of that connection.
+        var line: Int?
         var hasStarted = false
         /// When it was noted last that nothing is missing.
         var lastNoted: Date?
@@ -46,6 +48,8 @@ actor SubscriptionHub {
         var hasOverflown = false
         /// Counts the times that it catches up; what an earlier one ends with counts for nothing.
         var round = 0
+        /// On the connection that is to take the place of the one that is open; nil where it was not asked there.
+        var next: Next?
         /// Ends the wait for the server's acknowledgement, or the catching up.
         var task: Task<Void, Never>?
         /// The fetch that catches up, be it cancelled: another begins after it, whose answer is the newer one.
@@ -53,12 +57,14 @@ actor SubscriptionHub {
 
         init(
             _ request: GraphQLRequest, _ operation: BoundOperation, _ options: SubscriptionOptions,
-            _ nulls: NullsInEvents
+            _ nulls: NullsInEvents, server: String?
         ) {
             self.request = request
             self.operation = operation
             self.nulls = nulls
-            positionKey = hexadecimal(SHA256.hash(data: Array(request.documentHash.utf8) + request.variables))
+            // What is known of one server says nothing of another.
+            let asked = Array(request.documentHash.utf8) + Array((server ?? "").utf8) + request.variables
+            positionKey = hexadecimal(SHA256.hash(data: asked))
             catchUp = options.closingGaps
             headers = options.headers
         }
@@ -66,21 +72,22 @@ actor SubscriptionHub {
 
     let partition: Partition
     nonisolated let transport: any SubscriptionTransport
-    private var entries: [Key: Entry] = [:]
+    var entries: [Key: Entry] = [:]
     private var supervision: Task<Void, Never>?
     /// Ends the pauses.
     private let changeSignal = ChangeSignal()
-    private var isClosed = false
+    var isClosed = false
 
-    /// Counts connections; what an older one brings is dropped.
-    private var lineNumber = 0
-    /// What is asked on the connection; nil where none is open.
-    private var commands: AsyncStream<SubscriptionLine.Command>.Continuation?
-    /// The connection that is open or being opened.
-    private var carrying: Task<TransportError?, Never>?
-    /// Why the connection was given up here.
-    private var ownEnd: TransportError?
-    private var lastID = 0
+    var lineCount = 0
+    /// The connection that is open or being opened. What one brings that is neither this nor the next is dropped.
+    var main: Line?
+    /// The connection that is to take the place of `main` once all subscriptions have begun on it.
+    var successor: Line?
+    /// Waits until another connection is to be opened.
+    var replacement: (task: Task<Void, Never>, at: ContinuousClock.Instant)?
+    /// How many attempts in a row to replace a connection have failed, or had to be made soon.
+    var replacementCount = 0
+    var lastID = 0
     /// Events that are to be stored, in their order.
     var unstored: [(entry: Entry, response: [UInt8])] = []
     var unstoredBytes = 0
@@ -118,10 +125,11 @@ actor SubscriptionHub {
         if let shared = entries[key] {
             entry = shared
         } else {
-            entry = Entry(request, operation, options, nulls)
+            entry = Entry(request, operation, options, nulls, server: partition.transport?.server)
             entry.state.noteGap(lastComplete(entry) ?? partition.core.now())
             entries[key] = entry
             start(entry)
+            startNext(entry)
         }
         entry.readers.append(events)
         events.set(entry.state)
@@ -137,8 +145,9 @@ actor SubscriptionHub {
     }
 
     /// Keeps a connection on which nothing is asked for a moment.
-    private func lingerUnused() {
-        let (number, end) = (lineNumber, ContinuousClock.now + pacing.lingering)
+    func lingerUnused() {
+        guard let number = main?.number else { return }
+        let end = ContinuousClock.now + pacing.lingering
         Task {
             await CancellableTimer.wait(until: end)
             self.endUnused(line: number)
@@ -146,7 +155,9 @@ actor SubscriptionHub {
     }
 
     private func endUnused(line number: Int) {
-        if number == lineNumber, entries.isEmpty { commands?.finish() }
+        guard number == main?.number, entries.isEmpty else { return }
+        main?.commands.finish()
+        successor?.breakOff()
     }
 
     private func remove(_ entry: Entry, _ key: Key) {
@@ -154,9 +165,14 @@ actor SubscriptionHub {
         noteComplete(entry)
         drop(entry)
         entry.task?.cancel()
-        if let id = entry.id { commands?.yield(.stop(id: id)) }
+        if let id = entry.id { line(of: entry)?.commands.yield(.stop(id: id)) }
         entry.id = nil
-        if entries.isEmpty, commands != nil { lingerUnused() }
+        if let next = entry.next {
+            successor?.commands.yield(.stop(id: next.id))
+            dropNext(of: entry)
+        }
+        handOverIfReady()
+        if entries.isEmpty, main?.isOpen == true { lingerUnused() }
     }
 
     func noteCaughtUp(_ events: SubscriptionEvents, since state: SubscriptionState) {
@@ -170,8 +186,11 @@ actor SubscriptionHub {
     /// Ends all subscriptions: the partition is parked, or its store closed.
     func close() {
         isClosed = true
-        lineNumber += 1
-        commands?.finish()
+        replacement?.task.cancel()
+        for line in [main, successor].compactMap(\.self) {
+            line.commands.finish()
+            if !line.isOpen { line.carrying?.cancel() }
+        }
         supervision?.cancel()
         endAll(.parked)
         changeSignal.notify()
@@ -187,7 +206,7 @@ actor SubscriptionHub {
     /// Ends the connection before the store is suspended. `supervise` opens another after `resume`; the time between
     /// is a gap of every subscription.
     func breakOff() {
-        if let commands { commands.finish() } else { carrying?.cancel() }
+        for line in [main, successor].compactMap(\.self) { line.breakOff() }
     }
 
     // MARK: The connection
@@ -213,7 +232,7 @@ actor SubscriptionHub {
             // Nothing is awaited between this look and the opening.
             guard !partition.core.operationsStore.suspension.isAsked else { continue }
             let end: TransportError
-            if let failure = await carryOneLine() {
+            if let failure = await carryLines() {
                 end = failure
             } else {
                 guard !entries.isEmpty, !partition.core.operationsStore.suspension.isAsked else { continue }
@@ -228,46 +247,43 @@ actor SubscriptionHub {
         }
     }
 
-    /// - Returns: Why the connection ended; nil where nothing was asked on it any more.
-    private func carryOneLine() async -> TransportError? {
-        lineNumber += 1
-        ownEnd = nil
-        let number = lineNumber
-        let (commands, continuation) = AsyncStream.makeStream(of: SubscriptionLine.Command.self)
-        let line = SubscriptionLine(commands: commands) { [weak self] message in
-            await self?.take(message, line: number, continuation)
+    /// Opens a connection, and carries it and those that take its place, until one ends that no other follows.
+    ///
+    /// - Returns: Why it ended; nil where nothing was asked on it any more.
+    private func carryLines() async -> TransportError? {
+        main = openLine()
+        var end: TransportError?
+        while let line = main {
+            end = await line.end()
+            line.commands.finish()
+            // Another has taken its place, or takes it now.
+            guard main === line else { continue }
+            if !takeOver(from: line, end) { break }
         }
-        defer {
-            continuation.finish()
-            if number == lineNumber { self.commands = nil }
-        }
-        let carrying = Task { [transport, pacing] in
-            do throws(TransportError) {
-                try await transport.carry(line, openedWithin: pacing.opening)
-                return nil as TransportError?
-            } catch { return error }
-        }
-        self.carrying = carrying
-        defer { self.carrying = nil }
-        let failure = await withTaskCancellationHandler {
-            await carrying.value
-        } onCancel: {
-            carrying.cancel()
-        }
-        // Only the hub itself cancels it.
-        let end = failure?.code == .cancelled ? ownEnd : failure ?? ownEnd
+        successor?.breakOff()
+        successor = nil
+        for entry in entries.values { dropNext(of: entry) }
         interrupt(end)
+        main = nil
         return end
     }
 
     /// What was asked on the connection is to be asked anew, and may miss what happens until then.
-    private func interrupt(_ error: TransportError?) {
-        let now = partition.core.now()
-        for entry in entries.values {
-            noteComplete(entry)
-            drop(entry)
-            entry.interrupt(now, error.map(LarderError.init))
-        }
+    func interrupt(_ error: TransportError?) {
+        for entry in entries.values { interrupt(entry, error.map(LarderError.init)) }
+    }
+
+    /// Notes that a subscription does not run at the server any more, and is to be started again. From when the
+    /// connection was heard of last, something may be missing.
+    func interrupt(_ entry: Entry, _ error: LarderError?) {
+        noteComplete(entry)
+        drop(entry)
+        entry.interrupt(line(of: entry)?.heard ?? partition.core.now(), error)
+    }
+
+    /// The connection on which a subscription was begun, or is to be.
+    func line(of entry: Entry) -> Line? {
+        if let line = successor, line.number == entry.line { line } else { main }
     }
 
     /// Waits between two attempts. The wait ends early when the network returns or the hub is closed. Where another
@@ -288,15 +304,27 @@ actor SubscriptionHub {
 
     // MARK: What comes
 
-    private func take(
-        _ message: SubscriptionLine.Message, line number: Int,
-        _ commands: AsyncStream<SubscriptionLine.Command>.Continuation
-    ) async {
-        // A connection that was given up may still bring messages, perhaps for another user: the hub drops them.
-        guard number == lineNumber, !isClosed else { return }
+    /// Takes what a connection brings. A connection that was given up may still bring messages, perhaps for another
+    /// user: the hub drops them.
+    func take(_ message: SubscriptionLine.Message, line number: Int) async {
+        guard !isClosed else { return }
+        let now = partition.core.now()
+        guard let line = [main, successor].compactMap(\.self).first(where: { $0.number == number }) else { return }
+        // A subscription that was handed over goes on there while others are yet to be.
+        if line === main || message.id.flatMap(entry) != nil {
+            await take(message, on: line)
+        } else {
+            takeNext(message, on: line)
+        }
+        line.heard = max(line.heard, now)
+        guard case .alive = message else { return }
+        for entry in entries.values { noteComplete(entry, atMostEach: 60) }
+    }
+
+    private func take(_ message: SubscriptionLine.Message, on line: Line) async {
         switch message {
         case .opened:
-            self.commands = commands
+            line.isOpen = true
             for entry in entries.values { start(entry) }
             if entries.isEmpty { lingerUnused() }
         case .started(let id):
@@ -311,22 +339,31 @@ actor SubscriptionHub {
             // Its readers are told of the events before it.
             await storeAll(before: id)
             guard let entry = entry(id) else { return }
+            if entry.next?.isDraining == true { return switchOver(entry, isWhole: false) }
             fail(entry, response, mayRecover: mayRecover)
         case .completed(let id):
+            if let entry = entry(id), entry.next?.isDraining == true { return switchOver(entry, isWhole: true) }
             await storeAll(before: id)
             guard let entry = entry(id) else { return }
             end(entry, because: nil)
+        case .alive: break
+        case .expiring(let time): replace(line, after: time)
         }
     }
 
     func entry(_ id: String) -> Entry? { entries.values.first { $0.id == id } }
 
-    private func start(_ entry: Entry) {
-        guard let commands, entry.id == nil else { return }
+    func start(_ entry: Entry) {
+        guard let line = main, line.isOpen, entry.id == nil else { return }
         lastID += 1
-        let (id, number, deadline) = (String(lastID), lineNumber, ContinuousClock.now + pacing.starting)
-        entry.id = id
-        commands.yield(.start(id: id, entry.request))
+        let id = String(lastID)
+        (entry.id, entry.line) = (id, line.number)
+        line.commands.yield(.start(id: id, entry.request))
+        waitForStart(of: entry, id, line)
+    }
+
+    func waitForStart(of entry: Entry, _ id: String, _ line: Line) {
+        let (number, deadline) = (line.number, ContinuousClock.now + pacing.starting)
         entry.task = Task {
             guard await CancellableTimer.wait(until: deadline) else { return }
             self.giveUp(line: number, waitingFor: id)
@@ -335,10 +372,10 @@ actor SubscriptionHub {
 
     /// A server that does not acknowledge a subscription may be waited for in vain for ever.
     private func giveUp(line number: Int, waitingFor id: String) {
-        guard number == lineNumber, let entry = entry(id), !entry.hasStarted else { return }
-        ownEnd = TransportError(
+        guard let line = main, number == line.number, let entry = entry(id), !entry.hasStarted else { return }
+        line.ownEnd = TransportError(
             .timedOut, "The server did not acknowledge a subscription within \(pacing.starting)")
-        commands?.finish()
+        line.commands.finish()
     }
 
     private func fail(_ entry: Entry, _ response: [UInt8], mayRecover: Bool) {
@@ -346,19 +383,17 @@ actor SubscriptionHub {
         let error = LarderError(.serverErrors, "The server has ended the subscription", errors: errors)
         guard mayRecover else { return end(entry, because: error) }
         entry.failures += 1
-        let number = lineNumber
+        let number = main?.number
         let pause = pacing.backoff.pause(after: entry.failures, fraction: Double.random(in: 0.5...1))
-        noteComplete(entry)
-        drop(entry)
-        entry.interrupt(partition.core.now(), error)
+        interrupt(entry, error)
         entry.task = Task {
             guard await CancellableTimer.wait(until: .now + pause) else { return }
             self.startAgain(entry, line: number)
         }
     }
 
-    private func startAgain(_ entry: Entry, line number: Int) {
-        if number == lineNumber, !Task.isCancelled { start(entry) }
+    private func startAgain(_ entry: Entry, line number: Int?) {
+        if number == main?.number, !Task.isCancelled { start(entry) }
     }
 
     private func end(_ entry: Entry, because error: LarderError?) {
@@ -411,6 +446,16 @@ extension SubscriptionHub {
     enum CatchUp: Hashable {
         case query(GraphQLOperation)
         case sync(Synchronization)
+    }
+}
+
+extension SubscriptionLine.Message {
+    /// Of the subscription that it is about.
+    fileprivate var id: String? {
+        switch self {
+        case .started(let id), .event(let id, _), .failed(let id, _, _), .completed(let id): id
+        case .opened, .alive, .expiring: nil
+        }
     }
 }
 

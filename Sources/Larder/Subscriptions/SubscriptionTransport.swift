@@ -47,8 +47,13 @@ public struct SubscriptionLine: Sendable {
         ///
         /// `mayRecover`: whether another start may succeed.
         case failed(id: String, response: [UInt8], mayRecover: Bool)
-        /// The server ends the subscription: there will be no more events.
+        /// The server ends the subscription, or has ended it since that was asked: there will be no more events.
         case completed(id: String)
+        /// The server was heard of, and had nothing to tell: until now, nothing is missing.
+        case alive
+        /// Another connection is to take this one's place after so long, such as before a token ends, or at once where
+        /// the server is silent. This one is closed once all subscriptions have begun on the other.
+        case expiring(after: Duration)
     }
 
     /// What to do, in this order. The connection is to be closed when they end.
@@ -73,6 +78,8 @@ public struct SubscriptionPacing: Sendable {
     public var opening = Duration.seconds(15)
     /// How long the server may take to acknowledge a subscription. Then the connection is given up.
     package var starting = Duration.seconds(15)
+    /// How long a connection whose place another has taken is heard for what is under way on it.
+    package var draining = Duration.seconds(5)
     /// How long a connection on which nothing is asked is kept, for what may be asked next.
     package var lingering = Duration.seconds(5)
     /// Whether the network is there. Nothing is tried while it is not.

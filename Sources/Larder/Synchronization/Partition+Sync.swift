@@ -98,6 +98,15 @@ private struct SyncWalk {
     mutating func run(_ progress: (SyncReport) -> Void) async throws(LarderError) -> SyncReport {
         do { stored = try partition.core.cache.position(of: key) } catch { throw LarderError.parking(error) }
         if let stored { position = stored }
+        if let server = partition.transport?.server {
+            // What another server told of its changes says nothing of this one's.
+            if let last = position.server, last != server {
+                (position.startedAt, position.walk, position.sweep) = (nil, nil, nil)
+            }
+            position.server = server
+        }
+        // The end of a removal that was broken off.
+        if stored?.sweep != nil, position.sweep != nil { try await sweep() }
         isResumed = position.walk != nil
         var beganEarlier = isResumed
         var since = position.walk == nil ? lastSync : position.walk?.since
@@ -203,18 +212,15 @@ private struct SyncWalk {
 
     private mutating func store(_ page: Page, since: Int64?, startedAt: Int64) async throws(LarderError) {
         let number = position.walk?.pageCount ?? 0
+        let marks = since == nil && !isFiltered
         if let next = page.next {
             position.walk = .init(since: since, startedAt: startedAt, token: next, pageCount: number + 1)
         } else {
             (position.walk, position.startedAt) = (nil, startedAt)
+            if marks { position.sweep = .init(changedBefore: startedAt - Self.overlap) }
         }
-        var sweep: SyncPage.Sweep?
-        if page.next == nil, since == nil, !isFiltered {
-            sweep = .init(changedBefore: startedAt - Self.overlap, kept: try NeededObjects(partition.core).pinned())
-        }
-        let end = SyncPage(
-            key: key, position: position, after: stored, number: number, marks: since == nil && !isFiltered,
-            sweep: sweep)
+        position.lastUsed = partition.core.now().milliseconds
+        let end = SyncPage(key: key, position: position, after: stored, number: number, marks: marks)
         do { try await partition.core.cache.write(page.parsed, of: page.operation, as: end) } catch {
             throw LarderError.parking(error)
         }
@@ -223,13 +229,31 @@ private struct SyncWalk {
         report.objectCount += page.objectCount
         (report.isBase, report.isFinished) = (report.isBase || since == nil, page.next == nil)
         report.milliseconds = position.startedAt
+        if page.next == nil { try await sweep() }
+    }
+
+    /// Removes what a walk through everything did not have, in short commits.
+    private mutating func sweep() async throws(LarderError) {
+        guard position.sweep != nil else { return }
+        let core = partition.core
+        let seen: Set<[UInt8]>
+        do { seen = try core.cache.walkedKeys(of: key) } catch { throw LarderError.parking(error) }
+        while let open = stored, open.sweep != nil {
+            try await core.requireAwake()
+            guard !Task.isCancelled else { throw LarderError(.cancelled, "The task was cancelled") }
+            let (kept, needed) = (try NeededObjects(core).pinned(), try core.namedByQueue())
+            do {
+                stored = try await core.cache.sweep(key, at: open, seen: seen, needed: needed, kept: kept)
+            } catch { throw LarderError.parking(error) }
+            position.sweep = stored?.sweep
+        }
     }
 
     /// Forgets how far the walk has come, not what it has stored.
     private mutating func giveUp() async throws(LarderError) {
         do { try await partition.core.cache.forgetWalk(of: key) } catch { throw LarderError.parking(error) }
         position.walk = nil
-        stored = position
+        stored?.walk = nil
         (tokens, emptyPageCount) = ([], 0)
     }
 }

@@ -7,6 +7,10 @@ public protocol GraphQLTransport: Sendable {
     /// What the server says before it acts on a mutation; as where it is not implemented, no more than every server.
     var refusals: ServerRefusals { get }
 
+    /// Which server is asked, such as its URL; nil, as where it is not implemented, if the transport does not say it.
+    /// A synchronization begins with everything where it is another than the one before.
+    var server: String? { get }
+
     /// Sends one operation and returns the server's answer, not yet understood.
     ///
     /// An answer is any body that may be a GraphQL response, whatever status it came with: reading it, and
@@ -30,6 +34,9 @@ extension GraphQLTransport {
 
     /// The server refuses as every server does.
     public var refusals: ServerRefusals { ServerRefusals() }
+
+    /// The transport does not say it.
+    public var server: String? { nil }
 }
 
 /// How a server is told that a mutation is a repeat, so that it takes effect once.

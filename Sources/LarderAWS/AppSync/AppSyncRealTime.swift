@@ -102,8 +102,11 @@ final class AppSyncRealTime: SubscriptionDialect {
         let id = message.string("id")
         switch (message.string("type"), id) {
         case ("connection_ack", _):
-            state.withLock { $0.hasOpened = true }
-            var reaction = DialectReaction(.opened)
+            let proof = state.withLock { state in
+                state.hasOpened = true
+                return state.proof
+            }
+            var reaction = DialectReaction(.opened, .expiring(after: lifetime(of: proof)))
             reaction.silence = silence(of: message)
             return reaction
         case ("start_ack", let id?):
@@ -125,8 +128,18 @@ final class AppSyncRealTime: SubscriptionDialect {
         case ("complete", let id?): return DialectReaction(.completed(id: id))
         case ("connection_error", _), ("error", nil): throw end(errors(of: message))
         // AppSync may say more than it does today; `ka` says that it is there.
-        default: return DialectReaction()
+        default: return DialectReaction(.alive)
         }
+    }
+
+    /// After how long another connection is to take this one's place: before AppSync ends it after 24 hours, and before
+    /// the proof ends with which it was opened.
+    private func lifetime(of proof: Proof?) -> Duration {
+        let limit = Duration.seconds(24 * 3_600 - 600)
+        guard let end = proof?.expires else { return limit }
+        let left = end.timeIntervalSince(wallClock())
+        guard left.isFinite, left > 0 else { return limit }
+        return min(limit, .seconds(left - min(60, left / 10)))
     }
 
     func meaning(of end: WebSocketClosed) -> TransportError {
@@ -247,5 +260,28 @@ final class AppSyncRealTime: SubscriptionDialect {
         _ source: @escaping AppSyncAuthorization.Source<Given>, _ refused: Given?, _ deadline: ContinuousClock.Instant
     ) async throws(TransportError) -> Given {
         try await prepared(by: deadline) { try await source(refused, .until(deadline)) }
+    }
+}
+
+extension AppSyncRealTime.Proof {
+    /// When it ends; nil where it does not, or does not say so.
+    fileprivate var expires: Date? {
+        switch self {
+        case .key: nil
+        case .credentials(let credentials, _): credentials.expires
+        case .token(let token): Self.end(of: token)
+        }
+    }
+
+    /// The claim `exp` of a JSON Web Token; nil where the token is none.
+    private static func end(of token: String) -> Date? {
+        let parts = token.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 3 else { return nil }
+        let text = parts[1].replacing("-", with: "+").replacing("_", with: "/")
+        let padding = String(repeating: "=", count: (4 - text.utf8.count % 4) % 4)
+        guard let json = Data(base64Encoded: text + padding),
+            case .object(let claims)? = try? Value(json: Array(json)), case .int(let seconds)? = claims["exp"]
+        else { return nil }
+        return Date(timeIntervalSince1970: Double(seconds))
     }
 }

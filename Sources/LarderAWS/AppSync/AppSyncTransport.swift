@@ -31,6 +31,8 @@ public final class AppSyncTransport: GraphQLTransport {
     public var idempotency: Idempotency? { http.idempotency }
     /// As the options say.
     public var refusals: ServerRefusals { http.refusals }
+    /// The endpoint.
+    public var server: String? { http.server }
 
     /// A transport to an API.
     ///

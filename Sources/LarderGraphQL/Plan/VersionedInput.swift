@@ -30,3 +30,29 @@ package struct VersionedInput: Sendable {
         }
     }
 }
+
+extension Plan {
+    /// The cache keys of the objects that a mutation's arguments name: of the type that the field answers, by arguments
+    /// or by an input object's fields that are called as the type's key fields.
+    package func namedObjects(_ variables: [String: Value], _ schema: SchemaIndex) -> [String] {
+        guard kind == .mutation else { return [] }
+        let fields = selections[root].types.first.map { self.fields[cases[$0.caseIndex].fields] } ?? []
+        return fields.flatMap { field -> [String] in
+            guard case .object(let inner) = field.content, let key = field.key else { return [] }
+            var arguments: [String: Value] = [:]
+            for argument in keys[key].arguments { arguments[argument.name] = argument.value.resolved(variables) }
+            let inputs =
+                [arguments] + arguments.values.compactMap { if case .object(let input) = $0 { input } else { nil } }
+            return selections[inner].types.flatMap { type -> [String] in
+                guard let keyFields = schema.type(named: type.name).flatMap({ schema.types[$0].keyFields }) else {
+                    return []
+                }
+                return inputs.compactMap { input in
+                    let texts = keyFields.compactMap { input[$0]?.keyText }
+                    guard !keyFields.isEmpty, texts.count == keyFields.count else { return nil }
+                    return CacheKey.text(type: type.name, fields: zip(keyFields, texts).map { (name: $0, value: $1) })
+                }
+            }
+        }
+    }
+}

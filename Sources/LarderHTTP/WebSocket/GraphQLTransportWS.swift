@@ -6,19 +6,35 @@ import Synchronization
 /// The protocol `graphql-transport-ws`, which GraphQL servers speak on a WebSocket
 /// (https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md).
 ///
-/// The protocol does not acknowledge a subscription. A ping follows each, and the server's pong says that it has read
-/// what came before; an event says so too.
+/// The protocol does not acknowledge a subscription, or its end. Two pings follow each, and the server's pongs say that
+/// it has read what came before; an event says so too. There are two, since a server may send a pong without having been
+/// asked: the second one is an answer then.
 final class GraphQLTransportWS: SubscriptionDialect {
     static let subprotocol = "graphql-transport-ws"
     private static let pingKey = "larder"
 
     private let payload: @Sendable () async throws -> [String: Value]?
     private let deadline: ContinuousClock.Instant
-    /// The subscriptions whose pings the server has not answered, in the order in which they were sent.
-    private let unanswered = Mutex<[String]>([])
+    /// After how long another connection is to take this one's place.
+    private let lifetime: Duration?
 
-    init(openedBy deadline: ContinuousClock.Instant, payload: @escaping @Sendable () async throws -> [String: Value]?) {
+    /// What the server is known to have read once it has answered a command's pings.
+    private struct Asked {
+        /// Which each of the two pings says.
+        let key: String
+        let meaning: SubscriptionLine.Message
+        var pongCount = 0
+    }
+
+    /// The commands whose pings the server has not answered, in the order in which they were sent.
+    private let unanswered = Mutex<[Asked]>([])
+
+    init(
+        openedBy deadline: ContinuousClock.Instant, lifetime: Duration? = nil,
+        payload: @escaping @Sendable () async throws -> [String: Value]?
+    ) {
         self.deadline = deadline
+        self.lifetime = lifetime
         self.payload = payload
     }
 
@@ -36,17 +52,36 @@ final class GraphQLTransportWS: SubscriptionDialect {
     func messages(for command: SubscriptionLine.Command) -> [[UInt8]] {
         switch command {
         case .start(let id, let request):
-            unanswered.withLock { $0.append(id) }
-            let ping = Value.object(["type": "ping", "payload": [Self.pingKey: .string(id)]]).json
-            return [Self.subscribe(id, request), ping]
-        case .stop(let id): return [Self.message("complete", id)]
+            return [Self.subscribe(id, request)] + pings(Asked(key: id, meaning: .started(id: id)))
+        case .stop(let id):
+            return [Self.message("complete", id)] + pings(Asked(key: "end \(id)", meaning: .completed(id: id)))
+        }
+    }
+
+    private func pings(_ asked: Asked) -> [[UInt8]] {
+        unanswered.withLock { $0.append(asked) }
+        let ping = Value.object(["type": "ping", "payload": [Self.pingKey: .string(asked.key)]]).json
+        return [ping, ping]
+    }
+
+    /// - Parameter key: Of the ping that is answered; nil where the server does not say it.
+    private func answered(_ key: String?) -> DialectReaction {
+        unanswered.withLock { unanswered in
+            guard let place = key.map({ key in unanswered.firstIndex { $0.key == key } }) ?? unanswered.indices.first
+            else { return DialectReaction(.alive) }
+            unanswered[place].pongCount += 1
+            // A server that repeats what a ping said cannot mean anything else.
+            guard key != nil || unanswered[place].pongCount == 2 else { return DialectReaction(.alive) }
+            return DialectReaction(unanswered.remove(at: place).meaning)
         }
     }
 
     func reaction(to message: JSONMembers) throws(TransportError) -> DialectReaction {
         let id = message.string("id")
         switch (message.string("type"), id) {
-        case ("connection_ack", _): return DialectReaction(.opened)
+        case ("connection_ack", _):
+            guard let lifetime else { return DialectReaction(.opened) }
+            return DialectReaction(.opened, .expiring(after: lifetime))
         case ("ping", _):
             var reaction = DialectReaction()
             reaction.replies = [Self.message("pong")]
@@ -58,16 +93,11 @@ final class GraphQLTransportWS: SubscriptionDialect {
                 if case .string(let id)? = payload[Self.pingKey] { answered = id }
                 guard answered != nil || payload.isEmpty else { return DialectReaction() }
             }
-            return unanswered.withLock { unanswered in
-                guard let place = answered.map({ unanswered.firstIndex(of: $0) }) ?? unanswered.indices.first else {
-                    return DialectReaction()
-                }
-                return DialectReaction(.started(id: unanswered.remove(at: place)))
-            }
+            return self.answered(answered)
         case ("next", let id?):
             guard let payload = message["payload"] else { throw Self.malformed("an event without payload") }
             let event = SubscriptionLine.Message.event(id: id, response: payload)
-            let isNew = unanswered.withLock { $0.contains(id) }
+            let isNew = unanswered.withLock { $0.contains { $0.key == id } }
             return isNew ? DialectReaction(.started(id: id), event) : DialectReaction(event)
         case ("error", let id?):
             guard let errors = message["payload"] else { throw Self.malformed("an error without payload") }

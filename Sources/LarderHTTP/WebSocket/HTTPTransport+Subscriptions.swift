@@ -4,9 +4,20 @@ public import LarderGraphQL
 public import NIOSSL
 
 extension HTTPTransport {
-    /// How subscriptions are carried, over a WebSocket.
+    /// How subscriptions are carried.
     public struct SubscriptionOptions: Sendable {
-        /// Where the socket is opened; nil for the endpoint itself, with `wss` in place of `https`.
+        /// A protocol for subscriptions.
+        public enum Carrier: Sendable, Hashable {
+            /// All of a partition over one WebSocket, by `graphql-transport-ws`.
+            case webSocket
+            /// Each as a request whose answer does not end, by Apollo's multipart protocol: Apollo Router serves
+            /// clients no other.
+            case multipart
+        }
+
+        /// By which protocol.
+        public var carrier = Carrier.webSocket
+        /// Where subscriptions are begun; nil for the endpoint itself, for a WebSocket with `wss` in place of `https`.
         public var url: URL?
         /// What introduces the program to the server, in `connection_init`, such as a token: asked for at each opening,
         /// within its deadline. What it throws ends the attempt, as with `headersForRequest`.
@@ -18,6 +29,10 @@ extension HTTPTransport {
         /// How long the server may send nothing before the connection is given up. After half of it the server gets a
         /// ping. With AppSync, the time that the server announces counts instead, and no ping is sent.
         public var silence = Duration.seconds(60)
+        /// After how long another connection takes a connection's place, such as before the token that `payload` gives
+        /// ends; nil where none has to. All subscriptions have begun on the other before the old one is closed. With
+        /// AppSync it is not needed: the end of the proof is known, and connections end after a day.
+        public var lifetime: Duration?
         /// How long each step of a connection may take, and when a connection is opened again.
         public var pacing = SubscriptionPacing()
         /// What null means in an event; nil for what it means to the server's protocol.
@@ -34,7 +49,7 @@ extension HTTPTransport: SubscriptionTransport {
     /// A null is a value, unless the options say otherwise.
     public var nullsInEvents: NullsInEvents { options.subscriptions.nulls ?? .trust }
 
-    /// Carries subscriptions by the protocol `graphql-transport-ws`.
+    /// Carries subscriptions by the protocol of the options: `graphql-transport-ws`, unless they say otherwise.
     ///
     /// The handshake has the headers that every request has; `headersForRequest` is asked for those of a request without
     /// document.
@@ -47,14 +62,19 @@ extension HTTPTransport: SubscriptionTransport {
     public func carry(
         _ line: SubscriptionLine, openedWithin time: Duration
     ) async throws(TransportError) {
+        guard options.subscriptions.carrier == .webSocket else {
+            return try await MultipartSubscriptions(transport: self, line: line).carry()
+        }
         let deadline = ContinuousClock.now + time
         let connection = try await socket(
             WebSocketConnection(
                 url: options.subscriptions.url ?? endpoint, subprotocols: [GraphQLTransportWS.subprotocol]),
             openedBy: deadline)
         let payload = options.subscriptions.payload ?? { nil }
-        try await GraphQLTransportWS(openedBy: deadline, payload: payload)
-            .carry(noting(line), over: connection, on: client.eventLoopGroup, openedBy: deadline)
+        try await GraphQLTransportWS(
+            openedBy: deadline, lifetime: options.subscriptions.lifetime, payload: payload
+        )
+        .carry(noting(line), over: connection, on: client.eventLoopGroup, openedBy: deadline)
     }
 
     /// The same line. From each start on, queries are sent that join none that was sent before: what it answers may lack

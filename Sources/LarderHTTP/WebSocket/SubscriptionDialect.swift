@@ -38,8 +38,8 @@ extension SubscriptionDialect {
         openedBy deadline: ContinuousClock.Instant
     ) async throws(TransportError) {
         do {
-            try await connection.run(on: group, openedBy: deadline) { texts, writer in
-                try await self.converse(line, &texts, writer, openedBy: deadline)
+            try await connection.run(on: group, openedBy: deadline) { messages, writer in
+                try await self.converse(line, &messages, writer, openedBy: deadline)
             }
         } catch is WebSocketFinished {
             return
@@ -53,7 +53,7 @@ extension SubscriptionDialect {
     }
 
     private func converse(
-        _ line: SubscriptionLine, _ texts: inout WebSocketConnection.Texts, _ writer: WebSocketConnection.Writer,
+        _ line: SubscriptionLine, _ messages: inout WebSocketConnection.Messages, _ writer: WebSocketConnection.Writer,
         openedBy deadline: ContinuousClock.Instant
     ) async throws {
         // A server may refuse the connection before it has heard anything: what it says is read all the same.
@@ -72,10 +72,15 @@ extension SubscriptionDialect {
                 guard !Task.isCancelled else { return }
                 await self.send(line.commands, writer)
             }
-            while let text = try await texts.next() {
-                guard try await take(text, line, writer) else { continue }
-                watchdog.cancel()
-                opening.finish()
+            while let message = try await messages.next() {
+                switch message {
+                case .text(let text):
+                    guard try await take(Array(text.readableBytesView), line, writer) else { continue }
+                    watchdog.cancel()
+                    opening.finish()
+                case .alive: await line.take(.alive)
+                case .silent: await line.take(.expiring(after: .zero))
+                }
             }
         }
     }

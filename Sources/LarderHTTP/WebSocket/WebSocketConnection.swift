@@ -30,16 +30,14 @@ package struct WebSocketConnection: Sendable {
         self.subprotocols = subprotocols
     }
 
-    /// The server's texts, for one reader.
-    package struct Texts {
-        var iterator: NIOAsyncChannelInboundStream<ByteBuffer>.AsyncIterator
+    /// What comes from the server, for one reader.
+    package struct Messages {
+        var iterator: NIOAsyncChannelInboundStream<WebSocketMessage>.AsyncIterator
 
-        /// The next text; nil where the task was cancelled.
+        /// The next message; nil where the task was cancelled.
         ///
         /// - Throws: Why the connection has ended.
-        package mutating func next() async throws -> [UInt8]? {
-            try await iterator.next().map { Array($0.readableBytesView) }
-        }
+        package mutating func next() async throws -> WebSocketMessage? { try await iterator.next() }
     }
 
     /// The way to the server.
@@ -68,7 +66,7 @@ package struct WebSocketConnection: Sendable {
         }
     }
 
-    private typealias AsyncChannel = NIOAsyncChannel<ByteBuffer, ByteBuffer>
+    private typealias AsyncChannel = NIOAsyncChannel<WebSocketMessage, ByteBuffer>
 
     private enum Upgrade: Sendable {
         case opened(AsyncChannel, subprotocol: String?)
@@ -83,7 +81,7 @@ package struct WebSocketConnection: Sendable {
     /// - Throws: A `TransportError`; a `WebSocketClosed` where the server has closed the socket; what `body` throws.
     package func run(
         on group: any EventLoopGroup, openedBy deadline: ContinuousClock.Instant,
-        _ body: (inout Texts, Writer) async throws -> Void
+        _ body: (inout Messages, Writer) async throws -> Void
     ) async throws {
         let opening = SocketOpening()
         let opened: AsyncChannel
@@ -100,8 +98,8 @@ package struct WebSocketConnection: Sendable {
             throw error as? TransportError ?? TransportError(ofClient: error)
         }
         try await opened.executeThenClose { inbound, outbound in
-            var texts = Texts(iterator: inbound.makeAsyncIterator())
-            try await body(&texts, Writer(outbound: outbound, channel: opened.channel))
+            var messages = Messages(iterator: inbound.makeAsyncIterator())
+            try await body(&messages, Writer(outbound: outbound, channel: opened.channel))
         }
     }
 
@@ -183,7 +181,10 @@ package struct WebSocketConnection: Sendable {
         _ channel: any Channel, _ head: HTTPRequestHead, _ limit: TimeAmount
     ) throws -> EventLoopFuture<Upgrade> {
         let (maximumMessageSize, silence, pings) = (maximumMessageSize, silence, pings)
-        let upgrader = NIOTypedWebSocketClientUpgrader<Upgrade>(maxFrameSize: maximumMessageSize) { channel, response in
+        // NIO's own handling of errors would close the channel before its reader is told of them.
+        let upgrader = NIOTypedWebSocketClientUpgrader<Upgrade>(
+            maxFrameSize: maximumMessageSize, enableAutomaticErrorHandling: false
+        ) { channel, response in
             channel.eventLoop.makeCompletedFuture {
                 let operations = channel.pipeline.syncOperations
                 try operations.addHandlers([

@@ -1,6 +1,6 @@
 import Larder
 import LarderFiles
-import NIOCore
+package import NIOCore
 import NIOWebSocket
 
 /// The other side has closed the socket, with one of WebSocket's codes (RFC 6455, section 7.4) or of the protocol on it.
@@ -26,12 +26,21 @@ struct WebSocketEnd: Sendable {
 /// The program has ended the connection.
 struct WebSocketFinished: Error {}
 
+/// What comes on a connection, in its order.
+package enum WebSocketMessage: Sendable {
+    case text(ByteBuffer)
+    /// The other side has answered a ping.
+    case alive
+    /// The other side says nothing for longer than it should, and not yet for so long that the connection is given up.
+    case silent
+}
+
 /// Makes texts of frames and frames of texts, answers pings, and ends a connection whose other side is silent.
 ///
 /// What may not be sent, or says nothing, ends the connection with an error: it is not passed over.
 final class WebSocketText: ChannelDuplexHandler {
     typealias InboundIn = WebSocketFrame
-    typealias InboundOut = ByteBuffer
+    typealias InboundOut = WebSocketMessage
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = WebSocketFrame
 
@@ -44,6 +53,8 @@ final class WebSocketText: ChannelDuplexHandler {
     private var unwritableSince: ContinuousClock.Instant?
     private var watch: Scheduled<Void>?
     private var hasEnded = false
+    /// Whether the reader was told of the silence that lasts.
+    private var hasToldSilence = false
 
     /// - Parameters:
     ///   - silence: After how long without a byte the connection is given up.
@@ -68,13 +79,13 @@ final class WebSocketText: ChannelDuplexHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        lastRead = .now
+        (lastRead, hasToldSilence) = (.now, false)
         let frame = unwrapInboundIn(data)
         switch frame.opcode {
-        case .text: context.fireChannelRead(wrapInboundOut(frame.unmaskedData))
+        case .text: context.fireChannelRead(wrapInboundOut(.text(frame.unmaskedData)))
         // A server that sends pings and reads nothing gets no more pongs than there is room for.
         case .ping: if context.channel.isWritable { write(.pong, frame.unmaskedData, context) }
-        case .pong: break
+        case .pong: context.fireChannelRead(wrapInboundOut(.alive))
         case .connectionClose:
             var data = frame.unmaskedData
             let code = data.readInteger(as: UInt16.self)
@@ -152,7 +163,13 @@ final class WebSocketText: ChannelDuplexHandler {
             return end(TransportError(.timedOut, "The server read nothing for \(silence)."), context)
         }
         if pings, silent >= silence / 2 { write(.ping, ByteBuffer(), context) }
-        watch = context.eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds((silence / 4).nanoseconds)) {
+        // Where the other side is asked, it has had time to answer; otherwise it speaks several times within the limit.
+        if !hasToldSilence, silent >= silence * (pings ? 3 : 1) / (pings ? 4 : 3) {
+            hasToldSilence = true
+            context.fireChannelRead(wrapInboundOut(.silent))
+            context.fireChannelReadComplete()
+        }
+        watch = context.eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds((silence / 10).nanoseconds)) {
             self.look(context)
         }
     }

@@ -1,3 +1,4 @@
+import LarderFiles
 import LarderGraphQL
 import LarderLMDB
 
@@ -24,6 +25,18 @@ package struct SyncPosition: Sendable, Hashable {
         }
     }
 
+    /// The removal of what a walk through everything did not have, which has not reached its end.
+    package struct Sweep: Sendable, Hashable {
+        /// What the server changed at this time or later may not have been in the walk.
+        package var changedBefore: Int64
+        /// The stored key that was looked at last; empty where none was.
+        package var after: [UInt8]
+
+        package init(changedBefore: Int64, after: [UInt8] = []) {
+            (self.changedBefore, self.after) = (changedBefore, after)
+        }
+    }
+
     /// What is synchronized, for people.
     package var name: String
     /// The types of the objects; their objects stay when garbage is collected.
@@ -31,6 +44,11 @@ package struct SyncPosition: Sendable, Hashable {
     /// Up to when everything came, in milliseconds since 1970 by the server's clock; nil before the first whole walk.
     package var startedAt: Int64?
     package var walk: Walk?
+    package var sweep: Sweep?
+    /// Which server was asked; nil where its transport does not say it.
+    package var server: String?
+    /// When a page came last, in milliseconds since 1970 by this device's clock; nil where that was not noted.
+    package var lastUsed: Int64?
 
     /// The times that a server may tell, in milliseconds since 1970: sums and differences of them are numbers too.
     package static let times: ClosedRange<Int64> = 0...(1 << 53)
@@ -52,25 +70,9 @@ package struct SyncPage: Sendable {
     package let number: Int
     /// Whether the walk goes through everything, so that what it has is marked.
     package let marks: Bool
-    /// Removes the objects of the types which the walk did not have: on the last page of a walk through everything.
-    package let sweep: Sweep?
 
-    package struct Sweep: Sendable {
-        /// What the server changed at this time or later may not have been in the walk.
-        package let changedBefore: Int64
-        /// What stays beside.
-        package let kept: [Dependencies]
-
-        package init(changedBefore: Int64, kept: [Dependencies]) {
-            (self.changedBefore, self.kept) = (changedBefore, kept)
-        }
-    }
-
-    package init(
-        key: String, position: SyncPosition, after: SyncPosition?, number: Int, marks: Bool, sweep: Sweep? = nil
-    ) {
-        (self.key, self.position, self.after, self.number) = (key, position, after, number)
-        (self.marks, self.sweep) = (marks, sweep)
+    package init(key: String, position: SyncPosition, after: SyncPosition?, number: Int, marks: Bool) {
+        (self.key, self.position, self.after, self.number, self.marks) = (key, position, after, number, marks)
     }
 }
 
@@ -81,6 +83,14 @@ extension SyncPosition {
         else { return nil }
         self.init(name: name, types: types.compactMap { if case .string(let type) = $0 { type } else { nil } })
         if case .int(let time)? = members["startedAt"], Self.times.contains(time) { startedAt = time }
+        if case .int(let time)? = members["lastUsed"], Self.times.contains(time) { lastUsed = time }
+        if case .string(let server)? = members["server"] { self.server = server }
+        if case .object(let sweep)? = members["sweep"] {
+            guard case .int(let time)? = sweep["changedBefore"], case .string(let text)? = sweep["after"],
+                let after = bytes(hexadecimal: text)
+            else { return nil }
+            self.sweep = Sweep(changedBefore: time, after: after)
+        }
         guard case .object(let walk)? = members["walk"] else { return }
         guard case .int(let time)? = walk["startedAt"], Self.times.contains(time),
             case .string(let token)? = walk["token"], case .int(let count)? = walk["pageCount"]
@@ -93,6 +103,13 @@ extension SyncPosition {
     var json: [UInt8] {
         var members: [String: Value] = ["name": .string(name), "types": .list(types.map(Value.string))]
         members["startedAt"] = startedAt.map(Value.int)
+        members["lastUsed"] = lastUsed.map(Value.int)
+        members["server"] = server.map(Value.string)
+        if let sweep {
+            members["sweep"] = .object([
+                "changedBefore": .int(sweep.changedBefore), "after": .string(hexadecimal(sweep.after)),
+            ])
+        }
         if let walk {
             var steps: [String: Value] = [
                 "startedAt": .int(walk.startedAt), "token": .string(walk.token),
@@ -127,15 +144,12 @@ extension RecordCache {
     /// Stores a page of a synchronization together with its position. The page's own list is not stored.
     ///
     /// - Throws: `.busy` where the stored position is another than the one from which the page was asked for.
-    /// - Complexity: O(n) in the page; on the last page of a walk through everything, in the objects of its types.
     @discardableResult
     package func write(
         _ parsed: ParsedResponse, of operation: BoundOperation, as page: SyncPage,
         deadline: ContinuousClock.Instant? = nil
     ) async throws(RecordError) -> Commit {
-        let set = page.sweep == nil ? nil : layers.current
-        let touched = try translated { try set.map { try $0.touchedKeys(0..<$0.layers.count) } ?? [] }
-        return try await write([.synchronize(parsed, of: operation, page, touched: touched)], deadline: deadline)
+        try await write([.synchronize(parsed, of: operation, page)], deadline: deadline)
     }
 
     /// Gives up a walk, so that the next one begins with its first page.

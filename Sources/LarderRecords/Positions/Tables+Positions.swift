@@ -70,36 +70,34 @@ extension Tables {
 }
 
 extension RecordChanges {
-    /// Notes how far a synchronization has come with a page, marks what the page has, and removes what a walk through
-    /// everything did not have.
+    /// Notes how far a synchronization has come with a page, and marks what the page of a walk through everything has.
     mutating func note(
-        _ page: SyncPage, _ parsed: ParsedResponse, touched: [[UInt8]], _ generation: Generation,
-        _ transaction: borrowing WriteTransaction
+        _ page: SyncPage, _ parsed: ParsedResponse, _ generation: Generation, _ transaction: borrowing WriteTransaction
     ) throws {
         guard try generation.tables.position(page.key, transaction) == page.after else {
-            throw RecordError(
-                .busy,
-                "The position of \(page.position.name) was moved while a page of it came, by another process or by an "
-                    + "eviction; synchronize again")
+            throw RecordError.movedPosition(page.position)
         }
-        // Marks of a walk that was given up, or of one that has ended.
-        let hasMarks = page.number == 0 || page.position.walk == nil
-        let marks = hasMarks ? try generation.tables.marks(of: page.key, transaction) : []
-        for mark in marks { positions[mark.row] = .some(nil) }
-        if let sweep = page.sweep {
-            var seen = Set(touched)
-            for mark in page.number == 0 ? [] : marks { seen.formUnion(try SyncMark.keys(mark.content)) }
-            for key in parsed.cacheKeys { seen.insert(key) }
-            // What another synchronization of a type has, this one's server need not show.
-            let others = try generation.tables.allPositions(transaction).filter { $0.key != page.key }
-            let types = page.position.types.filter { type in !others.values.contains { $0.types.contains(type) } }
-            try self.sweep(types, keeping: seen, sweep, generation, transaction)
-        } else if page.marks {
+        // Marks of a walk that was given up.
+        if page.number == 0 { try removeMarks(of: page.key, generation, transaction) }
+        if page.marks {
             let digits = String(page.number, radix: 16)
             let row = page.key + "/" + String(repeating: "0", count: max(0, 8 - digits.count)) + digits
             positions[Array(row.utf8)] = SyncMark.encoded(parsed.cacheKeys)
         }
+        if page.number == 0, let now = page.position.lastUsed {
+            for (key, position) in try generation.tables.allPositions(transaction)
+            where key != page.key && position.lastUsed.map({ SubscriptionPosition.isForgotten($0, at: now) }) ?? false {
+                positions[Array(key.utf8)] = .some(nil)
+                try removeMarks(of: key, generation, transaction)
+            }
+        }
         positions[Array(page.key.utf8)] = page.position.json
+    }
+
+    mutating func removeMarks(
+        of key: String, _ generation: Generation, _ transaction: borrowing WriteTransaction
+    ) throws {
+        for mark in try generation.tables.marks(of: key, transaction) { positions[mark.row] = .some(nil) }
     }
 
     /// Forgets a walk that has not reached its end.
@@ -109,31 +107,7 @@ extension RecordChanges {
         guard var position = try generation.tables.position(key, transaction), position.walk != nil else { return }
         position.walk = nil
         positions[Array(key.utf8)] = position.json
-        for mark in try generation.tables.marks(of: key, transaction) { positions[mark.row] = .some(nil) }
-    }
-
-    /// Removes the objects of the types that were not seen, unless the server changed them since the walk began.
-    private mutating func sweep(
-        _ types: [String], keeping seen: Set<[UInt8]>, _ sweep: SyncPage.Sweep, _ generation: Generation,
-        _ transaction: borrowing WriteTransaction
-    ) throws {
-        var kept: Set<RecordID> = []
-        for dependencies in sweep.kept where dependencies.generation == generation.identity {
-            for field in dependencies.fields { kept.insert(field.record) }
-        }
-        let lastChanged = try generation.names.lookUp(VersionField.lastChanged, transaction, generation.tables)
-        for type in types {
-            for (key, id) in try generation.entities(ofType: type, transaction)
-            where !seen.contains(key) && !kept.contains(id) {
-                guard let record = try generation.record(id, transaction), !record.isTombstone else { continue }
-                // What does not say when it was changed cannot be told from what came meanwhile.
-                guard let lastChanged,
-                    let (word, payload) = try generation.value(of: lastChanged, in: record, id, transaction),
-                    let time = try payload.integer(word), time < sweep.changedBefore
-                else { continue }
-                _ = try removeEntity(id, leavingTombstone: true, keepsVersion: false, generation, transaction)
-            }
-        }
+        try removeMarks(of: key, generation, transaction)
     }
 
     /// Notes that types' objects were evicted: synchronizations of the types begin with everything.
@@ -162,9 +136,9 @@ extension RecordChanges {
     ) throws {
         guard position.startedAt != nil || position.walk != nil else { return }
         var position = position
-        (position.startedAt, position.walk) = (nil, nil)
+        (position.startedAt, position.walk, position.sweep) = (nil, nil, nil)
         positions[Array(key.utf8)] = position.json
-        for mark in try generation.tables.marks(of: key, transaction) { positions[mark.row] = .some(nil) }
+        try removeMarks(of: key, generation, transaction)
     }
 
     func storePositions(_ tables: Tables, _ transaction: inout WriteTransaction) throws {
@@ -260,6 +234,13 @@ extension PayloadView {
 }
 
 extension RecordError {
+    static func movedPosition(_ position: SyncPosition) -> RecordError {
+        RecordError(
+            .busy,
+            "The position of \(position.name) was moved while a page of it came, by another process or by an eviction; "
+                + "synchronize again")
+    }
+
     static var damagedPosition: RecordError {
         RecordError(
             .damaged,

@@ -10,8 +10,10 @@ enum WriteStep: Sendable {
     case store(ParsedResponse, of: BoundOperation, at: RecordCache.Root, AnswerAge = AnswerAge())
     /// Reads an answer and stores what a closure makes of it, if that is not nil.
     case update(BoundOperation, at: RecordCache.Root, @Sendable (CacheAnswer) throws -> ParsedResponse?)
-    /// Stores a page of a synchronization, without its list, and its position. `touched`: what the queue needs.
-    case synchronize(ParsedResponse, of: BoundOperation, SyncPage, touched: [[UInt8]])
+    /// Stores a page of a synchronization, without its list, and its position.
+    case synchronize(ParsedResponse, of: BoundOperation, SyncPage)
+    /// Removes some of what a walk of a synchronization did not have.
+    case sweep(SyncSweep)
     /// Gives up the walk of a synchronization.
     case forgetWalk(String)
     /// Notes up to when everything has come over subscriptions.
@@ -36,7 +38,7 @@ enum WriteStep: Sendable {
     /// As `PendingWrite.pages`.
     var pages: Int {
         switch self {
-        case .store(let parsed, _, _, _), .synchronize(let parsed, _, _, _):
+        case .store(let parsed, _, _, _), .synchronize(let parsed, _, _):
             parsed.objectCount + parsed.text.count >> 12
         default: 1
         }
@@ -60,10 +62,11 @@ enum WriteStep: Sendable {
             changes.received = ReceivedNotes(AnswerAge(), now: generation.now())
             let writer = ResponseWriter(parsed, of: operation, in: generation, changes, isEdited: true)
             changes = try writer.run(.init(root, operation), transaction)
-        case .synchronize(let parsed, let operation, let page, let touched):
+        case .synchronize(let parsed, let operation, let page):
             changes.received = ReceivedNotes(AnswerAge(), now: generation.now())
             changes = try ResponseWriter(parsed, of: operation, in: generation, changes).run(.unstored, transaction)
-            try changes.note(page, parsed, touched: touched, generation, transaction)
+            try changes.note(page, parsed, generation, transaction)
+        case .sweep(let slice): try changes.sweep(slice, generation, transaction)
         case .forgetWalk(let key): try changes.forgetWalk(of: key, generation, transaction)
         case .noteSubscriptions(let positions): try changes.note(positions, generation, transaction)
         case .forgetPositions: try changes.forgetPositions(generation, transaction)
@@ -112,11 +115,20 @@ extension Generation {
     func entities(
         ofType type: String, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> [(key: [UInt8], id: RecordID)] {
-        let prefix = Array("\(type):".utf8)
+        try entities(beginningWith: Array("\(type):".utf8), after: [], limit: .max, transaction)
+    }
+
+    /// The first of them whose keys come after one.
+    func entities(
+        beginningWith prefix: [UInt8], after last: [UInt8], limit: Int,
+        _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws -> [(key: [UInt8], id: RecordID)] {
         var found: [(key: [UInt8], id: RecordID)] = []
         var cursor = try transaction.cursor(in: tables.keys)
-        var entry = try cursor.seek(atLeast: prefix.rawSpan)
-        while let current = entry {
+        // The key after `last` begins with it and a zero byte, or is greater.
+        let start = prefix.lexicographicallyPrecedes(last) ? last + [0] : prefix
+        var entry = try cursor.seek(atLeast: start.rawSpan)
+        while let current = entry, found.count < limit {
             // Safe: the key and its number are read while the transaction lends them.
             let isOfType = unsafe current.key.withUnsafeBytes { unsafe $0.starts(with: prefix) }
             guard isOfType else { break }

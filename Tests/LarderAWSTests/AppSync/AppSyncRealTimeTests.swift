@@ -46,6 +46,36 @@ struct AppSyncRealTimeTests {
         return nil
     }
 
+    @Test(
+        "gql's AppSync client, which is not ours, is taken by the API of the tests, and a wrong key and secret are not",
+        arguments: [
+            (["key", "da2-key"], true), (["token", "opaque"], true),
+            (["iam", "AKIDEXAMPLE", "secret+/=", "SESSION", "eu-west-1"], true), (["key", "wrong"], false),
+            (["iam", "AKIDEXAMPLE", "wrong", "SESSION", "eu-west-1"], false),
+        ])
+    func gqlJudges(proof: [String], isTaken: Bool) async throws {
+        try await AppSyncFixture.run { fixture in
+            let client = Process()
+            client.executableURL = URL(filePath: try #require(ServerProcess.python))
+            client.arguments =
+                [
+                    "-B", ServerProcess.folder.appending(path: "prove_appsync.py").path,
+                    "\(try #require(fixture.url.port))",
+                ] + proof
+            let output = Pipe()
+            client.standardOutput = output
+            try client.run()
+            while isTaken, client.isRunning, try await fixture.realTime().subscriptions == 0 {
+                try await Task.sleep(for: .milliseconds(5))
+            }
+            if isTaken { try await fixture.push(#"{"id": "1", "name": "Vega"}"#) }
+            await client.ended()
+            let said = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+            #expect((client.terminationStatus == 0) == isTaken, "\(said)")
+            #expect(said.contains(isTaken ? "Vega" : "errorType"), "\(said)")
+        }
+    }
+
     @Test("All five proofs open a connection and start a subscription, signatures by botocore's computation")
     func fiveModes() async throws {
         try await AppSyncFixture.run { fixture in
@@ -149,6 +179,68 @@ struct AppSyncRealTimeTests {
             try await subscribe(fixture, .apiKey("da2-key")) { _, subscription in
                 #expect(await wait(subscription, for: .live) != nil)
                 try await begun(2, fixture)
+            }
+        }
+    }
+
+    @Test("Where 100 subscriptions are allowed, the 101st is told so and begins when another has ended")
+    func tooMany() async throws {
+        try await AppSyncFixture.run { fixture in
+            try await subscribe(fixture, .apiKey("da2-key")) { app, _ in
+                // Beside the one that is there already.
+                var others: [Subscription] = []
+                for number in 1..<100 {
+                    others.append(
+                        try await app.subscribe(GraphQLOperation("subscription { a\(number): renamed { id } }")))
+                }
+                for other in others { #expect(await wait(other, for: .live) != nil) }
+                let last = try await app.subscribe(GraphQLOperation("subscription { last: renamed { id } }"))
+                for await event in last {
+                    if case .state(let state) = event, let error = state.error {
+                        #expect(error.errors.first?.errorType == "MaxSubscriptionsReachedError")
+                        break
+                    }
+                }
+                others.removeLast()
+                #expect(await wait(last, for: .live)?.error == nil)
+                #expect(others.allSatisfy { $0.state.phase == .live })
+            }
+        }
+    }
+
+    @Test("Before a token ends, a connection with another is in use: no event is missed and none is stale")
+    func replacesToken() async throws {
+        try await AppSyncFixture.run { fixture in
+            try await fixture.control(#"{"pool": "pool", "tokens end": true}"#)
+            let source: AppSyncAuthorization.Source<String> = { _, _ in
+                let claims = #"{"iss":"https://idp/pool","exp":\#(Int(Date().timeIntervalSince1970) + 4)}"#
+                return "e30.\(Data(claims.utf8).base64EncodedString().replacing("=", with: "")).x"
+            }
+            try await subscribe(fixture, .userPool(source)) { _, subscription in
+                #expect(await wait(subscription, for: .live) != nil)
+                await subscription.noteCaughtUp(since: subscription.state)
+                while try await fixture.realTime().connects.count < 3 {
+                    let state = subscription.state
+                    try #require(state.phase == .live && state.staleSince == nil, "\(state)")
+                    try await Task.sleep(for: .milliseconds(20))
+                }
+                try await fixture.push(#"{"id": "1", "name": "Vega", "owner": "a"}"#)
+                #expect(await nextData(subscription)?["renamed"]?["name"]?.string == "Vega")
+            }
+        }
+    }
+
+    @Test("A server that falls silent is replaced before it is given up: nothing is stale")
+    func replacesSilent() async throws {
+        try await AppSyncFixture.run { fixture in
+            // The limit is 6 seconds; after a third of them another connection is opened.
+            try await fixture.control(#"{"timeout": 6000}"#)
+            try await subscribe(fixture, .apiKey("da2-key")) { _, subscription in
+                #expect(await wait(subscription, for: .live) != nil)
+                await subscription.noteCaughtUp(since: subscription.state)
+                try await begun(2, fixture)
+                #expect(subscription.state.phase == .live)
+                #expect(subscription.state.staleSince == nil)
             }
         }
     }

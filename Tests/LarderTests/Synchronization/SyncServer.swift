@@ -41,7 +41,7 @@ final class SyncServer: Sendable {
           syncTodos(limit: Int, nextToken: String, lastSync: AWSTimestamp, filter: Filter): TodoConnection
         }
         type Subscription { changed: Todo }
-        type Mutation { update(input: UpdateInput!): Todo }
+        type Mutation { update(input: UpdateInput!): Todo rename(id: ID!, title: String): Todo }
         type TodoConnection { items: [Todo]! nextToken: String startedAt: AWSTimestamp }
         type Todo @typePolicy(versioned: true) {
           id: ID! title: String _version: Int! _deleted: Boolean _lastChangedAt: AWSTimestamp!
@@ -102,7 +102,7 @@ final class SyncServer: Sendable {
         ScriptedServer { [self] (request: GraphQLRequest) in try await answer(request) }
     }
 
-    private func answer(_ request: GraphQLRequest) async throws -> String {
+    func answer(_ request: GraphQLRequest) async throws -> String {
         guard request.document.contains("syncTodos") else {
             let items = todos.filter { !$0.value.isDeleted }.map { $0.value.json($0.key) }
             return #"{"data":{"todos":[\#(items.joined(separator: ","))]}}"#

@@ -2,6 +2,7 @@ import Foundation
 import Larder
 import LarderTestSupport
 import LarderTesting
+import Synchronization
 import Testing
 
 @Suite("Synchronization by delta queries", .timeLimit(.minutes(5)))
@@ -46,6 +47,17 @@ struct SyncTests {
             let started = try #require(first.milliseconds)
             #expect(server.requests.last { $0.token == nil }?.lastSync == started - 2_000)
             #expect(try app.synchronizations().map(\.startedAt) == [second.startedAt])
+        }
+    }
+
+    @Test("The handler of a synchronization is called for each page, with what has come so far")
+    func progress() async throws {
+        try await withServer(["a", "b", "c", "d", "e"]) { _, app in
+            let told = Mutex<[SyncReport]>([])
+            let report = try await app.sync(paged) { report in told.withLock { $0.append(report) } }
+            #expect(told.withLock { $0.map(\.objectCount) } == [2, 4, 5])
+            #expect(told.withLock { $0.map(\.isFinished) } == [false, false, true])
+            #expect(told.withLock { $0.last } == report)
         }
     }
 
@@ -146,6 +158,105 @@ struct SyncTests {
             server.wait(31 * 60_000)
             try await app.sync(paged)
             #expect(title(app, "b") == "mine")
+        }
+    }
+
+    @Test("What a queued mutation names stays, though the walk did not have it and the mutation shows nothing")
+    func keepsNamed() async throws {
+        try await withServer(["a", "b", "c"]) { server, app in
+            try await app.sync(paged)
+            for text in ["update(input: $input)", "rename(id: $id, title: \"x\")"] {
+                let isInput = text.hasPrefix("update")
+                _ = try await app.enqueue(
+                    GraphQLOperation(
+                        "mutation M(\(isInput ? "$input: UpdateInput!" : "$id: ID!")) { \(text) { id title } }",
+                        variables: isInput ? ["input": ["id": "b", "title": "mine"]] : ["id": "c"]))
+            }
+            for id in ["a", "b", "c"] { server.delete(id) }
+            server.wait(31 * 60_000)
+            try await app.sync(paged)
+            #expect(["a", "b", "c"].map { title(app, $0) } == [nil, "b1", "c1"])
+        }
+    }
+
+    @Test("A partition whose server is another begins with everything, and removes what that one has not")
+    func otherServer() async throws {
+        try await withServer(["a", "b"]) { _, app in
+            let first = NamedServer(app, "https://one.example")
+            try await first.app.sync(paged)
+            // The names of servers are compared, and no server is asked twice for everything.
+            #expect(try await first.app.sync(paged).isBase == false)
+            let moved = SyncServer()
+            moved.put("b", "moved")
+            moved.put("b", "moved")
+            moved.wait(60 * 60_000)
+            let second = NamedServer(app, "https://two.example", moved)
+            let report = try await second.app.sync(paged)
+            #expect(report.isBase)
+            #expect(title(app, "a") == nil)
+            #expect(title(app, "b") == "moved")
+            #expect(try await second.app.sync(paged).isBase == false)
+        }
+    }
+
+    @Test("A position of which nothing was heard for 90 days is forgotten")
+    func forgotten() async throws {
+        let clock = Mutex(Date(timeIntervalSince1970: 1_700_000_000))
+        let server = SyncServer()
+        try await withTemporaryFolder { folder in
+            var options = Store.Options()
+            options.now = { clock.withLock { $0 } }
+            let store = try Store.open(at: folder, schema: try Schema(parsing: SyncServer.schema), options: options)
+            let app = try store.partition(transport: server.transport)
+            var other = paged
+            other.operation = GraphQLOperation(
+                """
+                query Sync($limit: Int, $nextToken: String, $lastSync: AWSTimestamp, $filter: Filter) {
+                  syncTodos(limit: $limit, nextToken: $nextToken, lastSync: $lastSync, filter: $filter) {
+                    items { id } nextToken startedAt
+                  }
+                }
+                """, variables: ["filter": ["title": "x"]])
+            try await app.sync(other)
+            clock.withLock { $0 += 90 * 86_400 }
+            try await app.sync(paged)
+            #expect(try app.synchronizations().count == 2)
+            clock.withLock { $0 += 1 }
+            try await app.sync(paged)
+            #expect(try app.synchronizations().count == 1)
+            try store.close()
+        }
+    }
+
+    @Test("After a change that deltas do not tell of, subscriptions of the process fetch everything at once")
+    func missedBySubscriptions() async throws {
+        let server = SyncServer()
+        server.put("a", "a1")
+        let transport = ScriptedLine(nulls: .ignore) { request in
+            (try? await server.answer(request)) ?? "{}"
+        }
+        try await withStoreFixture(transport, schema: SyncServer.schema) { app in
+            let subscription = try await app.subscribe(
+                GraphQLOperation("subscription { changed { id title } }"), options: SubscriptionOptions(sync: paged))
+            let connection = try #require(await transport.next())
+            await connection.line.take(.opened)
+            let id = try #require(await connection.line.nextStart())
+            await connection.line.take(.started(id: id))
+            try await eventually { subscription.state.phase == .live }
+            let failing = ScriptedServer { (_: GraphQLRequest) in
+                // The change was made, and neither the delta table nor an event tells of it.
+                server.change { state in
+                    state.todos["a"]?.title = "mine"
+                    state.todos["a"]?.version += 1
+                }
+                return
+                    #"{"data":{"update":null},"errors":[{"message":"m","errorType":"DeltaSyncWriteError","path":["update"]}]}"#
+            }
+            let update = GraphQLOperation(
+                "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
+                variables: ["input": ["id": "a", "title": "mine"]])
+            await #expect(throws: LarderError.self) { _ = try await app.with(transport: failing).send(update) }
+            try await eventually { title(app, "a") == "mine" }
         }
     }
 
@@ -299,5 +410,31 @@ struct SyncTests {
             #expect((input["_version"] as? NSNumber)?.intValue == 2)
             #expect(title(app, "a") == "mine")
         }
+    }
+}
+
+/// A way to a server that says which one it is.
+private struct NamedServer: GraphQLTransport {
+    let server: String?
+    private let scripted: any GraphQLTransport
+    private let partition: Partition
+
+    init(_ partition: Partition, _ name: String, _ server: SyncServer? = nil) {
+        self.partition = partition
+        self.server = name
+        scripted = (server ?? Self.shared).transport
+    }
+
+    private static let shared: SyncServer = {
+        let server = SyncServer()
+        server.put("a", "a1")
+        server.put("b", "b1")
+        return server
+    }()
+
+    var app: Partition { partition.with(transport: self) }
+
+    func send(_ request: GraphQLRequest, within time: Duration) async throws(TransportError) -> GraphQLAnswer {
+        try await scripted.send(request, within: time)
     }
 }

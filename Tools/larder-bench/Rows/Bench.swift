@@ -33,6 +33,7 @@ struct Bench {
         case passwordProof = "sign-in"
         case sharedRefresh = "shared-refresh"
         case requestSession = "request-session"
+        case event, events, sync, resubscribe
     }
 
     var input: BenchInput
@@ -82,6 +83,10 @@ struct Bench {
         case .passwordProof: try await passwordProof()
         case .sharedRefresh: try await sharedRefresh()
         case .requestSession: try await requestSession()
+        case .event: try await event()
+        case .events: try await events()
+        case .sync: try await sync()
+        case .resubscribe: try await resubscribe()
         }
     }
 

@@ -48,7 +48,7 @@ extension AttemptRunner {
         for mutation in unstorable { try await core.noteUnstored(mutation.idempotencyKey) }
         // Deltas do not tell of what the server could not write there.
         if errors.values.contains(where: { GraphQLError.list($0).contains(where: \.isLate) }) {
-            try await core.cache.forgetPositions()
+            try await core.noteMissed()
         }
         for _ in answers { options.reached(.stored) }
         try await queue.settle(

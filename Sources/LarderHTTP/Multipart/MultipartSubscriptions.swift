@@ -1,0 +1,207 @@
+import AsyncHTTPClient
+import Foundation
+import Larder
+import LarderRecords
+import NIOCore
+import Synchronization
+
+/// Subscriptions over plain HTTP, by Apollo's multipart protocol
+/// (https://www.apollographql.com/docs/graphos/routing/operations/subscriptions/multipart-protocol): each is a request
+/// whose answer does not end, and has a part for each event.
+///
+/// The protocol does not acknowledge a subscription. Servers send a heartbeat once it runs: the first part says that it
+/// has begun.
+struct MultipartSubscriptions: Sendable {
+    static let accept = "multipart/mixed;subscriptionSpec=1.0, application/json"
+
+    let transport: HTTPTransport
+    let line: SubscriptionLine
+
+    /// Carries the line's subscriptions until its commands end.
+    func carry() async throws(TransportError) {
+        await line.take(.opened)
+        let (faults, telling) = AsyncStream.makeStream(of: TransportError.self)
+        let commands = Task {
+            var running: [String: Task<Void, Never>] = [:]
+            for await command in line.commands {
+                switch command {
+                case .start(let id, let request):
+                    running[id] = Task {
+                        do throws(TransportError) { try await follow(id, request) } catch { telling.yield(error) }
+                    }
+                case .stop(let id):
+                    if let task = running.removeValue(forKey: id) {
+                        task.cancel()
+                        await task.value
+                    }
+                    await line.take(.completed(id: id))
+                }
+            }
+            for task in running.values { task.cancel() }
+            for task in running.values { await task.value }
+            telling.finish()
+        }
+        let fault = await withTaskCancellationHandler {
+            for await fault in faults { return fault as TransportError? }
+            return nil
+        } onCancel: {
+            commands.cancel()
+        }
+        commands.cancel()
+        await commands.value
+        if let fault { throw fault }
+    }
+
+    /// One subscription, from its request to the end of its answer.
+    ///
+    /// - Throws: What ends all subscriptions of the line.
+    private func follow(_ id: String, _ request: GraphQLRequest) async throws(TransportError) {
+        do throws(TransportError) {
+            try await read(id, request)
+        } catch {
+            guard !Task.isCancelled else { return }
+            switch error.code {
+            case .notSignedIn, .unusableRequest, .notPrepared: throw error
+            // The others go on.
+            default: await fail(id, error.message, mayRecover: true)
+            }
+        }
+    }
+
+    private func fail(_ id: String, _ message: String, mayRecover: Bool) async {
+        let errors = Value.object(["errors": [["message": .string(message)]]]).json
+        await line.take(.failed(id: id, response: errors, mayRecover: mayRecover))
+    }
+
+    private func read(_ id: String, _ request: GraphQLRequest) async throws(TransportError) {
+        let options = transport.options
+        let deadline = ContinuousClock.now + options.subscriptions.pacing.opening
+        let form = RequestForm(
+            endpoint: options.subscriptions.url ?? transport.endpoint, request: request,
+            headers: try await transport.headers(for: request, deadline: deadline), options: options,
+            departure: Departure())
+        var http = try form.httpRequest(.text)
+        http.headers.replaceOrAdd(name: "Accept", value: Self.accept)
+        try http.requireBoundedHead()
+        let watch = SilenceWatch(options.subscriptions.pacing.opening)
+        let (client, limit) = (transport.client, options.subscriptions.maximumMessageSize)
+        let silence = options.subscriptions.silence
+        let answer = Task { [http] in
+            do {
+                let response = try await client.execute(http, deadline: .now() + .hours(24 * 365))
+                watch.expect(within: silence)
+                try await take(response, id, limit, watch)
+            } catch let error as TransportError {
+                throw error
+            } catch { throw TransportError(ofClient: error) }
+        }
+        let timer = Task {
+            await watch.untilSilent()
+            answer.cancel()
+        }
+        defer { timer.cancel() }
+        let result = await withTaskCancellationHandler {
+            await answer.result
+        } onCancel: {
+            answer.cancel()
+        }
+        if watch.isSilent {
+            throw TransportError(.timedOut, "The server said nothing for as long as a subscription's answer may.")
+        }
+        do { try result.get() } catch { throw error as? TransportError ?? TransportError(ofClient: error) }
+    }
+
+    private func take(
+        _ response: HTTPClientResponse, _ id: String, _ limit: Int, _ watch: SilenceWatch
+    ) async throws {
+        let status = Int(response.status.code)
+        guard ![401, 403].contains(status) else {
+            throw TransportError(
+                .notSignedIn, "The server did not take the proof of who asks (\(status)).", status: status)
+        }
+        guard let type = response.headers.first(name: "Content-Type"), (200..<300).contains(status),
+            let boundary = MultipartReader.boundary(of: type)
+        else { return try await refuse(response, id, status, limit) }
+        var reader = MultipartReader(boundary: boundary, limit: limit)
+        var hasStarted = false
+        for try await chunk in response.body {
+            watch.noteHeard()
+            for part in try reader.parts(in: chunk.readableBytesView) {
+                if !hasStarted {
+                    hasStarted = true
+                    transport.noteChange()
+                    await line.take(.started(id: id))
+                }
+                guard try await take(part, id) else { return }
+            }
+            if reader.isAtEnd { break }
+        }
+        guard !Task.isCancelled else { return }
+        guard reader.isAtEnd else {
+            throw TransportError(.interrupted, "The server's answer has ended without its last boundary.")
+        }
+        await line.take(.completed(id: id))
+    }
+
+    /// - Returns: False where the server has ended the subscription by it.
+    private func take(_ part: [UInt8], _ id: String) async throws -> Bool {
+        let members: JSONMembers
+        do { members = try JSONMembers(part) } catch {
+            throw TransportError(.unusableAnswer, "The server sent a part that is no JSON object.", cause: error)
+        }
+        guard let payload = members["payload"] else {
+            await line.take(.alive)
+            return true
+        }
+        guard payload == Array("null".utf8) else {
+            await line.take(.event(id: id, response: payload))
+            return true
+        }
+        // An error of the way to the data, and not of the operation.
+        let errors = members["errors"] ?? Array("[]".utf8)
+        await line.take(
+            .failed(
+                id: id, response: Array(#"{"errors":"#.utf8) + errors + Array("}".utf8), mayRecover: true))
+        return false
+    }
+
+    /// An answer that is no stream: errors of the operation itself, or no GraphQL at all.
+    private func refuse(_ response: HTTPClientResponse, _ id: String, _ status: Int, _ limit: Int) async throws {
+        let body = try await response.body.collect(upTo: min(limit, 1 << 20))
+        let bytes = Array(body.readableBytesView)
+        guard let members = try? JSONMembers(bytes), members["errors"] != nil else {
+            throw TransportError(
+                .status, "The server did not answer with parts (\(status)); does it serve multipart subscriptions?",
+                status: status)
+        }
+        await line.take(.failed(id: id, response: bytes, mayRecover: status >= 500))
+    }
+}
+
+/// How long an answer has been silent.
+private final class SilenceWatch: Sendable {
+    private struct State {
+        var limit: Duration
+        var heard = ContinuousClock.now
+        var isSilent = false
+    }
+
+    private let state: Mutex<State>
+
+    init(_ limit: Duration) { state = Mutex(State(limit: limit)) }
+
+    func noteHeard() { state.withLock { $0.heard = .now } }
+
+    func expect(within limit: Duration) { state.withLock { ($0.limit, $0.heard) = (limit, .now) } }
+
+    var isSilent: Bool { state.withLock { $0.isSilent } }
+
+    /// Waits until nothing was heard for too long, or the task is cancelled.
+    func untilSilent() async {
+        while !Task.isCancelled {
+            let due = state.withLock { $0.heard + $0.limit }
+            guard due > .now else { return state.withLock { $0.isSilent = true } }
+            await CancellableTimer.wait(until: due)
+        }
+    }
+}

@@ -1,0 +1,152 @@
+import Foundation
+import Larder
+import LarderHTTP
+import LarderTestSupport
+import Testing
+
+@Suite(
+    "Frames that no good server sends, by graphql-transport-ws", .timeLimit(.minutes(10)),
+    .enabled(if: ForeignServer.isAvailable, "\(ForeignServer.requirement)"))
+struct HostileFrameTests {
+    private static let ack = #"{"text": "{\"type\":\"connection_ack\"}"}"#
+    private static let pong = #"{"text": "{\"type\":\"pong\"}"}"#
+
+    private static func event(_ id: String, _ text: String) -> String {
+        #"{\"type\":\"next\",\"id\":\"\#(id)\",\"payload\":{\"data\":{\"changed\":{\"__typename\":\"Item\",\"id\":\"1\",\"text\":\"\#(text)\",\"version\":1}}}}"#
+    }
+
+    /// Follows a server that says what a script says, after it has acknowledged the connection and read the start with
+    /// its pings.
+    private func run(
+        _ steps: String, greets: Bool = true, _ change: (inout HTTPTransport.Options) -> Void = { _ in },
+        _ body: (Partition, Subscription) async throws -> Void
+    ) async throws {
+        let begin = greets ? #"{"wait": 1}, \#(Self.ack), {"wait": 3}\#(steps.isEmpty ? "" : ", ")"# : ""
+        let script = steps == "null" ? "null" : "[\(begin)\(steps)]"
+        let server = try await ServerProcess.start(
+            "frames.py", [#"{"subprotocol": "graphql-transport-ws", "script": \#(script)}"#])
+        try await withStarted(server, stop: { await $0.stop() }) { server in
+            var options = HTTPTransport.Options()
+            options.subscriptions.pacing.backoff = Backoff(first: .milliseconds(50), cap: .milliseconds(200))
+            change(&options)
+            let url = try #require(URL(string: "http://127.0.0.1:\(server.words[0])/graphql"))
+            try await HTTPTransport.withTransport(to: url, options: options) { transport in
+                try await withTemporaryFolder { folder in
+                    let store = try Store.open(
+                        at: folder,
+                        schema: try Schema(
+                            parsing: """
+                                type Query { items: [Item!]! }
+                                type Subscription { changed: Item! }
+                                type Item { id: ID! text: String version: Int! }
+                                """))
+                    let app = try store.partition(transport: transport)
+                    try await body(app, try await app.subscribe(EventServer.changed))
+                    try store.close()
+                }
+            }
+        }
+    }
+
+    /// The first error that the subscription tells.
+    private func error(_ subscription: Subscription) async -> LarderError? {
+        for await event in subscription { if case .state(let state) = event, let error = state.error { return error } }
+        return nil
+    }
+
+    private func text(_ app: Partition) -> String? {
+        try? app.read("Item:1", GraphQLFragment("fragment F on Item { text }"))["text"]?.string
+    }
+
+    @Test(
+        "A message that cannot be one ends the connection with a typed error, and another is opened",
+        arguments: [
+            #"{"text": "hello"}"#, #"{"text": ""}"#, #"{"text": "[]"}"#, #"{"text": "{\"type\":7}"}"#,
+            #"{"text": "{\"type\":\"surprise\"}"}"#, #"{"text": "{\"type\":\"next\",\"id\":\"ID\"}"}"#,
+            #"{"text": "{\"type\":\"error\",\"id\":\"ID\"}"}"#, #"{"binary": "{}"}"#, #"{"length": 67108864}"#,
+            #"{"length": 9223372036854775807}"#, #"{"flood": 67108864}"#, #"{"raw": "HTTP/1.1 200 OK\r\n\r\n"}"#,
+        ])
+    func unusable(step: String) async throws {
+        try await run(step) { _, subscription in
+            let error = await error(subscription)
+            #expect(error?.code == .transportUnusableAnswer, "\(step)")
+            // It is tried again.
+            await subscription.wait(for: .connecting)
+        }
+    }
+
+    @Test("A text in fragments is one text")
+    func fragments() async throws {
+        let event = Self.event("ID", "whole")
+        let parts = [event.prefix(19), event.dropFirst(19).prefix(27), event.dropFirst(46)].map { "\"\($0)\"" }
+        // No part ends in the midst of what JSON writes as two characters.
+        try await run(#"{"parts": [\#(parts.joined(separator: ","))]}"#) { app, subscription in
+            #expect(await subscription.nextData() != nil)
+            #expect(text(app) == "whole")
+        }
+    }
+
+    @Test("What comes before the acknowledgement, of other ids and after the completion is dropped")
+    func dropped() async throws {
+        let steps = """
+            {"wait": 1}, {"text": "\(Self.event("1", "early"))"}, \(Self.ack), {"wait": 3},
+            {"text": "\(Self.event("77", "foreign"))"}, {"text": "{\\"type\\":\\"complete\\",\\"id\\":\\"77\\"}"},
+            {"text": "{\\"type\\":\\"error\\",\\"id\\":\\"78\\",\\"payload\\":[]}"},
+            {"text": "{\\"type\\":\\"complete\\",\\"id\\":\\"ID\\"}"}, {"text": "\(Self.event("ID", "late"))"}
+            """
+        try await run(steps, greets: false) { app, subscription in
+            await subscription.wait(for: .ended)
+            #expect(subscription.state.error == nil)
+            try await Task.sleep(for: .milliseconds(50))
+            #expect(text(app) == nil)
+        }
+    }
+
+    @Test(
+        "Errors as a list, as one object and as nonsense end the subscription with a typed error",
+        arguments: [
+            #"[{\"message\":\"no\"}]"#, #"{\"message\":\"no\"}"#, #"[]"#, #"null"#, #"7"#, #"[7, {\"x\":1}]"#,
+        ])
+    func errors(payload: String) async throws {
+        let step = #"{"text": "{\"type\":\"error\",\"id\":\"ID\",\"payload\":\#(payload)}"}"#
+        try await run(step) { _, subscription in
+            await subscription.wait(for: .ended)
+            #expect(subscription.state.error?.code == .serverErrors)
+        }
+    }
+
+    @Test(
+        "A start that is never acknowledged, a silent server and one that does not answer the handshake are timed out")
+    func silent() async throws {
+        for steps in ["", "null"] {
+            try await run(steps) { options in
+                options.subscriptions.pacing.starting = .milliseconds(200)
+                options.subscriptions.pacing.opening = .milliseconds(300)
+            } _: { _, subscription in
+                #expect(await error(subscription)?.code == .transportTimedOut)
+            }
+        }
+    }
+
+    @Test("A pong that was not asked for is no acknowledgement")
+    func unaskedPong() async throws {
+        let steps = """
+            {"wait": 1}, \(Self.ack), \(Self.pong), \(Self.pong), {"wait": 3}, \(Self.pong)
+            """
+        try await run(steps, greets: false) { options in
+            options.subscriptions.pacing.starting = .milliseconds(200)
+        } _: { _, subscription in
+            #expect(await error(subscription)?.code == .transportTimedOut)
+        }
+    }
+
+    @Test("A payload that cannot be had is told, and tried again")
+    func noPayload() async throws {
+        struct None: Error {}
+        try await run("") { options in
+            options.subscriptions.payload = { throw None() }
+        } _: { _, subscription in
+            #expect(await error(subscription)?.code == .transportNotPrepared)
+        }
+    }
+}

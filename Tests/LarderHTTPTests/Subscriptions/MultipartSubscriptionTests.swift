@@ -1,0 +1,112 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Testing
+
+@testable import LarderHTTP
+
+@Suite(
+    "Subscriptions by the multipart protocol", .timeLimit(.minutes(10)),
+    .enabled(if: ForeignServer.isAvailable, "\(ForeignServer.requirement)"))
+struct MultipartSubscriptionTests {
+    private func run(_ body: (EventServer) async throws -> Void) async throws {
+        try await EventServer.run("strawberry", { $0.subscriptions.carrier = .multipart }, body)
+    }
+
+    @Test("An event is in the cache when its reader is told")
+    func tells() async throws {
+        try await run { server in
+            let subscription = try await server.app.subscribe(
+                EventServer.changed, options: SubscriptionOptions(catchUp: EventServer.items))
+            await subscription.wait(for: .live)
+            #expect(server.text("1") == "one")
+            // Of two, neither waits for what comes behind it.
+            for text in ["uno", "due"] {
+                try await server.order(#"{"set": {"1": "\#(text)"}}"#)
+                #expect(await subscription.nextData()?["changed"]?["text"]?.string == text)
+                #expect(server.text("1") == text)
+            }
+        }
+    }
+
+    @Test("What changed while the connection was down is caught up")
+    func catchesUp() async throws {
+        try await run { server in
+            let subscription = try await server.app.subscribe(
+                EventServer.changed, options: SubscriptionOptions(catchUp: EventServer.items))
+            await subscription.wait(for: .live)
+            try await server.order(#"{"refuse": true, "cut": true}"#)
+            await subscription.wait(for: .connecting, isStale: true)
+            try await server.order(#"{"set": {"1": "first", "2": "second"}}"#)
+            try await server.order(#"{"refuse": false}"#)
+            await subscription.wait(for: .live, isStale: false)
+            #expect(server.text("1") == "first")
+            #expect(server.text("2") == "second")
+        }
+    }
+
+    @Test("A subscription that ends at the server ends here; one that nothing reads any more ends there")
+    func ends() async throws {
+        try await run { server in
+            do {
+                let left = try await server.app.subscribe(GraphQLOperation("subscription { changed { id } }"))
+                await left.wait(for: .live)
+            }
+            while try await server.order().subscriptions > 0 { try await Task.sleep(for: .milliseconds(5)) }
+            let subscription = try await server.app.subscribe(EventServer.changed)
+            await subscription.wait(for: .live)
+            try await server.order(#"{"complete": true}"#)
+            await subscription.wait(for: .ended)
+            #expect(subscription.state.error == nil)
+        }
+    }
+
+    private func parts(_ text: String, _ size: Int, limit: Int = 100) throws -> (parts: [String], isAtEnd: Bool) {
+        var reader = MultipartReader(boundary: "b", limit: limit)
+        let bytes = Array(text.utf8)
+        var parts: [String] = []
+        for start in stride(from: 0, to: bytes.count, by: size) {
+            parts += try reader.parts(in: bytes[start..<min(start + size, bytes.count)])
+                .map { String(decoding: $0, as: UTF8.self) }
+        }
+        return (parts, reader.isAtEnd)
+    }
+
+    @Test("Parts come whole however their bytes do", arguments: [1, 2, 3, 7, 1_000])
+    func reads(size: Int) throws {
+        let text =
+            "preamble\r\n--b\r\nContent-Type: application/json\r\n\r\n{}\r\n--b\r\n\r\n"
+            + #"{"payload":{"a":"}\"{\\"}}"# + "\r\n--b\n\n{\"x\": {\"--b\": 1}}\n--b--"
+        let read = try parts(text, size)
+        #expect(read.parts == ["{}", #"{"payload":{"a":"}\"{\\"}}"#, #"{"x": {"--b": 1}}"#])
+        #expect(read.isAtEnd)
+        #expect(try parts("--b\r\n\r\n{}\r\n--b\r\n--b--\r\n", size).isAtEnd)
+    }
+
+    @Test("A part is there with its last byte, before the boundary behind it")
+    func isImmediate() throws {
+        let read = try parts("--b\r\n\r\n{\"a\":1}", 1)
+        #expect(read.parts == [#"{"a":1}"#])
+        #expect(!read.isAtEnd)
+    }
+
+    @Test(
+        "What is no part, or too long, is an error",
+        arguments: [
+            "--b\r\n\r\n[1]", "--b\r\n\r\n7", "--b\r\n\r\n\"x\"", "--b\r\n\r\n{\"" + String(repeating: "x", count: 100),
+            String(repeating: "x", count: 9_000),
+        ])
+    func refuses(text: String) {
+        let error = #expect(throws: TransportError.self) { _ = try parts(text, 5) }
+        #expect(error?.code == .unusableAnswer)
+    }
+
+    @Test("The boundary is what the content type says")
+    func boundary() {
+        #expect(MultipartReader.boundary(of: #"multipart/mixed; boundary="graph ql"; x=1"#) == "graph ql")
+        #expect(MultipartReader.boundary(of: "Multipart/Mixed;subscriptionSpec=1.0,application/json;BOUNDARY=g") == "g")
+        #expect(MultipartReader.boundary(of: "multipart/mixed") == "-")
+        #expect(MultipartReader.boundary(of: "application/json; boundary=g") == nil)
+        #expect(MultipartReader.boundary(of: "") == nil)
+    }
+}

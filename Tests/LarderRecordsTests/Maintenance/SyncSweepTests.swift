@@ -1,0 +1,114 @@
+import LarderGraphQL
+import LarderTestSupport
+import Testing
+
+@testable import LarderRecords
+
+@Suite("Removal of what a walk through everything did not have", .timeLimit(.minutes(5)))
+struct SyncSweepTests {
+    private static let schema = """
+        scalar AWSTimestamp
+        type Query { todos: [Todo] other: [Todone] }
+        type Todo @typePolicy(versioned: true) {
+          id: ID! _version: Int _deleted: Boolean _lastChangedAt: AWSTimestamp!
+        }
+        type Todone @typePolicy(versioned: true) {
+          id: ID! _version: Int _deleted: Boolean _lastChangedAt: AWSTimestamp!
+        }
+        """
+
+    private func list(_ type: String, _ ids: Range<Int>) -> String {
+        let items = ids.map {
+            #"{"__typename":"\#(type)","id":"\#($0)","_version":1,"_deleted":null,"_lastChangedAt":5}"#
+        }
+        return "[\(items.joined(separator: ","))]"
+    }
+
+    /// A cache with objects of two types, and a walk that has reached its end.
+    private func swept(
+        _ position: SyncPosition, _ body: (RecordCache, SyncPosition) async throws -> Void
+    ) async throws {
+        try await withSampleCache(Self.schema) { sample in
+            let document = "{ todos { id } other { id } }"
+            _ = try await sample.write(
+                document, data: #"{"todos":\#(list("Todo", 0..<100)),"other":\#(list("Todone", 0..<100))}"#)
+            let bound = try sample.operation("{ todos { id } }")
+            let page = try ParsedResponse.parse(
+                Array(#"{"data":{"todos":\#(list("Todo", 0..<10))}}"#.utf8), along: bound.layout)
+            let end = SyncPage(key: "ab", position: position, after: nil, number: 0, marks: true)
+            try await sample.cache.write(page, of: bound, as: end)
+            try await body(sample.cache, position)
+        }
+    }
+
+    private func count(_ cache: RecordCache, _ type: String) throws -> Int {
+        try (0..<100).count { try cache.version(of: "\(type):\($0)") != nil }
+    }
+
+    private var begun: SyncPosition {
+        var position = SyncPosition(name: "todos", types: ["Todone", "Todo"], startedAt: 10)
+        position.sweep = .init(changedBefore: 8)
+        return position
+    }
+
+    @Test("It is made in short commits, each of which says where it has come, and ends with no mark left")
+    func sliced() async throws {
+        try await swept(begun) { cache, position in
+            var (stored, counts, commits) = (position, [Int](), 0)
+            let seen = try cache.walkedKeys(of: "ab")
+            #expect(seen.count == 10)
+            while stored.sweep != nil, commits < 100 {
+                let next = try await cache.sweep(
+                    "ab", at: stored, seen: seen, needed: ["Todo:99"], kept: [], limits: .init(keys: 50, removals: 16))
+                #expect(next != stored)
+                stored = try #require(next)
+                commits += 1
+                counts.append(try count(cache, "Todo") + count(cache, "Todone"))
+            }
+            #expect(zip([200] + counts, counts).allSatisfy { $0 - $1 <= 16 })
+            #expect(commits >= 189 / 16)
+            // Of one type those that the walk had and the one that is needed; nothing of the other.
+            #expect(try count(cache, "Todo") == 11)
+            #expect(try count(cache, "Todone") == 0)
+            #expect(try cache.walkedKeys(of: "ab").isEmpty)
+            #expect(try cache.position(of: "ab")?.startedAt == 10)
+        }
+    }
+
+    @Test("A slice that another has made meanwhile is refused")
+    func outrun() async throws {
+        try await swept(begun) { cache, position in
+            let limits = SyncSweep.Limits(keys: 50, removals: 1)
+            _ = try await cache.sweep("ab", at: position, seen: [], needed: [], kept: [], limits: limits)
+            let error = await #expect(throws: RecordError.self) {
+                _ = try await cache.sweep("ab", at: position, seen: [], needed: [], kept: [], limits: limits)
+            }
+            #expect(error?.code == .busy)
+        }
+    }
+
+    @Test("What the server changed since the walk began stays")
+    func changedSince() async throws {
+        var position = begun
+        position.sweep = .init(changedBefore: 5)
+        try await swept(position) { cache, position in
+            let left = try await cache.sweep("ab", at: position, seen: [], needed: [], kept: [])
+            #expect(left?.sweep == nil)
+            #expect(try count(cache, "Todo") == 100)
+        }
+    }
+
+    @Test("A place in a removal that is no key is a damaged position", arguments: ["0", "0g", "AB"])
+    func damaged(after: String) {
+        let stored = #"{"name":"n","types":[],"sweep":{"changedBefore":1,"after":"\#(after)"}}"#
+        #expect(SyncPosition(Array(stored.utf8)) == nil)
+    }
+
+    @Test("A position comes back as it was stored")
+    func stored() {
+        var position = begun
+        position.sweep?.after = [0, 255, 16]
+        (position.server, position.lastUsed) = ("https://a.example", 7)
+        #expect(SyncPosition(position.json) == position)
+    }
+}

@@ -1,0 +1,193 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Synchronization
+import Testing
+
+@Suite("Connections that take the place of others", .timeLimit(.minutes(5)))
+struct ReplacementTests {
+    private static let schema = """
+        type Query { items: [Item!]! }
+        type Subscription { changed: Item }
+        type Item { id: ID! text: String }
+        """
+    private static let changed = GraphQLOperation("subscription { changed { id text } }")
+    private static let items = GraphQLOperation("query { items { id text } }")
+
+    /// A subscription that is live on its first connection.
+    private struct Live {
+        let app: Partition
+        let transport: ScriptedLine
+        let subscription: Subscription
+        let first: ScriptedLine.Opened
+        /// On the first connection.
+        let id: String
+        let queries: @Sendable () -> Int
+
+        func text(_ id: String = "1") -> String? {
+            try? app.read("Item:\(id)", GraphQLFragment("fragment F on Item { text }"))["text"]?.string
+        }
+
+        /// Ends a connection when the hub asks for no more on it, as transports do, and tells of each end.
+        func ends(_ connection: ScriptedLine.Opened) -> Task<[String], Never> {
+            Task {
+                var ended: [String] = []
+                for await case .stop(let id) in connection.line.commands { ended.append(id) }
+                connection.end(nil)
+                return ended
+            }
+        }
+
+        /// Opens the connection that is to take the place of the first.
+        func second() async throws -> (line: ScriptedLine.Opened, id: String) {
+            let second = try #require(await transport.next())
+            await second.line.take(.opened)
+            return (second, try #require(await second.line.nextStart()))
+        }
+    }
+
+    private func live(_ body: (Live) async throws -> Void) async throws {
+        let count = Mutex(0)
+        let transport = ScriptedLine { _ in
+            count.withLock { $0 += 1 }
+            return #"{"data":{"items":[]}}"#
+        }
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema))
+            let app = try store.partition(transport: transport)
+            let subscription = try await app.subscribe(
+                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
+            let first = try #require(await transport.next())
+            await first.line.take(.opened)
+            let id = try #require(await first.line.nextStart())
+            await first.line.take(.started(id: id))
+            try await eventually { subscription.state.phase == .live }
+            try await body(
+                Live(app: app, transport: transport, subscription: subscription, first: first, id: id) {
+                    count.withLock { $0 }
+                })
+            try store.close()
+        }
+    }
+
+    @Test("All has begun on the other connection before the old one is asked to end, and nothing was missed")
+    func replaces() async throws {
+        try await live { live in
+            await live.first.line.take(.expiring(after: .zero))
+            let (second, other) = try await live.second()
+            let ends = live.ends(live.first)
+            await live.first.line.tell(live.id, #"{"id":"1","text":"on the old one"}"#)
+            try await eventually { live.text() == "on the old one" }
+            await second.line.take(.started(id: other))
+            // What comes on the other waits for what is under way on the old one.
+            await second.line.tell(other, #"{"id":"1","text":"newest"}"#)
+            await live.first.line.tell(live.id, #"{"id":"1","text":"late"}"#)
+            try await eventually { live.text() == "late" }
+            await live.first.line.take(.completed(id: live.id))
+            try await eventually { live.text() == "newest" }
+            #expect(await ends.value == [live.id])
+            await second.line.tell(other, #"{"id":"1","text":"after"}"#)
+            try await eventually { live.text() == "after" }
+            #expect(live.subscription.state.phase == .live)
+            #expect(live.subscription.state.staleSince == nil)
+            #expect(live.queries() == 1)
+            #expect(live.transport.attemptCount == 2)
+        }
+    }
+
+    @Test("An old connection that breaks before the other is ready is a gap, which the other closes")
+    func breaks() async throws {
+        try await live { live in
+            await live.first.line.take(.expiring(after: .zero))
+            let (second, other) = try await live.second()
+            live.first.end(TransportError(.interrupted, "cut"))
+            try await eventually { live.subscription.state.phase == .connecting }
+            #expect(live.subscription.state.staleSince != nil)
+            await second.line.take(.started(id: other))
+            try await eventually { live.subscription.state.phase == .live }
+            #expect(live.subscription.state.staleSince == nil)
+            #expect(live.queries() == 2)
+            #expect(live.transport.attemptCount == 2)
+        }
+    }
+
+    @Test("An old connection that breaks while it is being ended is a gap")
+    func breaksWhileEnding() async throws {
+        try await live { live in
+            await live.first.line.take(.expiring(after: .zero))
+            let (second, other) = try await live.second()
+            await second.line.take(.started(id: other))
+            live.first.end(TransportError(.interrupted, "cut"))
+            try await eventually { live.queries() == 2 && live.subscription.state.phase == .live }
+            await second.line.tell(other, #"{"id":"1","text":"x"}"#)
+            try await eventually { live.text() == "x" }
+            #expect(live.transport.attemptCount == 2)
+        }
+    }
+
+    @Test("A connection that cannot take the other's place is given up, the old one goes on, and another is tried")
+    func fails() async throws {
+        try await live { live in
+            await live.first.line.take(.expiring(after: .zero))
+            let (second, other) = try await live.second()
+            second.end(TransportError(.interrupted, "cut"))
+            let (third, _) = try await live.second()
+            await live.first.line.tell(live.id, #"{"id":"1","text":"still"}"#)
+            try await eventually { live.text() == "still" }
+            await second.line.tell(other, #"{"id":"1","text":"dropped"}"#)
+            #expect(live.subscription.state.staleSince == nil)
+            #expect(live.queries() == 1)
+            third.end(nil)
+        }
+    }
+
+    @Test("A subscription that begins meanwhile begins on both connections")
+    func adds() async throws {
+        try await live { live in
+            await live.first.line.take(.expiring(after: .zero))
+            let (second, other) = try await live.second()
+            let added = try await live.app.subscribe(GraphQLOperation("subscription { changed { id } }"))
+            let onFirst = try #require(await live.first.line.nextStart())
+            let onSecond = try #require(await second.line.nextStart())
+            let ends = live.ends(live.first)
+            await second.line.take(.started(id: other))
+            #expect(live.transport.attemptCount == 2)
+            await second.line.take(.started(id: onSecond))
+            await live.first.line.take(.completed(id: live.id))
+            #expect(Set(await ends.value) == [live.id, onFirst])
+            try await eventually { added.state.phase == .live }
+        }
+    }
+
+    @Test("From when a connection was heard of last, and not from when its end was noticed, something may be missing")
+    func lastHeard() async throws {
+        let clock = Mutex(Date(timeIntervalSince1970: 1_000_000))
+        @Sendable func wait(_ seconds: Double) { clock.withLock { $0 += seconds } }
+        let transport = ScriptedLine()
+        try await withTemporaryFolder { folder in
+            var options = Store.Options()
+            options.now = { clock.withLock { $0 } }
+            let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema), options: options)
+            let app = try store.partition(transport: transport)
+            let subscription = try await app.subscribe(
+                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
+            let first = try #require(await transport.next())
+            await first.line.take(.opened)
+            let id = try #require(await first.line.nextStart())
+            await first.line.take(.started(id: id))
+            try await eventually { subscription.state.phase == .live }
+            wait(100)
+            await first.line.take(.alive)
+            let heard = clock.withLock { $0 }
+            // While it is quiet, it is noted from time to time.
+            try await eventually { try app.subscriptions().first?.completeUntil == heard }
+            wait(30)
+            first.end(TransportError(.timedOut, "The server said nothing"))
+            try await eventually { subscription.state.staleSince != nil }
+            #expect(subscription.state.staleSince == heard)
+            try await Task.sleep(for: .milliseconds(20))
+            #expect(try app.subscriptions().first?.completeUntil == heard)
+            try store.close()
+        }
+    }
+}

@@ -1,0 +1,115 @@
+"""A WebSocket server of the tests that says what a script says, be it nonsense.
+
+Its argument is JSON: `subprotocol`, and `script`, a list of steps that each connection goes through:
+
+    {"wait": N}          reads N texts of the client's
+    {"text": TEXT}       sends a text; ID in it stands for the id of the client's last start
+    {"parts": [TEXT]}    sends a text in as many fragments
+    {"binary": TEXT}     sends bytes
+    {"length": N}        begins a text of N bytes, and sends no more than its head
+    {"flood": N}         sends a text of N bytes in fragments of 1 MiB
+    {"raw": TEXT}        sends bytes that are no frame
+    {"close": CODE}      closes the connection
+
+After the last step it says nothing more. With a script of `null` it takes connections and does not even answer the
+handshake. It prints `listening PORT`, and ends when its standard input does.
+"""
+
+import json
+import os
+import socket
+import sys
+import threading
+
+from websockets.frames import Opcode
+from websockets.server import ServerProtocol
+
+given = json.loads(sys.argv[1])
+
+
+def converse(sock):
+    protocol = ServerProtocol(subprotocols=[given["subprotocol"]])
+    last = ""
+    texts = 0
+
+    def flush():
+        for data in protocol.data_to_send():
+            if data:
+                sock.sendall(data)
+
+    def read():
+        nonlocal last, texts
+        data = sock.recv(65536)
+        if not data:
+            raise ConnectionError
+        protocol.receive_data(data)
+        for event in protocol.events_received():
+            if getattr(event, "opcode", None) is Opcode.TEXT:
+                texts += 1
+                message = json.loads(event.data)
+                if message["type"] in ("start", "subscribe"):
+                    last = message["id"]
+            elif not hasattr(event, "opcode"):
+                protocol.send_response(protocol.accept(event))
+        flush()
+
+    while protocol.handshake_exc is None and protocol.state.name == "CONNECTING":
+        read()
+    for step in given["script"]:
+        if "wait" in step:
+            while texts < step["wait"]:
+                read()
+            texts -= step["wait"]
+        if "text" in step:
+            protocol.send_text(step["text"].replace("ID", last).encode())
+        if "parts" in step:
+            parts = [part.replace("ID", last).encode() for part in step["parts"]]
+            protocol.send_text(parts[0], fin=False)
+            for part in parts[1:-1]:
+                protocol.send_continuation(part, fin=False)
+            protocol.send_continuation(parts[-1], fin=True)
+        if "binary" in step:
+            protocol.send_binary(step["binary"].encode())
+        if "length" in step:
+            flush()
+            sock.sendall(b"\x81\x7f" + step["length"].to_bytes(8, "big"))
+        if "flood" in step:
+            piece, left = b" " * (1 << 20), step["flood"]
+            protocol.send_text(piece, fin=False)
+            while (left := left - len(piece)) > 0:
+                protocol.send_continuation(piece, fin=left <= len(piece))
+                flush()
+        if "raw" in step:
+            flush()
+            sock.sendall(step["raw"].encode())
+        if "close" in step:
+            protocol.send_close(step["close"], "")
+        flush()
+    while True:
+        read()
+
+
+def serve(sock):
+    try:
+        if given["script"] is None:
+            while sock.recv(65536):
+                pass
+        else:
+            converse(sock)
+    except OSError:
+        pass  # The client has gone.
+    finally:
+        sock.close()
+
+
+def accept(server):
+    while True:
+        sock, _ = server.accept()
+        threading.Thread(target=serve, args=(sock,), daemon=True).start()
+
+
+server = socket.create_server(("127.0.0.1", 0))
+threading.Thread(target=accept, args=(server,), daemon=True).start()
+print("listening", server.getsockname()[1], flush=True)
+sys.stdin.buffer.read()
+os._exit(0)
