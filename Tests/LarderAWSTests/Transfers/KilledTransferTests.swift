@@ -8,7 +8,7 @@ import NIOCore
 import Synchronization
 import Testing
 
-@Suite("Transfers of programs that are killed")
+@Suite("Transfers of programs that are killed", .timeLimit(.minutes(10)))
 struct KilledTransferTests {
     /// More of them by the environment, for a long night.
     private static let rounds =

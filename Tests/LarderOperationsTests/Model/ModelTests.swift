@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderOperations
 
-@Suite("The queue beside its model")
+@Suite("The queue beside its model", .timeLimit(.minutes(10)))
 struct ModelTests {
     @Test("Random steps, refusals, restarts and clocks that jump leave what plain values say", arguments: 0..<4)
     func random(group: Int) async throws {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LarderRecords
 
-@Suite("Up to when everything has come over subscriptions")
+@Suite("Up to when everything has come over subscriptions", .timeLimit(.minutes(10)))
 struct SubscriptionPositionTests {
     @Test("The newest time is kept, and what was silent for 90 days is forgotten")
     func notes() async throws {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderRecords
 
-@Suite("Beside a model of plain dictionaries")
+@Suite("Beside a model of plain dictionaries", .timeLimit(.minutes(10)))
 struct ModelTests {
     @Test("Random writes, removals and reopenings answer as the model does", arguments: 0..<4)
     func consistentServer(group: Int) async throws {

@@ -4,7 +4,9 @@ import LarderOperations
 import LarderTestSupport
 import Testing
 
-@Suite("The process is killed while it switches", .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"))
+@Suite(
+    "The process is killed while it switches", .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"),
+    .timeLimit(.minutes(10)))
 struct KilledSwitchTests {
     /// More of them by the environment, for a long night.
     private static let rounds = ProcessInfo.processInfo.environment["LARDER_KILL_ROUNDS"].flatMap(Int.init) ?? 40

@@ -200,7 +200,7 @@ private struct Life {
     }
 }
 
-@Suite("Whatever is done to a store, nothing takes effect twice")
+@Suite("Whatever is done to a store, nothing takes effect twice", .timeLimit(.minutes(10)))
 struct StoreLifeTests {
     @Test(
         "Queueing, sending, backing up, restoring, losing, repairing, switching and forgetting, in any order",

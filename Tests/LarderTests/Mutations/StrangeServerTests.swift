@@ -33,7 +33,7 @@ private func states(_ receipts: [MutationReceipt]) throws -> [MutationStatus.Sta
     try receipts.map { receipt in try receipt.status()?.state }
 }
 
-@Suite("A server that does not speak GraphQL: the queue waits")
+@Suite("A server that does not speak GraphQL: the queue waits", .timeLimit(.minutes(10)))
 struct StrangeServerTests {
     @Test(
         "A wrong address sets nothing of the queue aside, and all is sent once it is right",
@@ -205,7 +205,7 @@ struct StrangeServerTests {
     }
 }
 
-@Suite("A check that does not answer is asked again")
+@Suite("A check that does not answer is asked again", .timeLimit(.minutes(10)))
 struct UnansweredCheckTests {
     private struct Away: Error {}
 
@@ -316,7 +316,7 @@ struct UnansweredCheckTests {
     }
 }
 
-@Suite("A resolver that does not answer is asked again")
+@Suite("A resolver that does not answer is asked again", .timeLimit(.minutes(10)))
 struct UnansweredResolverTests {
     private struct Away: Error {}
 

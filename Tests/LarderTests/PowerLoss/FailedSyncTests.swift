@@ -4,7 +4,7 @@ import Testing
 
 @Suite(
     "A sync fails once, and the power is cut later",
-    .enabled(if: PowerRecorder.isUsable, "\(PowerRecorder.requirement)"), .serialized)
+    .enabled(if: PowerRecorder.isUsable, "\(PowerRecorder.requirement)"), .serialized, .timeLimit(.minutes(10)))
 struct FailedSyncTests {
     /// Cuts the power everywhere after a sync that failed.
     ///

@@ -4,7 +4,7 @@ import Testing
 
 @Suite(
     "The power is cut when the queue's log is copied to its file",
-    .enabled(if: PowerRecorder.isUsable, "\(PowerRecorder.requirement)"), .serialized)
+    .enabled(if: PowerRecorder.isUsable, "\(PowerRecorder.requirement)"), .serialized, .timeLimit(.minutes(10)))
 struct LongLogPowerLossTests {
     private func record(in folder: URL, failing: String? = nil) async throws -> Recording {
         let folder = folder.appending(path: failing == nil ? "plain" : "failing")

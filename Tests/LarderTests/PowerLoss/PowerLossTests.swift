@@ -3,7 +3,8 @@ import LarderPowerLoss
 import Testing
 
 @Suite(
-    "The power is cut", .enabled(if: PowerRecorder.isUsable, "\(PowerRecorder.requirement)"), .serialized)
+    "The power is cut", .enabled(if: PowerRecorder.isUsable, "\(PowerRecorder.requirement)"), .serialized,
+    .timeLimit(.minutes(10)))
 struct PowerLossTests {
     private let load = RecordedLoad(word: "power", lives: 3)
 

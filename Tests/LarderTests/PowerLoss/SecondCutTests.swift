@@ -5,7 +5,7 @@ import Testing
 
 @Suite(
     "A program is killed, or the power cut, and the power is cut while the next one goes on",
-    .enabled(if: PowerRecorder.isUsable, "\(PowerRecorder.requirement)"), .serialized)
+    .enabled(if: PowerRecorder.isUsable, "\(PowerRecorder.requirement)"), .serialized, .timeLimit(.minutes(10)))
 struct SecondCutTests {
     enum Load: String, Sendable, CaseIterable {
         case power, transfers

@@ -4,7 +4,7 @@ import Testing
 
 @Suite(
     "The power is cut while tools work", .enabled(if: PowerRecorder.isUsable, "\(PowerRecorder.requirement)"),
-    .serialized)
+    .serialized, .timeLimit(.minutes(10)))
 struct ToolPowerLossTests {
     @Test("Keys that were made, caches that were brought back or replaced, and backups are there after any cut")
     func everywhere() async throws {

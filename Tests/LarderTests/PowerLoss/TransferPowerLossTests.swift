@@ -5,7 +5,7 @@ import Testing
 
 @Suite(
     "The power is cut while files are on their way",
-    .enabled(if: PowerRecorder.isUsable, "\(PowerRecorder.requirement)"), .serialized)
+    .enabled(if: PowerRecorder.isUsable, "\(PowerRecorder.requirement)"), .serialized, .timeLimit(.minutes(10)))
 struct TransferPowerLossTests {
     private let load = RecordedLoad(word: "transfers", lives: 2) { proof in
         proof.inspect = { remains in

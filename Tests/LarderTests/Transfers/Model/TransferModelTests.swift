@@ -2,7 +2,7 @@ import Foundation
 import LarderTestSupport
 import Testing
 
-@Suite("Transfers beside a model of plain values")
+@Suite("Transfers beside a model of plain values", .timeLimit(.minutes(10)))
 struct TransferModelTests {
     /// More of them by the environment, for a long night.
     private static let seeds = number("LARDER_MODEL_SEEDS") ?? 12
