@@ -234,6 +234,42 @@ struct TransferTableTests {
         }
     }
 
+    @Test("The transfers that ended last are kept, in whatever order they were queued")
+    func prunedByEnd() async throws {
+        try await withOperations { database in
+            var ids: [UUID] = []
+            for number in 0..<4 { ids.append(try await database.queue(upload("\(number)"))) }
+            for (place, id) in ids.enumerated() {
+                let attempt = try await database.take(id).attempt
+                try await database.transfers.finish(attempt, etag: "\"e\"", now: after(Double(10 - place)))
+            }
+            try await database.transfers.prune(keeping: 2, in: app)
+            #expect(try database.transfers.list(in: app).map(\.id) == Array(ids.prefix(2)))
+        }
+    }
+
+    @Test("An upload that may not be aborted is noted apart from its transfer once, however often that is said")
+    func leftOnce() async throws {
+        try await withOperations { database in
+            let id = try await database.queue(upload())
+            let attempt = try await database.take(id).attempt
+            try await database.transfers.note(attempt, [.upload("u"), .uploadLeft])
+            try await database.transfers.note(attempt, [.uploadLeft])
+            let left = try database.transfers.remains(named: [])
+            #expect(left.map(\.upload) == ["u"] && left.map(\.id) != [id])
+        }
+    }
+
+    @Test("Erasing tells those who wait for a transfer that some are gone")
+    func erasedIsTold() async throws {
+        try await withOperations { database in
+            _ = try await database.transfer(.done)
+            let before = try database.transfers.position(in: app)
+            #expect(try await database.transfers.erase(in: app, keepsQueued: true, now: noon).transfers.count == 1)
+            #expect(try database.transfers.position(in: app).removals > before.removals)
+        }
+    }
+
     @Test("A cancelled transfer is kept as long as a mutation names it")
     func namedByMutation() async throws {
         try await withOperations { database in

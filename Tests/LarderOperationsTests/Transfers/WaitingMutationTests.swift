@@ -45,6 +45,31 @@ struct WaitingMutationTests {
         }
     }
 
+    @Test("A mutation that was set aside for another reason is not pending again when its upload is retried")
+    func otherReason() async throws {
+        try await withOperations { database in
+            let (uploads, mutation) = try await queue(1, database, expires: after(1))
+            try await database.mutations.expire(in: app, now: after(2))
+            try await fail(uploads[0], database)
+            try await database.transfers.retry(uploads[0], source: source)
+            let found = try #require(try database.mutation(mutation))
+            #expect(found.state == .deadLetter && found.failure?.class == .expired)
+        }
+    }
+
+    @Test("A transfer whose time is over is not begun")
+    func overItsTime() async throws {
+        try await withOperations { database in
+            let upload = TransferDraft(
+                partition: app, kind: .upload, bucket: "media", key: "1", path: "/file", source: source, created: noon,
+                expires: after(1))
+            try await database.transfers.enqueue([upload])
+            #expect(try await database.transfers.begin(upload.id, owner: "me", now: after(1)) == nil)
+            #expect(try database.transfers.find(upload.id)?.attempts == 0)
+            #expect(try await database.transfers.begin(upload.id, owner: "me", now: after(0.5)) != nil)
+        }
+    }
+
     @Test("One that waits for the same upload as one that is not carried to another partition is not carried either")
     func sharedUpload() async throws {
         try await withOperations { database in

@@ -1,0 +1,116 @@
+import Foundation
+import GRDB
+import Testing
+
+@testable import LarderOperations
+
+/// What is remembered of mutations that are over, and what later ones may rely on.
+@Suite("What the queue remembers", .timeLimit(.minutes(10)))
+struct QueueRuleTests {
+    @Test("A settled mutation of another partition is no dependency either")
+    func foreignSettled() async throws {
+        try await withOperations { database in
+            let foreign = try await database.enqueue(draft(in: "other"))
+            try await database.complete(foreign)
+            await expectFailure(.invalid) { _ = try await database.enqueue(draft(dependencies: [foreign])) }
+            await expectFailure(.invalid) {
+                _ = try await database.mutations.enqueue([draft(), draft(dependencies: [foreign])])
+            }
+            #expect(try database.mutations.list(MutationFilter(partition: app)) == [])
+        }
+    }
+
+    @Test("What a mutation touches is not known any more once a real id has taken the place of a temporary one")
+    func touchedAfterRealIDs() async throws {
+        try await withOperations { database in
+            let id = TemporaryID()
+            let first = try await database.enqueue(draft(variables: #"{"id":"\#(id.text)"}"#, temporaryIDs: [id]))
+            try await database.complete(first, temporaryIDs: [id: "r1"])
+            var second = draft(
+                variables: #"{"id":"\#(id.text)"}"#,
+                optimistic: #"{"rename":{"__typename":"Dish","id":"\#(id.text)","name":"soup"}}"#)
+            second.touched = [1, 2, 3]
+            let stored = try await database.mutations.enqueue(second)
+            #expect(
+                stored.content.optimisticResponse.map { String(decoding: $0, as: UTF8.self) }?.contains("r1") == true)
+            #expect(stored.touched == nil)
+            #expect(try database.mutation(stored.id)?.touched == nil)
+        }
+    }
+
+    @Test("What had failed of a mutation that took effect in part is kept with its outcome, and with no other's")
+    func partialErrors() async throws {
+        try await withOperations { database in
+            let ids = [try await database.enqueue(draft("a")), try await database.enqueue(draft("b"))]
+            for id in ids {
+                try await database.mutations.answer(database.begin(id).attempt, json("{}"), now: noon)
+            }
+            try await database.mutations.settle(
+                ids.map { ($0, json("{}")) }, errors: [ids[0]: json(#"[{"message":"m"}]"#)], now: noon)
+            #expect(try database.outcome(ids[0])?.errors == json(#"[{"message":"m"}]"#))
+            #expect(try database.outcome(ids[1])?.errors == nil)
+        }
+    }
+
+    @Test("The doubt that an attempt leaves is of how it told its key, whatever was known of attempts before")
+    func newestDoubt() async throws {
+        try await withOperations { database in
+            let (queue, lost) = (database.mutations, MutationFailure(.outcomeUnknown, message: "lost", time: noon))
+            let header = KeyDelivery.header("Idempotency-Key")
+            let id = try await database.enqueue(draft())
+            _ = try await queue.begin(id, owner: "me", telling: .none, now: noon)
+            try await queue.setAside(id, expecting: .inFlight, lost, now: noon)
+            // The program answers for it that it is sent again; for the next attempt nobody does.
+            try await queue.replay(id, now: noon)
+            let attempt = try await queue.begin(id, owner: "me", telling: header, now: noon)
+            try await queue.retryLater(attempt.attempt, at: nil, lost, leaving: .attempt, now: noon)
+            #expect(try database.mutation(id)?.doubt == header)
+            #expect(try await queue.begin(id, owner: "me", telling: .none, now: noon).telling == nil)
+        }
+    }
+
+    @Test("Where a mutation and what holds its temporary id are given up together, each is so for itself")
+    func givenUpTogether() async throws {
+        try await withOperations { database in
+            let id = TemporaryID()
+            let first = try await database.enqueue(draft(variables: #"{"id":"\#(id.text)"}"#, temporaryIDs: [id]))
+            let second = try await database.enqueue(draft(variables: #"{"id":"\#(id.text)"}"#))
+            let third = try await database.enqueue(draft(dependencies: [second]))
+            #expect(try await database.discardUnsent(in: app, now: noon))
+            for mutation in [first, second, third] {
+                let outcome = try #require(try database.outcome(mutation))
+                #expect(outcome.kind == .discarded && outcome.failure == nil)
+            }
+        }
+    }
+
+    @Test("Up to which number outcomes may be forgotten is noted when they are, and never a smaller one")
+    func forgottenNumbers() async throws {
+        try await withOperations { database in
+            func noted() throws -> Int64? {
+                try database.mutations.read { transaction in
+                    try transaction.db.integer("SELECT sequence FROM forgotten_outcome WHERE partition = ?", [app])
+                }
+            }
+            var sequences: [Int64] = []
+            for number in 0..<4 {
+                let mutation = try await database.mutations.enqueue(draft())
+                sequences.append(mutation.sequence)
+                let attempt = try await database.begin(mutation.id).attempt
+                try await database.mutations.answer(attempt, json("{}"), now: noon)
+                // The last to be queued was settled first, by a clock that was set back.
+                try await database.mutations.settle(mutation.id, now: after(Double(10 - number)))
+            }
+            #expect(try noted() == nil)
+            try await database.mutations.prune(before: after(8))
+            #expect(try noted() == sequences[3])
+            try await database.mutations.prune(before: after(11))
+            #expect(try noted() == sequences[3])
+            let last = try await database.mutations.enqueue(draft())
+            try await database.complete(last.id)
+            _ = try await database.complete(database.enqueue(draft()))
+            try await database.mutations.prune(keeping: 1, in: app)
+            #expect(try noted() == last.sequence)
+        }
+    }
+}
