@@ -67,4 +67,48 @@ struct RegionTests {
                 ])
         }
     }
+
+    @Test("A region whose storage refuses a request for another reason is learned all the same")
+    func refusedThere() async throws {
+        try await ScriptedStorage.run { request in
+            switch request.number {
+            case 0: .error(.movedPermanently, "PermanentRedirect", more: "<Region>eu-west-1</Region>")
+            case 1: .error(.forbidden, "AccessDenied")
+            default: .stored()
+            }
+        } _: { storage, transport in
+            let error = try await objectError { () async throws(ObjectError) in try await put(transport) }
+            #expect(error.code == .accessDenied)
+            try await put(transport)
+            #expect(storage.requests.map(\.signedRegion) == ["us-east-1", "eu-west-1", "eu-west-1"])
+        }
+    }
+
+    @Test("A refusal that names no reason but another region, there as well, is one of the region")
+    func refusedEverywhere() async throws {
+        try await ScriptedStorage.run { _ in
+            var reply = Reply.error(.badRequest, "")
+            (reply.body, reply.headers) = ([], ["x-amz-bucket-region": "eu-west-1"])
+            return reply
+        } _: { storage, transport in
+            let error = try await objectError { () async throws(ObjectError) in try await put(transport) }
+            #expect(error.code == .wrongRegion && error.status == 400)
+            #expect(storage.requests.map(\.signedRegion) == ["us-east-1", "eu-west-1"])
+        }
+    }
+
+    @Test("Of a refusal that breaks off the status is known")
+    func brokenOff() async throws {
+        try await ScriptedStorage.run { _ in
+            var reply = Reply.error(.forbidden, "AccessDenied")
+            reply.headers.add(name: "Content-Length", value: "100000")
+            reply.ending = .cut
+            return reply
+        } _: { _, transport in
+            let error = try await objectError { () async throws(ObjectError) in
+                try await transport.uploads(in: "bucket", region: nil, prefix: "", within: .ample)
+            }
+            #expect(error.code == .accessDenied && error.status == 403)
+        }
+    }
 }
