@@ -120,4 +120,23 @@ struct MeasuringTests {
             #expect(mutations.count == 3)
         }
     }
+
+    @Test("A mutation that is under way counts among those that wait")
+    func underWay() async throws {
+        let isAnswered = Flag()
+        let server = ScriptedServer(ScriptedServer.key) { _, request in
+            await isAnswered.wait()
+            return ScriptedServer.done(request)
+        }
+        try await measured(server) { app, metrics, _ in
+            try await app.enqueue(rate(1))
+            let running = Task { try await MutationRunner(app).run() }
+            try await eventually { server.requests.count == 1 }
+            try await app.enqueue(rate(2))
+            try await eventually { try metrics.expectMeter("larder.queue.depth").values.last == 2 }
+            isAnswered.set()
+            running.cancel()
+            try await running.value
+        }
+    }
 }

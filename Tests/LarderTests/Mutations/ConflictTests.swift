@@ -1,0 +1,77 @@
+import Foundation
+import LarderTestSupport
+import Synchronization
+import Testing
+
+@testable import Larder
+
+/// What a runner does with a conflict before and after it asks the resolver.
+@Suite("Conflicts", .timeLimit(.minutes(10)))
+struct ConflictTests {
+    private struct Away: Error {}
+
+    private static func todo(_ title: String, _ version: Int) -> String {
+        """
+        {"__typename":"Todo","id":"a","title":"\(title)","_version":\(version),"_deleted":null,"_lastChangedAt":9}
+        """
+    }
+
+    @Test("A resolver that did not answer is asked again after a pause, and not at once")
+    func pause() async throws {
+        let server = ScriptedServer { _, _ in ScriptedServer.status(409) }
+        let asked = Mutex(0)
+        try await withStoreFixture(server) { app in
+            let receipt = try await app.enqueue(giveStars("1", 5), options: .init(resolver: "merge"))
+            let connectivity = CountedConnectivity()
+            let runner = quickRunner(app) { options in
+                options.connectivity = connectivity
+                options.backoff = Backoff(first: .seconds(3600), cap: .seconds(3600))
+                options.random = { 1 }
+                options.resolvers["merge"] = { _ in
+                    asked.withLock { $0 += 1 }
+                    throw Away()
+                }
+            }
+            let running = Task { try await runner.run() }
+            try await eventually { try receipt.status()?.failure != nil }
+            try await connectivity.someLooks()
+            #expect(asked.withLock(\.self) == 1)
+            #expect(server.requests.count == 1)
+            running.cancel()
+            try await running.value
+        }
+    }
+
+    @Test("A queued mutation says the version that the cache has, and after a conflict that of the server's object")
+    func versions() async throws {
+        let server = ScriptedServer(ScriptedServer.key) { number, _ in
+            guard number == 0 else { return ScriptedServer.body(#"{"data":{"update":\#(Self.todo("mine", 8))}}"#) }
+            return ScriptedServer.body(
+                #"""
+                {"data":{"update":null},"errors":[{"message":"changed","errorType":"ConflictUnhandled",
+                 "path":["update"],"data":\#(Self.todo("theirs", 7))}]}
+                """#)
+        }
+        try await withStoreFixture(server, schema: SyncServer.schema) { app in
+            let one = GraphQLOperation(#"{ todo(id: "a") { id title } }"#)
+            _ = try await app.take(Array(#"{"data":{"todo":\#(Self.todo("old", 2))}}"#.utf8), of: one)
+            let variables: [String: Value] = ["input": ["id": "a", "title": "mine"]]
+            let receipt = try await app.enqueue(
+                GraphQLOperation(
+                    "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
+                    variables: variables), options: .init(resolver: "merge"))
+            let shown = Mutex<String?>(nil)
+            try await quickRunner(app) { options in
+                options.resolvers["merge"] = { _ in
+                    shown.withLock { $0 = try? app.read(one)["todo"]?["title"]?.string }
+                    return .retry(variables: variables)
+                }
+            }.drain()
+            #expect(try receipt.status()?.state == .applied)
+            let sent = server.requests.map { ($0.values["input"] as? [String: Any])?["_version"] as? Int }
+            #expect(sent == [2, 7])
+            // The resolver decides with the server's object before it.
+            #expect(shown.withLock(\.self) == "theirs")
+        }
+    }
+}

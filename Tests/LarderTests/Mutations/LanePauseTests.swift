@@ -1,0 +1,177 @@
+import Foundation
+import LarderGraphQL
+import LarderTestSupport
+import Synchronization
+import Testing
+
+@testable import Larder
+
+/// What one lane learns of the server or the network holds up all others, at once.
+@Suite("Lanes heed what another has learnt", .timeLimit(.minutes(10)))
+struct LanePauseTests {
+    /// Queues two mutations of the lane `slow`, whose first is not answered before `isAnswered`, and one of `other`.
+    private func queue(_ app: Partition) async throws -> (slow: [MutationReceipt], other: MutationReceipt) {
+        func queued(_ recipe: String, _ stars: Int) async throws -> MutationReceipt {
+            try await app.enqueue(giveStars(recipe, stars), options: .init(lane: .entity("Recipe:\(recipe)")))
+        }
+        return ([try await queued("slow", 1), try await queued("slow", 2)], try await queued("other", 3))
+    }
+
+    private func recipe(_ request: GraphQLRequest) -> String? { request.values["recipe"] as? String }
+
+    @Test("A lane that is answered while the server asks to be left alone does not send its next mutation")
+    func pause() async throws {
+        let (isAsked, isAnswered) = (Flag(), Flag())
+        let server = ScriptedServer(ScriptedServer.key) { _, request in
+            guard recipe(request) == "slow" else {
+                // What is asked after the pause has begun would end it when it is answered.
+                await isAsked.wait()
+                return .failure(TransportError(.status, "slow down", status: 429, retryAfter: .seconds(3600)))
+            }
+            isAsked.set()
+            await isAnswered.wait()
+            return ScriptedServer.done(request)
+        }
+        try await withStoreFixture(server) { app in
+            let (slow, other) = try await queue(app)
+            let runner = quickRunner(app)
+            let running = Task { try await runner.run() }
+            try await eventually { try server.requests.count == 2 && other.status()?.failure != nil }
+            isAnswered.set()
+            try await eventually { try slow[0].status()?.state == .applied }
+            #expect(try slow[1].status()?.state == .pending)
+            #expect(server.requests.count == 2)
+            running.cancel()
+            try await running.value
+        }
+    }
+
+    @Test("A lane that is answered after the network has gone does not send its next mutation")
+    func network() async throws {
+        let isAnswered = Flag()
+        let server = ScriptedServer(ScriptedServer.key) { _, request in
+            if recipe(request) == "slow" { await isAnswered.wait() }
+            return ScriptedServer.done(request)
+        }
+        try await withStoreFixture(server) { app in
+            let network = SwitchedConnectivity()
+            let (slow, other) = try await queue(app)
+            let runner = quickRunner(app) { $0.connectivity = network }
+            let running = Task { try await runner.run() }
+            try await eventually { try server.requests.count == 2 && other.status()?.state == .applied }
+            network.set(false)
+            isAnswered.set()
+            try await eventually { try slow[0].status()?.state == .applied }
+            #expect(try slow[1].status()?.state == .pending)
+            #expect(server.requests.count == 2)
+            running.cancel()
+            try await running.value
+        }
+    }
+
+    @Test("An answer by which the server may have been another's is no end of its pause: lanes go there one by one")
+    func oneByOne() async throws {
+        let (refusals, pages, isLetGo) = (Countdown(1), Countdown(1), Flag())
+        let server = ScriptedServer(ScriptedServer.key) { _, request in
+            if refusals.take() {
+                return .failure(TransportError(.status, "slow down", status: 429))
+            }
+            if pages.take() { return .failure(TransportError(.status, "no such page", status: 404)) }
+            await isLetGo.wait()
+            return ScriptedServer.done(request)
+        }
+        try await withStoreFixture(server) { app in
+            let first = try await app.enqueue(giveStars("first", 1), options: .init(lane: "first"))
+            let connectivity = CountedConnectivity()
+            let runner = quickRunner(app) { $0.connectivity = connectivity }
+            let running = Task { try await runner.run() }
+            try await eventually { server.requests.count >= 2 }
+            for number in 0..<4 {
+                try await app.enqueue(giveStars("r\(number)", 1), options: .init(lane: .entity("Recipe:r\(number)")))
+            }
+            try await eventually { server.requests.count >= 3 }
+            try await connectivity.someLooks()
+            #expect(server.requests.count == 3)
+            isLetGo.set()
+            #expect(try await first.outcome(within: .seconds(300)).isApplied)
+            running.cancel()
+            try await running.value
+        }
+    }
+
+    @Test("A mutation that has begun when its runner is stopped is not sent, and is the next runner's")
+    func stopped() async throws {
+        let server = ScriptedServer(ScriptedServer.key) { _, request in ScriptedServer.done(request) }
+        try await withStoreFixture(server) { app in
+            let receipt = try await app.enqueue(giveStars("1", 1))
+            let (hasBegun, isStopped) = (Flag(), Flag())
+            let runner = quickRunner(app) { options in
+                options.backoff = Backoff(first: .seconds(3600), cap: .seconds(3600))
+                options.random = { 1 }
+                options.reached = { step in
+                    guard step == .begun else { return }
+                    hasBegun.set()
+                    while !isStopped.isSet { Thread.sleep(forTimeInterval: 0.002) }
+                }
+            }
+            let running = Task { try await runner.run() }
+            await hasBegun.wait()
+            running.cancel()
+            isStopped.set()
+            try await running.value
+            #expect(server.requests.isEmpty)
+            #expect(try receipt.status()?.state == .pending)
+            // Nothing has failed, so that it waits for no pause.
+            let queue = try app.core.operationsStore.database().mutations
+            #expect(try queue.list().map(\.notBefore) == [nil])
+            try await quickRunner(app).drain()
+            #expect(try receipt.status()?.state == .applied)
+        }
+    }
+
+    @Test("A mutation in doubt whose user the server does not know is sent again at once after a sign-in")
+    func signedIn() async throws {
+        let refused = #"""
+            {"data":null,"errors":[{"message":"who?","path":["rate"],"extensions":{"code":"UNAUTHENTICATED"}}]}
+            """#
+        let server = ScriptedServer(ScriptedServer.key) { number, request in
+            number == 0 ? ScriptedServer.body(refused) : ScriptedServer.done(request)
+        }
+        try await withStoreFixture(server) { app in
+            let receipt = try await app.enqueue(giveStars("1", 1))
+            let runner = quickRunner(app) { options in
+                options.backoff = Backoff(first: .seconds(3600), cap: .seconds(3600))
+                options.random = { 1 }
+            }
+            let running = Task { try await runner.run() }
+            try await eventually { runner.state == .waitingForSignIn }
+            runner.resume()
+            #expect(try await receipt.outcome(within: .seconds(300)).isApplied)
+            running.cancel()
+            try await running.value
+        }
+    }
+
+    @Test("Of an answer with more than 64 KiB of data it is kept that it was applied, and not the data")
+    func largeAnswer() async throws {
+        let length = Mutex(1)
+        let server = ScriptedServer(ScriptedServer.key) { _, _ in
+            let title = String(repeating: "a", count: length.withLock { $0 })
+            return ScriptedServer.body(
+                #"{"data":{"rate":{"__typename":"Recipe","id":"1","title":"\#(title)","rating":1}}}"#)
+        }
+        try await withStoreFixture(server) { app in
+            /// The bytes of what is kept of an answer with a title of so many letters.
+            func kept(_ letters: Int) async throws -> Int {
+                length.withLock { $0 = letters }
+                let receipt = try await app.enqueue(giveStars("1", 1))
+                try await quickRunner(app).drain()
+                guard case .applied(let data, _) = try await receipt.outcome(within: .seconds(300)) else { return -1 }
+                return data == .null ? 0 : data.json.count
+            }
+            let most = try await (64 << 10) - kept(1) + 1
+            #expect(try await kept(most) == 64 << 10)
+            #expect(try await kept(most + 1) == 0)
+        }
+    }
+}

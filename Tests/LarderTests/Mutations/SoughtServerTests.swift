@@ -1,0 +1,75 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+@testable import Larder
+
+/// How a runner asks whether the server is there, once something else has answered.
+@Suite("A server is looked for", .timeLimit(.minutes(10)))
+struct SoughtServerTests {
+    private static let page = TransportError(.unusableAnswer, "text/html", status: 200)
+
+    /// Runs a runner that meets a page, until it has looked for the server `searches` times.
+    private func looking(
+        _ searches: Int, at server: ScriptedServer, in app: Partition,
+        _ change: (inout MutationRunner.Options) -> Void = { _ in }, _ body: () async throws -> Void
+    ) async throws {
+        try await app.enqueue(giveStars("1", 1))
+        let running = Task { [runner = quickRunner(app, change)] in try await runner.run() }
+        try await eventually { server.searches >= searches }
+        try await body()
+        running.cancel()
+        try await running.value
+    }
+
+    @Test(
+        "What answers the probe is left alone for as long as it asks",
+        arguments: [
+            ScriptedServer.status(503, retryAfter: .seconds(3600)),
+            ScriptedServer.body(#"{"login":"please"}"#, retryAfter: .seconds(3600)),
+            // Errors that are none make no GraphQL response.
+            ScriptedServer.body(#"{"errors":[]}"#, retryAfter: .seconds(3600)),
+        ])
+    func patience(answer: Result<GraphQLAnswer, TransportError>) async throws {
+        let server = ScriptedServer(ScriptedServer.key, search: { _, _ in answer }, { _, _ in .failure(Self.page) })
+        try await withStoreFixture(server) { app in
+            let connectivity = CountedConnectivity()
+            try await looking(1, at: server, in: app, { $0.connectivity = connectivity }) {
+                try await connectivity.someLooks()
+                #expect(server.searches == 1)
+            }
+        }
+    }
+
+    @Test("The probe bears the headers that the runner's requests have")
+    func headers() async throws {
+        let (hasHeader, hasNone) = (Flag(), Flag())
+        let server = ScriptedServer(
+            ScriptedServer.key,
+            search: { _, request in
+                (request.headers.contains { $0.name == "x-tenant" && $0.value == "7" } ? hasHeader : hasNone).set()
+                return ScriptedServer.found
+            }, { number, request in number == 0 ? .failure(Self.page) : ScriptedServer.done(request) })
+        try await withStoreFixture(server) { app in
+            try await app.enqueue(giveStars("1", 1))
+            try await quickRunner(app) { $0.headers = [.init(name: "x-tenant", value: "7")] }.drain()
+            #expect(hasHeader.isSet && !hasNone.isSet)
+        }
+    }
+
+    @Test("That no GraphQL server answers is logged once, and not at each look")
+    func loggedOnce() async throws {
+        let server = ScriptedServer(
+            ScriptedServer.key, search: { _, _ in .failure(Self.page) }, { _, _ in .failure(Self.page) })
+        try await withTemporaryFolder { folder in
+            let log = RecordedLog(from: .warning)
+            var options = Store.Options()
+            options.logger = log.logger
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+            let app = try store.partition(transport: server)
+            try await looking(4, at: server, in: app) {}
+            #expect(log.texts.withLock { $0.filter { $0.contains("no GraphQL server") }.count } == 1)
+            try store.close()
+        }
+    }
+}
