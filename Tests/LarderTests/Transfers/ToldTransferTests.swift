@@ -28,6 +28,27 @@ struct ToldTransferTests {
         #expect(open.allSatisfy { !listener.isNews($0) })
     }
 
+    @Test("A transfer that changes after its end takes the place of no other among those that are remembered")
+    func changedAfterEnd() {
+        let listener = TransferBook.Listener()
+        let (first, second) = (Self.status(.done), TransferID(UUID()))
+        #expect(listener.isNews(first))
+        for _ in 0...TransferBook.Listener.mostOver { #expect(listener.isNews(Self.status(.done, second))) }
+        #expect(!listener.isNews(first))
+        #expect(listener.knownCount == 2)
+    }
+
+    @Test("Of a transfer that changes often before it is looked at, the newest status alone is told")
+    func newest() {
+        let listener = TransferBook.Listener()
+        let (first, second) = (UUID(), UUID())
+        listener.add([first, second])
+        listener.add([second, first])
+        #expect([listener.take(), listener.take(), listener.take()] == [first, second, nil])
+        listener.add([first])
+        #expect(listener.take() == first)
+    }
+
     @Test("The same is told once, and what has changed once more")
     func once() {
         let listener = TransferBook.Listener()

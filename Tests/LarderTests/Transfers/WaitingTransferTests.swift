@@ -98,4 +98,20 @@ struct WaitingTransferTests {
             }
         }
     }
+
+    @Test("A transfer that a storage asked to wait says so also to the next runner, which has asked nothing yet")
+    func askedBefore() async throws {
+        try await withTransferFixture { fixture in
+            fixture.storage.onCall { _ throws(ObjectError) in
+                throw ObjectError(.throttled, "slow down", retryAfter: .seconds(3600))
+            }
+            let upload = try await upload(fixture)
+            try await running(fixture.runner()) { try await eventually { try upload.status().failure != nil } }
+            try await running(fixture.runner()) {
+                let progress = await first(upload) { if case .noRunner = $0 { false } else { $0 != nil } }
+                guard case .throttled(let end)? = progress?.waiting else { throw Silence() }
+                #expect(end > .now)
+            }
+        }
+    }
 }
