@@ -24,7 +24,7 @@ public final class InMemoryIdentityProvider: IdentityProvider {
 
     private struct State {
         var behaviour = Behaviour.ready
-        var lifetime: TimeInterval
+        var lifetime: Duration
         /// The refresh tokens that work, with the user of each.
         var live: [String: String] = [:]
         var used: Set<String> = []
@@ -41,11 +41,11 @@ public final class InMemoryIdentityProvider: IdentityProvider {
     private let hasCloud: Bool
 
     /// - Parameters:
-    ///   - lifetime: How long what it issues is good, in seconds.
+    ///   - lifetime: How long what it issues is good.
     ///   - hasCloud: Whether it gives cloud credentials as well.
     ///   - now: The time of day.
     public init(
-        lifetime: TimeInterval = 3600, hasCloud: Bool = true, now: @escaping @Sendable () -> Date = { Date() }
+        lifetime: Duration = .seconds(3600), hasCloud: Bool = true, now: @escaping @Sendable () -> Date = { Date() }
     ) {
         state = Mutex(State(lifetime: lifetime))
         self.hasCloud = hasCloud
@@ -58,8 +58,8 @@ public final class InMemoryIdentityProvider: IdentityProvider {
         set { state.withLock { $0.behaviour = newValue } }
     }
 
-    /// How long what it issues from now on is good, in seconds.
-    public var lifetime: TimeInterval {
+    /// How long what it issues from now on is good.
+    public var lifetime: Duration {
         get { state.withLock { $0.lifetime } }
         set { state.withLock { $0.lifetime = newValue } }
     }
@@ -130,7 +130,7 @@ public final class InMemoryIdentityProvider: IdentityProvider {
         state.issued += 1
         let refreshToken = "refresh-\(user)-\(state.issued)"
         state.live[refreshToken] = user
-        let expires = now().addingTimeInterval(state.lifetime)
+        let expires = now() + state.lifetime / .seconds(1)
         return Credentials(
             userPool: .init(
                 idToken: "id-\(user)-\(state.issued)", accessToken: "access-\(user)-\(state.issued)",
@@ -142,7 +142,7 @@ public final class InMemoryIdentityProvider: IdentityProvider {
         Credentials.CloudCredentials(
             identityID: identity, accessKeyID: "AK\(state.issued)",
             secretAccessKey: "secret-\(identity)-\(state.issued)",
-            sessionToken: "session-\(identity)-\(state.issued)", expires: now().addingTimeInterval(state.lifetime))
+            sessionToken: "session-\(identity)-\(state.issued)", expires: now() + state.lifetime / .seconds(1))
     }
 
     private func behave() async throws(IdentityError) {

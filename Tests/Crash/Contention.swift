@@ -24,7 +24,7 @@ struct Contention {
             LedgerProvider(
                 ledger: TokenLedger(ledgers.appending(path: identity.environment ?? "")), now: { Date() },
                 // A second more than what counts as too short to be used.
-                lifetime: Session.Options().margin + 1)
+                lifetime: Session.Options().margin / .seconds(1) + 1)
         }
         let store = try Store.open(at: folder, schema: try Schema(parsing: Mutations.schema), options: options)
         for round in 0..<rounds {

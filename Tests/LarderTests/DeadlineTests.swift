@@ -79,7 +79,7 @@ struct DeadlineTests {
             try await session.signIn(bench.provider.signIn("ada"), within: soon)
             // The key is known, so that nothing else is waited for.
             _ = try await session.storedCredentials(within: soon)
-            bench.clock.advance(by: 3600)
+            bench.clock.advance(by: .seconds(3600))
             try await requireCode(.timedOut) { _ = try await session.credentials(within: .until($0)) }
             try await eventually { bench.provider.attempts == 1 }
             try await requireCode(.timedOut, naming: "the identity provider") {

@@ -10,13 +10,13 @@ func withAgedStore(
     _ body: (Partition, @escaping @Sendable (TimeInterval) -> Void) async throws -> Void
 ) async throws {
     try await withTemporaryFolder { folder in
-        let now = Locked(Date(timeIntervalSince1970: 1_800_000_000))
+        let clock = TestClock()
         var options = Store.Options()
-        options.now = { now.withLock { $0 } }
+        options.now = { clock.now }
         var schema = try Schema(parsing: fixtureSchema)
         try changed(&schema)
         let store = try Store.open(at: folder, schema: schema, options: options)
-        try await body(try store.partition(transport: server)) { seconds in now.withLock { $0 += seconds } }
+        try await body(try store.partition(transport: server)) { seconds in clock.advance(by: .seconds(seconds)) }
         try store.close()
         try expectSound(folder)
     }

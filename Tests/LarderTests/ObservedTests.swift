@@ -1,3 +1,4 @@
+import Foundation
 import Larder
 import LarderTestSupport
 import Observation
@@ -25,8 +26,10 @@ struct ObservedTests {
         }
     }
 
-    private nonisolated func withApp(_ body: @MainActor @Sendable (Partition) async throws -> Void) async throws {
-        try await withStoreFixture { app in try await body(app) }
+    private nonisolated func withApp(
+        _ server: ScriptedServer? = nil, _ body: @MainActor @Sendable (Partition) async throws -> Void
+    ) async throws {
+        try await withStoreFixture(server) { app in try await body(app) }
     }
 
     @Test("A view that shows a watch is told of the first state and of each change")
@@ -51,6 +54,46 @@ struct ObservedTests {
         let observed = Observed(numbers)
         await change(of: observed) { $0.hasEnded }
         #expect(observed.state == 7)
+    }
+
+    @Test("A screen that shows a queued mutation is told where it stands, also when it is sent once more")
+    func receipt() async throws {
+        let refuses = Flag()
+        refuses.set()
+        let server = ScriptedServer { _, request in
+            refuses.isSet
+                ? ScriptedServer.body(
+                    #"{"data":null,"errors":[{"message":"No","extensions":{"code":"BAD_STARS"}}]}"#)
+                : ScriptedServer.done(request)
+        }
+        try await withApp(server) { app in
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            let rating = Observed(receipt.changes)
+            await change(of: rating) { $0.state?.state == .pending }
+            let service = Task { try await quickRunner(app).run() }
+            defer { service.cancel() }
+            await change(of: rating) { $0.state?.state == .deadLetter }
+            #expect(!rating.hasEnded)
+            #expect(rating.state?.failure?.code == nil && rating.state?.failure?.serverCode == "BAD_STARS")
+            refuses.set(false)
+            try await app.replayMutation(receipt.id)
+            await change(of: rating) { $0.hasEnded }
+            #expect(rating.state?.state == .applied && rating.state?.result != nil)
+        }
+    }
+
+    @Test("The states of a mutation that was never queued, or whose store is closed, end")
+    nonisolated func receiptEnds() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            let app = try store.partition()
+            var none = app.mutation(MutationID(UUID())).changes.makeAsyncIterator()
+            #expect(await none.next() == nil)
+            var waiting = try await app.enqueue(giveStars("1", 5)).changes.makeAsyncIterator()
+            #expect(await waiting.next()?.state == .pending)
+            try store.close()
+            #expect(await waiting.next() == nil)
+        }
     }
 
     @Test("A model that is released ends its reading")

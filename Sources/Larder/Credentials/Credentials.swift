@@ -89,7 +89,7 @@ public struct Credentials: Sendable, Hashable, Codable {
     public var expires: Date? { [userPool?.expires, cloud?.expires].compactMap(\.self).min() }
 
     /// Whether a part is good for some time still; false where it is absent.
-    func has(_ part: Part, freshAt now: Date, margin: TimeInterval) -> Bool {
+    func has(_ part: Part, freshAt now: Date, margin: Duration) -> Bool {
         let expires: Date?
         switch part {
         case .userPool:
@@ -99,7 +99,7 @@ public struct Credentials: Sendable, Hashable, Codable {
             guard let cloud else { return false }
             expires = cloud.expires
         }
-        return expires.map { $0.timeIntervalSince(now) > margin } ?? true
+        return expires.map { $0.timeIntervalSince(now) > margin.seconds } ?? true
     }
 
     /// The parts that there are, in the order in which they are refreshed: cloud credentials are given for tokens.

@@ -3,6 +3,17 @@ import LarderRecords
 
 // The codes of the layers below, so that a program can match them: the article on errors says what each means.
 extension LarderError.Code {
+    private static let layers: Set<Substring> = [
+        "larder", "records", "operations", "transport", "transfer", "object", "identity", "keys", "cognito",
+    ]
+
+    /// A stored code of one of the library's layers; nil for a code of a server.
+    init?(ofLayer name: String) {
+        let parts = name.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, Self.layers.contains(parts[0]) else { return nil }
+        self.init(rawValue: name)
+    }
+
     // MARK: RecordError
 
     /// `records.responseMalformed`: what the server sent is not JSON, or not a GraphQL response.

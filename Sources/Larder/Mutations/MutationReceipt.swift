@@ -1,6 +1,7 @@
 import LarderGraphQL
 import LarderOperations
 import LarderRecords
+import Synchronization
 
 /// A queued mutation, whose outcome can be asked for and waited for.
 public struct MutationReceipt: Sendable {
@@ -34,6 +35,42 @@ public struct MutationReceipt: Sendable {
         case .discarded: .discarded(status.failure)
         default: .setAside(status.failure)
         }
+    }
+
+    /// The status now, and each one that it changes to, in this process or another, for a screen:
+    ///
+    /// ```swift
+    /// let rating = Observed(receipt.changes)
+    /// ```
+    ///
+    /// It goes on where the mutation was set aside, since the user may have it sent again. It ends when the mutation was
+    /// applied or discarded, was never queued, or the store is closed.
+    public var changes: AsyncStream<MutationStatus> {
+        let told = Mutex<MutationStatus?>(nil)
+        return AsyncStream { [self] in await next(after: told) }
+    }
+
+    /// - Parameter told: The status that the reader knows; nil at first.
+    private func next(after told: borrowing Mutex<MutationStatus?>) async -> MutationStatus? {
+        while !Task.isCancelled {
+            let last = told.withLock { $0 }
+            guard last?.state != .applied, last?.state != .discarded else { return nil }
+            _ = await operationsStore.suspension.sitOut()
+            let count = operationsStore.changeSignal.count
+            let found: MutationStatus?
+            do throws(LarderError) { found = try status() } catch {
+                // Suspended just now.
+                guard error.code == .suspended else { return nil }
+                continue
+            }
+            guard let found else { return nil }
+            if found != last {
+                told.withLock { $0 = found }
+                return found
+            }
+            await operationsStore.changeSignal.wait(past: count, for: Self.pause)
+        }
+        return nil
     }
 
     private static func value(_ json: [UInt8]) throws(LarderError) -> Value {

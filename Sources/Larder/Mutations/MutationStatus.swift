@@ -4,7 +4,7 @@ import LarderOperations
 public import LarderRecords
 
 /// What is known of a queued mutation.
-public struct MutationStatus: Sendable {
+public struct MutationStatus: Sendable, Hashable {
     /// Where a mutation is on its way.
     public enum State: String, Sendable, Hashable, CaseIterable {
         /// Not sent yet, or known to have had no effect.
@@ -34,8 +34,10 @@ public struct MutationStatus: Sendable {
 
         /// What kind of failure it is.
         public let kind: Kind
-        /// The code of the layer that failed, or the server's.
-        public let code: String?
+        /// The code of the layer that failed; nil where none did, as for a mutation that the server refused.
+        public let code: LarderError.Code?
+        /// The server's own code, where it refused the mutation with one: `errorType`, or `extensions.code`.
+        public let serverCode: String?
         /// What happened, for people.
         public let message: String
         /// What the server said.
@@ -107,7 +109,8 @@ extension MutationStatus.State {
 extension MutationStatus.Failure {
     init(_ failure: MutationFailure) {
         kind = Kind(rawValue: failure.class.rawValue)
-        code = failure.code
+        code = failure.code.flatMap(LarderError.Code.init(ofLayer:))
+        serverCode = code == nil ? failure.code : nil
         message = failure.message
         errors = GraphQLError.list(failure.details)
         time = failure.time

@@ -114,7 +114,7 @@ extension Session {
         despite error: LarderError
     ) throws(LarderError) -> Credentials {
         guard error.code != .cancelled, error.code != .parked,
-            parts.allSatisfy({ credentials.has($0, freshAt: options.now(), margin: 0) }),
+            parts.allSatisfy({ credentials.has($0, freshAt: options.now(), margin: .zero) }),
             (try? self.standing())?.state ?? standing.state == standing.state
         else { throw error }
         return credentials

@@ -1,4 +1,4 @@
-public import Foundation
+package import Foundation
 package import LarderFiles
 package import LarderOperations
 package import Logging
@@ -29,7 +29,7 @@ public final class Session: Sendable {
     public struct Options: Sendable {
         /// Credentials that end within this time are refreshed before they are used, so that they are still good when
         /// they arrive, and by a clock that differs a little.
-        public var margin: TimeInterval = 60
+        public var margin = Duration.seconds(60)
         /// How long the identity provider may take for an answer.
         public var refreshTimeout = Duration.seconds(30)
         /// How long a key provider may take for an answer that a caller can still use.

@@ -5,8 +5,10 @@ package import LarderOperations
 public struct SessionStatus: Sendable, Hashable {
     /// Credentials of a kind.
     public struct Kind: Sendable, Hashable {
-        /// `userPool` or `cloud`.
-        public var kind: String
+        /// Which of a session's credentials they are; nil for a kind that this version does not know.
+        public var part: Credentials.Part? { Credentials.Part(rawValue: kind) }
+        /// As it is stored.
+        package var kind: String
         /// When the user signed in.
         public var created: Date
         /// When the credentials were last refreshed.
@@ -15,8 +17,10 @@ public struct SessionStatus: Sendable, Hashable {
 
     /// A credential, or a partition's key, that was put into quarantine.
     public struct Quarantined: Sendable, Hashable {
-        /// `userPool`, `cloud`, or `partitionKey` where it was the key of them.
-        public var kind: String
+        /// Which of a session's credentials it is; nil where it is the key that sealed them.
+        public var part: Credentials.Part? { Credentials.Part(rawValue: kind) }
+        /// As it is stored: `userPool`, `cloud`, or `partitionKey`.
+        package var kind: String
         /// Why; nil for a reason that this version does not know.
         public var reason: QuarantineReason? { QuarantineReason(rawValue: reasonName) }
         /// As it is stored.
@@ -26,11 +30,15 @@ public struct SessionStatus: Sendable, Hashable {
     }
 
     /// The partition's name.
-    public var partition: String
+    package var partition: String
     /// Its environment's name; nil where it has none.
-    public var environment: String?
+    package var environment: String?
     /// Nil for a guest.
-    public var user: String?
+    package var user: String?
+    /// The environment and the user of the session.
+    public var identity: PartitionIdentity {
+        PartitionIdentity(name: partition, environment: environment, user: user.map { .user($0) } ?? .guest)
+    }
     /// Whether a user is signed in, since when, and why.
     public var standing: SessionStanding
     /// What is stored.

@@ -61,6 +61,8 @@ public final class Store: Sendable {
 
         /// Called after each step of a switch; for programs that are killed there.
         package var reachedInSwitch: @Sendable (EnvironmentSwitch.KillPoint) -> Void = { _ in }
+        /// Of a temporary store: it is removed when nothing holds it any more.
+        var temporaryFolder: TemporaryFolder?
         /// By which the store makes its calls of the system; LMDB and SQLite make others.
         package var files = FileSystem()
 
@@ -207,7 +209,10 @@ public final class Store: Sendable {
         for partition in open {
             do throws(LarderError) { try partition.close() } catch { failure = failure ?? error }
         }
-        defer { for partition in open { partition.core.transfers.notifyAll() } }
+        defer {
+            for partition in open { partition.core.transfers.notifyAll() }
+            options.temporaryFolder?.remove()
+        }
         try operationsStore.close()
         if let failure { throw failure }
     }

@@ -1,3 +1,6 @@
+public import LarderGraphQL
+import LarderRecords
+
 /// One operation on its way to a server.
 public struct GraphQLRequest: Sendable, Hashable {
     /// What the operation does.
@@ -30,6 +33,10 @@ public struct GraphQLRequest: Sendable, Hashable {
     public var documentHash: String
     /// The variables as one JSON object in UTF-8, keys in ascending order; `{}` where there are none.
     public var variables: [UInt8]
+    /// The variables by their names. Reading them takes time in proportion to their size.
+    public var variableValues: [String: Value] {
+        if case .object(let values)? = try? Value(json: variables) { values } else { [:] }
+    }
     /// Headers of this request only, after the transport's own.
     public var headers: [Header]
 

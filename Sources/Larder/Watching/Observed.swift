@@ -1,7 +1,7 @@
 public import Observation
 
-/// The newest state of a sequence, for SwiftUI and anything else that observes: of a watch, a transfer's progress, a
-/// session's changes, or the pages of a list.
+/// The newest state of a sequence, for SwiftUI and anything else that observes: of a watch, the pages of a list,
+/// `MutationReceipt.changes`, `Transfer.progress` or `Session.changes`.
 ///
 /// ```swift
 /// struct RecipeList: View {

@@ -1,4 +1,4 @@
-public import Foundation
+package import Foundation
 public import Larder
 public import Observation
 
@@ -29,7 +29,7 @@ public final class SignInFlow {
         /// How long one action may take.
         public var timeout = Duration.seconds(30)
         /// How long a user waits before a code is sent once more.
-        public var resendPause: TimeInterval = 30
+        public var resendPause = Duration.seconds(30)
         /// The subject of the tokens of the user to whom the session's partition belongs; another user is refused.
         package var expectedUser: String?
         /// The time of day.
@@ -337,7 +337,7 @@ public final class SignInFlow {
         new.fields = fields(of: step)
         new.actions = actions(of: step)
         switch step {
-        case .confirmAccount, .resetPassword: new.resendTime = options.now().addingTimeInterval(options.resendPause)
+        case .confirmAccount, .resetPassword: new.resendTime = options.now() + options.resendPause / .seconds(1)
         default: break
         }
         state = new

@@ -165,7 +165,7 @@ struct ScriptedFlowTests {
         try await withFlow(
             [:],
             {
-                $0.resendPause = 0
+                $0.resendPause = .zero
                 $0.now = { Date(timeIntervalSince1970: 1_000) }
             }
         ) { (flow, _, script) async throws in

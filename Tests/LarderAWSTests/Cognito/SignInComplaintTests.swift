@@ -192,7 +192,7 @@ struct SignInComplaintTests {
     @Test("Expiry cannot be simulated: a program's test lets credentials end without a wait, and without a server")
     func simulatedExpiry() async throws {
         try await withTemporaryFolder { folder in
-            let provider = InMemoryIdentityProvider(lifetime: 3_600)
+            let provider = InMemoryIdentityProvider()
             var options = Store.Options()
             options.keys = InMemoryKeyProvider()
             options.identityProvider = { _ in provider }
@@ -200,9 +200,9 @@ struct SignInComplaintTests {
                 at: folder.appending(path: "store"), schema: try Schema(parsing: AppSyncFixture.schema),
                 options: options)
             let session = try store.partition().session
-            provider.lifetime = 1
+            provider.lifetime = .seconds(1)
             try await session.signIn(provider.signIn("ann"), within: ample)
-            provider.lifetime = 3_600
+            provider.lifetime = .seconds(3_600)
             _ = try await session.userPoolTokens(within: ample)
             #expect(provider.refreshes == 1)
             _ = try await session.userPoolTokens(within: ample)

@@ -142,16 +142,14 @@ struct SignInFlowTests {
 
     @Test("A code can be sent once more, but not before the pause is over")
     func resent() async throws {
-        let isLater = Mutex(false)
-        try await withFlow(
-            User(confirmed: false), { $0.now = { Date(timeIntervalSince1970: isLater.withLock { $0 } ? 1031 : 1000) } }
-        ) { flow, _, fixture in
+        let clock = TestClock(Date(timeIntervalSince1970: 1000))
+        try await withFlow(User(confirmed: false), { $0.now = { clock.now } }) { flow, _, fixture in
             await flow.perform(.submit, Self.right)
             #expect(flow.state.resendTime == Date(timeIntervalSince1970: 1030))
             await flow.perform(.resendCode)
             let once = try await fixture.control()
             #expect(once.count { $0 == "ResendConfirmationCode" } == 1)
-            isLater.withLock { $0 = true }
+            clock.advance(by: .seconds(31))
             await flow.perform(.resendCode)
             let twice = try await fixture.control()
             #expect(twice.count { $0 == "ResendConfirmationCode" } == 2)

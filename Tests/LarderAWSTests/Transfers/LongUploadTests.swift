@@ -10,22 +10,15 @@ import Testing
 
 @Suite("Uploads that take long, and uploads that end badly", .timeLimit(.minutes(10)))
 struct LongUploadTests {
-    /// The time of day of a program and of a storage, which a test moves.
-    private final class Clock: Sendable {
-        private let time = Mutex(Date(timeIntervalSince1970: 1_700_000_000))
-        var now: Date { time.withLock { $0 } }
-        func advance(by seconds: TimeInterval) { time.withLock { $0 += seconds } }
-
-        static func hour(of date: Date) -> Int { Int(date.timeIntervalSince1970) / 3600 }
-    }
+    private static func hour(of date: Date) -> Int { Int(date.timeIntervalSince1970) / 3600 }
 
     /// Takes parts, each of which lasts an hour, with signatures of the last quarter of an hour and this hour's tokens.
-    private static func answer(_ request: Received, _ clock: Clock, _ ending: Reply?) -> Reply {
+    private static func answer(_ request: Received, _ clock: TestClock, _ ending: Reply?) -> Reply {
         let stamp = request.headers.first(name: "x-amz-date") ?? ""
         guard abs(date(stamp).timeIntervalSince(clock.now)) < 900 else {
             return .error(.forbidden, "RequestTimeTooSkewed")
         }
-        guard request.headers.first(name: "x-amz-security-token") == "\(Clock.hour(of: clock.now))" else {
+        guard request.headers.first(name: "x-amz-security-token") == "\(hour(of: clock.now))" else {
             return .error(.badRequest, "ExpiredToken")
         }
         switch request.method {
@@ -41,7 +34,7 @@ struct LongUploadTests {
             guard let number = request.target.firstMatch(of: /partNumber=(\d+)/).flatMap({ Int($0.1) }) else {
                 return .error(.badRequest, "InvalidRequest")
             }
-            clock.advance(by: 3600)
+            clock.advance(by: .seconds(3600))
             let part = part(number)
             return .stored(crc32c: checksumText(part), etag: "\"\(md5(part))\"")
         case .POST where request.target.contains("uploadId="):
@@ -76,11 +69,11 @@ struct LongUploadTests {
     private func upload(
         endingWith ending: Reply?, _ body: (TransferBench, Transfer, ScriptedStorage) async throws -> Void
     ) async throws {
-        let clock = Clock()
+        let clock = TestClock()
         let credentials: S3Transport.CredentialSource = { _ in
             Credentials.CloudCredentials(
                 accessKeyID: "AKIAIOSFODNN7EXAMPLE", secretAccessKey: "secret",
-                sessionToken: "\(Clock.hour(of: clock.now))", expires: nil)
+                sessionToken: "\(Self.hour(of: clock.now))", expires: nil)
         }
         try await TransferBench.run { bench in
             let configure: (inout S3Transport.Options) -> Void = {

@@ -9,19 +9,19 @@ import Testing
 /// A cache whose clock the test moves.
 final class AgedCache: Sendable {
     let sample: SampleCache
-    private let clock: MovedClock
+    private let clock: TestClock
 
     /// Seconds since the test's own beginning.
     var now: Int64 {
-        get { clock.milliseconds / 1000 - MovedClock.start }
-        set { clock.milliseconds = (MovedClock.start + newValue) * 1000 }
+        get { clock.milliseconds / 1000 - TestClock.start }
+        set { clock.milliseconds = (TestClock.start + newValue) * 1000 }
     }
 
-    private init(sample: SampleCache, clock: MovedClock) { (self.sample, self.clock) = (sample, clock) }
+    private init(sample: SampleCache, clock: TestClock) { (self.sample, self.clock) = (sample, clock) }
 
     static func with(_ sdl: String, _ body: (AgedCache) async throws -> Void) async throws {
         try await withTemporaryFolder { folder in
-            let clock = MovedClock()
+            let clock = TestClock()
             var options = RecordCache.Options()
             options.now = { clock.milliseconds }
             let path = folder.appending(path: "records").path
@@ -47,13 +47,13 @@ final class AgedCache: Sendable {
     }
 }
 
-private final class MovedClock: Sendable {
-    static let start: Int64 = 1_800_000_000
-    private let value = Locked<Int64>(start * 1000)
+extension TestClock {
+    fileprivate static let start: Int64 = 1_800_000_000
 
-    var milliseconds: Int64 {
-        get { value.withLock { $0 } }
-        set { value.withLock { $0 = newValue } }
+    /// Since 1970.
+    fileprivate var milliseconds: Int64 {
+        get { Int64((now.timeIntervalSince1970 * 1000).rounded()) }
+        set { now = Date(timeIntervalSince1970: Double(newValue) / 1000) }
     }
 }
 

@@ -5,20 +5,12 @@ import LarderTestSupport
 import Synchronization
 import Testing
 
-/// The time of day, which moves when a test says so.
-final class HeldClock: Sendable {
-    private let date = Mutex(Date(timeIntervalSince1970: 1_800_000_000))
-
-    var now: Date { date.withLock { $0 } }
-    func advance(by seconds: TimeInterval) { date.withLock { $0 += seconds } }
-}
-
 /// A store's intent with everything that a session needs, and an identity provider and keys that behave as they are
 /// told.
 struct SessionBench {
     let folder: URL
     let database: OperationsDatabase
-    let clock: HeldClock
+    let clock: TestClock
     let keys = InMemoryKeyProvider()
     let provider: InMemoryIdentityProvider
 
@@ -55,7 +47,7 @@ func withSessions(_ body: (SessionBench) async throws -> Void) async throws {
     try await withTemporaryFolder { parent in
         let folder = parent.appending(path: "store")
         let database = try OperationsDatabase(folder: folder)
-        let clock = HeldClock()
+        let clock = TestClock()
         let bench = SessionBench(
             folder: folder, database: database, clock: clock, provider: InMemoryIdentityProvider { clock.now })
         try await body(bench)

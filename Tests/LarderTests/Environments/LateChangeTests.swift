@@ -29,7 +29,7 @@ struct LateChangeTests {
     @Test("A program that names no environment has its identity provider before anything was stored")
     func unnamedProvider() async throws {
         try await withTemporaryFolder { folder in
-            let identities = InMemoryIdentityProvider(lifetime: 1)
+            let identities = InMemoryIdentityProvider(lifetime: .seconds(1))
             let store = try open(folder.appending(path: "store")) { $0.identityProvider = { _ in identities } }
             let app = try store.partition()
             try await app.session.signIn(identities.signIn("ada"), within: soon)
@@ -97,7 +97,7 @@ struct LateChangeTests {
         try await withTemporaryFolder { folder in
             let place = folder.appending(path: "store")
             // What is good still would be given where new ones cannot be stored.
-            let identities = InMemoryIdentityProvider(lifetime: 0)
+            let identities = InMemoryIdentityProvider(lifetime: .zero)
             let writer = OtherWriter()
             let store = try open(place) { options in
                 options.lockTimeout = .milliseconds(50)

@@ -156,7 +156,7 @@ extension ModelRun {
 
     func setClock(_ time: Date) {
         model.now = time
-        clock.set(time)
+        clock.now = time
         // Whoever waits looks again.
         connectivity.set(connectivity.isConnected)
         model.run()

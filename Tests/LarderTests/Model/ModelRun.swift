@@ -23,7 +23,7 @@ final class ModelRun {
     var model: ModelClient
     var server: ModelServer
     let gate: GatedServer
-    let clock: ModelClock
+    let clock: TestClock
     let connectivity = SwitchedConnectivity()
     let truths = ExpectedEffects()
     let end = ProcessEnd()
@@ -44,14 +44,14 @@ final class ModelRun {
         server = ModelServer(tellsRepeats: tellsRepeats)
         gate = GatedServer(tellsRepeats: tellsRepeats)
         // A whole number of seconds: times are stored in milliseconds.
-        clock = ModelClock(Date(timeIntervalSince1970: 1_800_000_000))
+        clock = TestClock()
         model = ModelClient(tellsRepeats: tellsRepeats, now: clock.now)
         (store, app) = try Self.open(folder, schema, clock, gate)
         try watchAll()
     }
 
     static func open(
-        _ folder: URL, _ schema: Schema, _ clock: ModelClock, _ gate: GatedServer
+        _ folder: URL, _ schema: Schema, _ clock: TestClock, _ gate: GatedServer
     ) throws -> (Store, Partition) {
         var options = Store.Options()
         options.now = { clock.now }
@@ -108,14 +108,6 @@ final class ModelRun {
     ]
     static let resolverNames = ["keep", "aside", "fail", "nonsense", "change", "change", "nobody"]
     static let checkNames = ["truth", "truth", "truth", "silent truth", "mute", "nonsense", "nobody"]
-}
-
-/// A clock that is set.
-final class ModelClock: Sendable {
-    private let time: Mutex<Date>
-    init(_ time: Date) { self.time = Mutex(time) }
-    var now: Date { time.withLock { $0 } }
-    func set(_ time: Date) { self.time.withLock { $0 = time } }
 }
 
 /// At which step of a mutation's way the process seems to end.

@@ -6,22 +6,15 @@ import Testing
 
 private let year: TimeInterval = 365 * 86_400
 
-/// A time of day that goes on as time does, and is set by a test.
-private final class WallClock: Sendable {
-    private let start = ContinuousClock.now
-    private let time = Mutex(Date(timeIntervalSince1970: 1_700_000_000))
-    var now: Date {
-        let (seconds, attoseconds) = start.duration(to: .now).components
-        return time.withLock { $0 } + TimeInterval(seconds) + TimeInterval(attoseconds) * 1e-18
-    }
-    func jump(_ seconds: TimeInterval) { time.withLock { $0 += seconds } }
+extension TestClock {
+    fileprivate func jump(_ seconds: TimeInterval) { advance(by: .seconds(seconds)) }
 }
 
 private func withClock(
-    _ transport: any GraphQLTransport, _ body: (Partition, WallClock) async throws -> Void
+    _ transport: any GraphQLTransport, _ body: (Partition, TestClock) async throws -> Void
 ) async throws {
     try await withTemporaryFolder { folder in
-        let clock = WallClock()
+        let clock = TestClock()
         var options = Store.Options()
         options.now = { clock.now }
         let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)

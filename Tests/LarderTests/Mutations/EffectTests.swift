@@ -421,10 +421,10 @@ struct EffectTests {
         let server = ScriptedServer { _, request in
             hasTime.isSet ? ScriptedServer.done(request) : ScriptedServer.status(503, retryAfter: .seconds(3_600))
         }
-        let later = Mutex(0.0)
+        let clock = TestClock()
         try await withTemporaryFolder { folder in
             var options = Store.Options()
-            options.now = { Date(timeIntervalSince1970: 1_800_000_000 + later.withLock { $0 }) }
+            options.now = { clock.now }
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
             let app = try store.partition(transport: server)
             let receipts = try await app.enqueue(
@@ -435,7 +435,7 @@ struct EffectTests {
             try await Task.sleep(for: .milliseconds(300))
             #expect(server.requests.count == 1)
             hasTime.set()
-            later.withLock { $0 = 3_601 }
+            clock.advance(by: .seconds(3_601))
             for receipt in receipts { _ = try await receipt.outcome(within: .seconds(300)) }
             #expect(try app.mutations(in: [.deadLetter]).count == 1)
             #expect(server.requests.count == 50)

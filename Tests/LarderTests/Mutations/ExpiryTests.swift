@@ -6,25 +6,23 @@ import Testing
 
 @Suite("Mutations whose time is over", .timeLimit(.minutes(10)))
 struct ExpiryTests {
-    private static let noon = Date(timeIntervalSince1970: 1_800_000_000)
-
     /// Queues one that is of use for ten seconds, and lets 20 seconds pass after the first attempt.
     ///
     /// - Parameter troubles: How the attempts end.
     private func status(after troubles: [(error: TransportError, afterEffect: Bool)]) async throws -> MutationStatus? {
         try await withTemporaryFolder { (folder) throws in
-            let time = Mutex(Self.noon)
+            let clock = TestClock()
             var options = Store.Options()
-            options.now = { time.withLock { $0 } }
+            options.now = { clock.now }
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
             let server = ScriptedServer.rating { number in
-                if number == troubles.count - 1 { time.withLock { $0 += 20 } }
+                if number == troubles.count - 1 { clock.advance(by: .seconds(20)) }
                 return number < troubles.count ? troubles[number] : nil
             }
             let app = try store.partition(transport: server)
             let operation = GraphQLOperation(
                 "mutation { rate(input: {recipe: 1, stars: 5}) { id rating } }")
-            let receipt = try await app.enqueue(operation, options: .init(expires: Self.noon + 10))
+            let receipt = try await app.enqueue(operation, options: .init(expires: clock.now + 10))
             var running = MutationRunner.Options()
             running.backoff = Backoff(first: .zero, cap: .zero)
             try await MutationRunner(app, options: running).drain()

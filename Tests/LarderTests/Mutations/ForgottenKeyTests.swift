@@ -9,9 +9,9 @@ struct ForgottenKeyTests {
     @Test("An expected change does not come back when its mutation is forgotten while the network is away")
     func layerStaysAway() async throws {
         try await withTemporaryFolder { (folder) throws in
-            let time = Mutex(Date())
+            let clock = TestClock()
             var options = Store.Options()
-            options.now = { time.withLock { $0 } }
+            options.now = { clock.now }
             let schema = try Schema(parsing: fixtureSchema)
             let rating = GraphQLFragment("fragment F on Recipe { rating }")
             let store = try Store.open(at: folder, schema: schema, options: options)
@@ -27,7 +27,7 @@ struct ForgottenKeyTests {
             dying.reached = { if $0 == .stored { try? store.close() } }
             await #expect(throws: LarderError.self) { try await MutationRunner(app, options: dying).drain() }
 
-            time.withLock { $0 += 40 * 86_400 }
+            clock.advance(by: .seconds(40 * 86_400))
             let again = try Store.open(at: folder, schema: schema, options: options)
             let later = try again.partition(transport: ScriptedServer.rating())
             #expect(try later.mutation(receipt.id).status()?.state == .acknowledged)

@@ -92,7 +92,7 @@ struct ReplayTests {
             try await quickRunner(app).drain()
             let status = try #require(try app.mutation(receipt.id).status())
             #expect(status.state == .deadLetter)
-            #expect(status.failure?.code == "larder.operation")
+            #expect(status.failure?.code == .operation)
             #expect(server.requests.isEmpty)
             try store.close()
             // The old schema again, or a program that knows both.

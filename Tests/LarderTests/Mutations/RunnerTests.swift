@@ -142,7 +142,7 @@ struct RunnerTests {
             let status = try #require(try bad.status())
             #expect(status.state == .deadLetter)
             #expect(status.failure?.kind == .rejected)
-            #expect(status.failure?.code == "BAD")
+            #expect(status.failure?.code == nil && status.failure?.serverCode == "BAD")
             #expect(status.failure?.message == "no such recipe")
             #expect(try good.status()?.state == .applied)
             #expect(try dependent.status()?.state == .pending)

@@ -39,13 +39,6 @@ private final class OrderBook: Sendable {
     }
 }
 
-private final class MovedClock: Sendable {
-    private let seconds = Mutex<Int64>(1_800_000_000)
-
-    var now: Int64 { seconds.withLock { $0 } }
-    func move(by difference: Int64) { seconds.withLock { $0 += difference } }
-}
-
 private let schema = """
     type Query @fieldPolicy(forField: "listOrders", paginationArgs: "limit nextToken") {
       listOrders(limit: Int, nextToken: String): OrderList
@@ -114,7 +107,7 @@ struct PagingModelTests {
         private let folder: URL
         private var random: SeededNumbers
         private let book = OrderBook((0..<20).map { 100 + $0 * 40 })
-        private let clock = MovedClock()
+        private let clock = TestClock()
         private var store: Store
         private var app: Partition
         private var model = BookModel()
@@ -129,17 +122,17 @@ struct PagingModelTests {
         }
 
         private static func open(
-            _ folder: URL, _ book: OrderBook, _ clock: MovedClock
+            _ folder: URL, _ book: OrderBook, _ clock: TestClock
         ) throws -> (Store, Partition) {
             var options = Store.Options()
             options.silence()
-            options.now = { Date(timeIntervalSince1970: Double(clock.now)) }
+            options.now = { clock.now }
             let store = try Store.open(at: folder, schema: try Schema(parsing: schema), options: options)
             return (store, try store.partition(transport: book.transport))
         }
 
         private func number(_ count: Int) -> Int { Int(random.next() % UInt64(count)) }
-        private var now: Int64 { clock.now }
+        private var now: Int64 { Int64(clock.now.timeIntervalSince1970) }
 
         func step() async throws {
             let pages = try app.pages(list)
@@ -165,7 +158,7 @@ struct PagingModelTests {
             case 10: (states, seen) = (states == nil ? try pages.watch().makeAsyncIterator() : nil, nil)
             case 11:
                 let seconds = Int64(number(3) == 0 ? -number(4000) : number(4000))
-                clock.move(by: seconds)
+                clock.advance(by: .seconds(seconds))
             case 12: try await letGo()
             default:
                 states = nil

@@ -36,7 +36,7 @@ struct ArticleStateTests {
             _ = try await session.userPoolTokens(within: soon)
             _ = try await session.identityID(within: soon)
             bench.provider.behaviour = .unreachable
-            bench.clock.advance(by: 1_000_000)
+            bench.clock.advance(by: .seconds(1_000_000))
             await expectCode(.init(rawValue: "identity.unreachable")) {
                 _ = try await session.userPoolTokens(within: soon)
             }
@@ -75,7 +75,7 @@ struct ArticleStateTests {
         try await withSessions { bench in
             let session = bench.session()
             try await session.signIn(federated(bench), within: soon)
-            bench.clock.advance(by: 3600)
+            bench.clock.advance(by: .seconds(3600))
             bench.provider.behaviour = .refusingFederated
             await expectCode(.init(rawValue: "identity.federatedRefused")) {
                 _ = try await session.cloudCredentials(within: soon)
@@ -95,7 +95,7 @@ struct ArticleStateTests {
         try await withSessions { bench in
             let session = bench.session()
             try await session.signIn(bench.provider.signIn("ada"), within: soon)
-            bench.clock.advance(by: 3600)
+            bench.clock.advance(by: .seconds(3600))
             bench.provider.behaviour = .refusingFederated
             await expectCode(.init(rawValue: "identity.federatedRefused")) {
                 _ = try await session.credentials(within: soon)
@@ -109,7 +109,7 @@ struct ArticleStateTests {
         try await withSessions { bench in
             let session = bench.session()
             try await session.signIn(bench.provider.signIn("ada"), within: soon)
-            bench.clock.advance(by: 3600)
+            bench.clock.advance(by: .seconds(3600))
             bench.provider.behaviour = .refusingUserPool
             await expectCode(.notSignedIn) { _ = try await session.userPoolTokens(within: soon) }
             #expect(session.state == .userPoolTokensInvalid)

@@ -100,7 +100,7 @@ struct PartTests {
                 _ = try await session.cloudCredentials(within: soon)
             }
             #expect(session.state == .signedIn)
-            bench.clock.advance(by: 3600)
+            bench.clock.advance(by: .seconds(3600))
             #expect(try await session.userPoolTokens(within: soon).accessToken == "access1")
             #expect(provider.given == [.userPool])
         }
@@ -112,7 +112,7 @@ struct PartTests {
             try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
             #expect(try await session.cloudCredentials(within: soon).accessKeyID == "AK1")
             #expect(try await session.identityID(within: soon) == "region:1")
-            bench.clock.advance(by: 3600)
+            bench.clock.advance(by: .seconds(3600))
             // Another process, or after a restart.
             let other = bench.session(by: provider)
             #expect(try await other.cloudCredentials(within: soon).accessKeyID == "AK3")
@@ -142,7 +142,7 @@ struct PartTests {
         try await withParts { bench, provider, session in
             try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
             _ = try await session.identityID(within: soon)
-            bench.clock.advance(by: 3600)
+            bench.clock.advance(by: .seconds(3600))
             provider.fail(.cloud, .federatedRefused)
             await expectCode(.init(rawValue: "identity.federatedRefused")) {
                 _ = try await session.cloudCredentials(within: soon)
@@ -157,7 +157,7 @@ struct PartTests {
         try await withParts { bench, provider, session in
             try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
             _ = try await session.identityID(within: soon)
-            bench.clock.advance(by: 1_000_000)
+            bench.clock.advance(by: .seconds(1_000_000))
             provider.fail(.cloud, .unreachable)
             provider.fail(.userPool, .unreachable)
             #expect(try await session.identityID(within: soon) == "region:1")
@@ -252,9 +252,9 @@ struct PartTests {
         try await withParts { bench, provider, session in
             try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
             provider.fail(.userPool, .throttled)
-            bench.clock.advance(by: 3600 - 30)
+            bench.clock.advance(by: .seconds(3600 - 30))
             #expect(try await session.userPoolTokens(within: soon).accessToken == "access")
-            bench.clock.advance(by: 30)
+            bench.clock.advance(by: .seconds(30))
             await expectCode(.init(rawValue: "identity.throttled")) {
                 _ = try await session.userPoolTokens(within: soon)
             }
@@ -266,7 +266,7 @@ struct PartTests {
     func endedMeanwhile() async throws {
         try await withParts { bench, provider, session in
             try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
-            bench.clock.advance(by: 3600 - 30)
+            bench.clock.advance(by: .seconds(3600 - 30))
             provider.state.withLock { $0.before[.userPool] = { _ = try? await session.signOut(within: soon) } }
             provider.fail(.userPool, .unreachable)
             await expectCode(.init(rawValue: "identity.unreachable")) {
@@ -291,7 +291,7 @@ struct PartTests {
     func refusedAgain() async throws {
         try await withParts { bench, provider, session in
             try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
-            bench.clock.advance(by: 3600)
+            bench.clock.advance(by: .seconds(3600))
             let refused = Credentials.UserPoolTokens(idToken: "id", accessToken: "access1", expires: nil)
             let tokens = try await session.userPoolTokens(within: soon, refused: refused)
             #expect(tokens.accessToken == "access2" && provider.given == [.userPool, .userPool])
@@ -306,7 +306,7 @@ struct PartTests {
                     identityID: "region:7", accessKeyID: "AK", secretAccessKey: "s",
                     expires: bench.clock.now.addingTimeInterval(3600)))
             try await session.signIn(cloud, within: soon)
-            bench.clock.advance(by: 3600)
+            bench.clock.advance(by: .seconds(3600))
             provider.fail(.cloud, .federatedRefused)
             for _ in 0..<2 {
                 await expectCode(.init(rawValue: "identity.federatedRefused")) {
@@ -324,7 +324,7 @@ struct PartTests {
     func signedInStill(code: IdentityError.Code) async throws {
         try await withParts { bench, provider, session in
             try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
-            bench.clock.advance(by: 3600)
+            bench.clock.advance(by: .seconds(3600))
             provider.fail(.userPool, code)
             await expectCode(.init(rawValue: code.rawValue)) {
                 _ = try await session.userPoolTokens(within: soon)
@@ -361,7 +361,7 @@ struct PartTests {
         try await withParts { bench, provider, session in
             try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
             _ = try await session.cloudCredentials(within: soon)
-            bench.clock.advance(by: 3600)
+            bench.clock.advance(by: .seconds(3600))
             _ = try await session.credentials(within: soon)
             #expect(provider.given == [.cloud, .userPool, .cloud])
             #expect(provider.state.withLock { $0.idToken } == "id2")

@@ -12,7 +12,7 @@ struct RefreshTests {
     private func hangingRefresh(_ session: Session, _ bench: SessionBench) async throws -> Task<Credentials, any Error>
     {
         try await session.signIn(bench.provider.signIn("ada"), within: soon)
-        bench.clock.advance(by: 3600)
+        bench.clock.advance(by: .seconds(3600))
         bench.provider.behaviour = .hanging
         let refresh = Task { try await session.credentials(within: soon) }
         try await eventually { bench.provider.attempts == 1 }
@@ -25,7 +25,7 @@ struct RefreshTests {
             let session = bench.session()
             try await session.signIn(bench.provider.signIn("ada"), within: soon)
             for round in 1...5 {
-                bench.clock.advance(by: 3600 - 30)
+                bench.clock.advance(by: .seconds(3600 - 30))
                 bench.provider.behaviour = .slow(.milliseconds(20))
                 let given = try await withThrowingTaskGroup(of: Credentials.self) { group in
                     for _ in 0..<20 { group.addTask { try await session.credentials(within: soon) } }
@@ -79,7 +79,7 @@ struct RefreshTests {
             let sessions = [bench.session(), bench.session(database: other), bench.session()]
             try await sessions[0].signIn(bench.provider.signIn("ada"), within: soon)
             for round in 1...20 {
-                bench.clock.advance(by: 3600)
+                bench.clock.advance(by: .seconds(3600))
                 let given = try await withThrowingTaskGroup(of: Credentials.self) { group in
                     for session in sessions { group.addTask { try await session.credentials(within: soon) } }
                     return try await group.reduce(into: Set()) { $0.insert($1) }
@@ -97,7 +97,7 @@ struct RefreshTests {
         try await withSessions { bench in
             let session = bench.session()
             try await session.signIn(bench.provider.signIn("ada"), within: soon)
-            bench.clock.advance(by: 3600)
+            bench.clock.advance(by: .seconds(3600))
             bench.provider.behaviour = .hanging
             let error = await #expect(throws: LarderError.self) {
                 _ = try await session.credentials(within: .seconds(2))
@@ -119,8 +119,8 @@ struct RefreshTests {
         try await withSessions { bench in
             let session = bench.session()
             try await session.signIn(bench.provider.signIn("ada"), within: soon)
-            bench.clock.advance(by: 3600)
-            bench.provider.lifetime = 30
+            bench.clock.advance(by: .seconds(3600))
+            bench.provider.lifetime = .seconds(30)
             _ = try await session.credentials(within: soon)
             #expect(bench.provider.refreshes == 1)
         }
@@ -131,7 +131,7 @@ struct RefreshTests {
         try await withSessions { bench in
             let session = bench.session()
             try await session.signIn(bench.provider.signIn("ada"), within: soon)
-            bench.clock.advance(by: 3600 - 30)
+            bench.clock.advance(by: .seconds(3600 - 30))
             bench.provider.behaviour = .hanging
             let refresh = Task { try await session.credentials(within: soon) }
             try await eventually { bench.provider.attempts == 1 }
@@ -148,7 +148,7 @@ struct RefreshTests {
             try await one.signIn(bench.provider.signIn("ada"), within: soon)
             // The key is known, so that nothing but the lock is waited for.
             _ = try await two.storedCredentials(within: soon)
-            bench.clock.advance(by: 3600)
+            bench.clock.advance(by: .seconds(3600))
             bench.provider.behaviour = .hanging
             await expectCode(.timedOut) { _ = try await one.credentials(within: .milliseconds(50)) }
             try await eventually { bench.provider.attempts == 1 }
@@ -229,7 +229,7 @@ struct RefreshTests {
         try await withSessions { bench in
             let session = bench.session { $0.refreshTimeout = .seconds(5) }
             try await session.signIn(bench.provider.signIn("ada"), within: soon)
-            bench.clock.advance(by: 3600)
+            bench.clock.advance(by: .seconds(3600))
             // Nobody may write any more: the credentials can be had from the server and not be stored.
             let blocker = try OperationsDatabase(folder: bench.folder)
             let failing = try OperationsDatabase(

@@ -56,12 +56,12 @@ struct SessionTableTests {
             try await session.signIn(bench.provider.signIn("ada"), within: soon)
             #expect(try await told() == SessionStanding(state: .signedIn, kind: .userPool, since: begin))
             #expect(session.isSignedIn)
-            bench.clock.advance(by: 60)
+            bench.clock.advance(by: .seconds(60))
             var federated = bench.provider.signIn("ada")
             federated.userPool = nil
             try await session.signIn(federated, within: soon)
             #expect(try await told() == SessionStanding(state: .signedIn, kind: .federated, since: begin + 60))
-            bench.clock.advance(by: 3600)
+            bench.clock.advance(by: .seconds(3600))
             bench.provider.behaviour = .refusingFederated
             await expectCode(.notSignedIn) { _ = try await session.credentials(within: .milliseconds(300)) }
             let refused = try await told()

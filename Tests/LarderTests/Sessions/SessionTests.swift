@@ -30,7 +30,7 @@ struct SessionTests {
             let session = bench.session()
             try await session.signIn(bench.provider.signIn("ada"), within: soon)
             bench.provider.behaviour = behaviour
-            bench.clock.advance(by: 1_000_000)
+            bench.clock.advance(by: .seconds(1_000_000))
             for _ in 0..<3 {
                 await expectCode(
                     .init(rawValue: behaviour == .throttled ? "identity.throttled" : "identity.unreachable")
@@ -50,7 +50,7 @@ struct SessionTests {
             let (session, mine) = (bench.session(), bench.provider.signIn("ada"))
             try await session.signIn(mine, within: soon)
             bench.provider.behaviour = .unreachable
-            bench.clock.advance(by: 3600 - 30)
+            bench.clock.advance(by: .seconds(3600 - 30))
             #expect(try await session.credentials(within: soon) == mine)
         }
     }
@@ -78,7 +78,7 @@ struct SessionTests {
         try await withSessions { bench in
             let mine = bench.provider.signIn("ada")
             try await bench.session().signIn(mine, within: soon)
-            bench.clock.advance(by: 3600 - 30)
+            bench.clock.advance(by: .seconds(3600 - 30))
             let alone = Session(
                 database: bench.database, partition: "main", identity: SessionBench.identity, keys: bench.keys,
                 provider: nil, locksFolder: bench.locks,
@@ -92,7 +92,7 @@ struct SessionTests {
             options.isReadOnly = true
             let reader = try OperationsDatabase(folder: bench.folder, options: options)
             #expect(try await bench.session(database: reader).credentials(within: soon) == mine)
-            bench.clock.advance(by: 60)
+            bench.clock.advance(by: .seconds(60))
             await expectCode(.noIdentityProvider) { _ = try await alone.credentials(within: soon) }
             await expectCode(.init(rawValue: "operations.notWritable")) {
                 _ = try await bench.session(database: reader).credentials(within: soon)
@@ -115,7 +115,7 @@ struct SessionTests {
             var credentials = bench.provider.signIn("ada")
             if state == .federatedTokensInvalid { credentials.userPool = nil }
             try await session.signIn(credentials, within: soon)
-            bench.clock.advance(by: 3600)
+            bench.clock.advance(by: .seconds(3600))
             bench.provider.behaviour = behaviour
             await expectCode(.notSignedIn) { _ = try await session.credentials(within: .milliseconds(300)) }
             #expect(session.state == state)
@@ -276,7 +276,7 @@ struct SessionTests {
             #expect(try await session.continueAsGuest(within: soon))
             #expect(try session.standing().state == .guest && session.standing().kind == .guest)
             let first = try await session.credentials(within: soon)
-            bench.clock.advance(by: 3600)
+            bench.clock.advance(by: .seconds(3600))
             let second = try await session.credentials(within: soon)
             #expect(first != second)
             #expect(first.cloud?.identityID == second.cloud?.identityID)
@@ -381,7 +381,7 @@ struct SessionTests {
         try await withSessions { bench in
             let (session, start) = (bench.session(), bench.clock.now)
             try await session.signIn(bench.provider.signIn("ada"), within: soon)
-            bench.clock.advance(by: 3600)
+            bench.clock.advance(by: .seconds(3600))
             _ = try await session.credentials(within: soon)
             for kind in try session.status().credentials {
                 #expect(kind.created == start && kind.updated == bench.clock.now)
@@ -394,7 +394,7 @@ struct SessionTests {
         try await withSessions { bench in
             let session = bench.session()
             try await session.signIn(bench.provider.signIn("ada"), within: soon)
-            bench.clock.advance(by: 60)
+            bench.clock.advance(by: .seconds(60))
             try await session.signIn(bench.provider.signIn("ada"), within: soon)
             let times = try session.status().credentials.map(\.created)
             #expect(times == [bench.clock.now, bench.clock.now])

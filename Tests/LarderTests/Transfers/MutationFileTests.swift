@@ -103,7 +103,7 @@ struct MutationFileTests {
                 }
                 try await fixture.drain()
                 let status = try #require(try receipt.status())
-                #expect(status.state == .deadLetter && status.failure?.code == "object.accessDenied")
+                #expect(status.state == .deadLetter && status.failure?.code == .objectAccessDenied)
                 await expectCode(.miss) { _ = try fixture.app.read("Photo:p1", fragment) }
                 try await upload.retry()
                 #expect(try receipt.status()?.state == .pending)
@@ -134,7 +134,7 @@ struct MutationFileTests {
                 }
                 try await upload.cancel()
                 let status = try #require(try receipt.status())
-                #expect(status.state == .deadLetter && status.failure?.code == "transfer.cancelled")
+                #expect(status.state == .deadLetter && status.failure?.code == .cancelledTransfer)
                 await expectCode(.init(rawValue: "operations.wrongState")) {
                     _ = try await fixture.app.enqueue(
                         addPhoto, options: .init(files: [MutationFile(upload, in: "input.file")]))

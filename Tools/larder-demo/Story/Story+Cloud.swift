@@ -56,7 +56,7 @@ private struct CloudStory {
         var options = Store.Options.quiet
         options.keys = InMemoryKeyProvider()
         options.identityProvider = { _ in cognito }
-        options.session.margin = 1
+        options.session.margin = .seconds(1)
         store = try Store.open(
             at: folder.appending(path: "store"), schemaText: [CloudServers.schema], options: options)
     }

@@ -30,7 +30,8 @@ extension Story {
                 + "and gets SIGKILL")
         printout.fact("ratings, as that process read them", "\(before) -> \(before + 1)")
         printout.fact("opening after its death", opening.duration)
-        printout.fact("the mutation", "\(waiting.state), tried in vain: \(failure.code ?? failure.kind.rawValue)")
+        printout.fact(
+            "the mutation", "\(waiting.state), tried in vain: \(failure.code?.rawValue ?? failure.kind.rawValue)")
         printout.fact("ratings, told to a watcher here", "\(before + 1), optimistic")
     }
 
@@ -118,7 +119,9 @@ extension Story {
         printout.fact("durable after", start.duration(to: returned))
         printout.fact("a watcher has seen it after", start.duration(to: hoped.time))
         printout.fact("ratings, as it was told", "\(before) -> \(before + 1) -> \(before)")
-        printout.fact("set aside as a dead letter", "\(failure.kind.rawValue): \(failure.code ?? "no code")")
+        printout.fact(
+            "set aside as a dead letter",
+            "\(failure.kind.rawValue): \(failure.serverCode ?? failure.code?.rawValue ?? "no code")")
         printout.say("\"\(failure.message)\"")
 
         try await app.editMutation(receipt.id, variables: Questions.rate(KilledSender.id, stars: stars).variables)
