@@ -3,7 +3,7 @@ import Synchronization
 
 /// A network that a test switches on and off.
 ///
-/// It is what a runner asks: `MutationRunner.Options.connectivity`. A server that cannot be reached is
+/// It is what a runner asks: `RunOptions.Mutations.connectivity`. A server that cannot be reached is
 /// `ScriptedServer.isReachable`.
 public final class SwitchedConnectivity: Connectivity {
     private struct State {

@@ -115,8 +115,11 @@ struct PublicAPITests {
         let symbols = try await PublicAPI.symbols(of: module)
         #expect(!symbols.isEmpty)
         #expect(symbols.filter { !$0.isDocumented }.map(\.path) == [])
-        let lines = symbols.map { "\($0.path): \($0.declaration)" }
-        let file = packageRoot.appending(path: "Tests/PublicAPI/\(module).txt")
+        try Self.compare(symbols.map { "\($0.path): \($0.declaration)" }, module)
+    }
+
+    private static func compare(_ lines: [String], _ name: String) throws {
+        let file = packageRoot.appending(path: "Tests/PublicAPI/\(name).txt")
         if ProcessInfo.processInfo.environment["LARDER_PUBLIC_API"] == "write" {
             try Data((lines.joined(separator: "\n") + "\n").utf8).write(to: file)
         }
@@ -149,6 +152,66 @@ extension PublicAPITests {
         }
         #expect(types.subtracting(named).sorted() == [])
         #expect(named.subtracting(types).sorted() == [])
+    }
+}
+
+/// Public declarations in parts of the sources that Linux does not compile, as they are written there.
+private enum ElsewhereAPI {
+    private static let conditions = [
+        "canImport(SwiftUI)", "canImport(Security)", "canImport(Network)", "canImport(Darwin)", "canImport(UIKit)",
+        "os(iOS)", "os(macOS)",
+    ]
+
+    /// One for each declaration, with the folder of its module.
+    static func declarations() throws -> [(text: String, isDocumented: Bool)] {
+        let sources = packageRoot.appending(path: "Sources").resolvingSymlinksInPath()
+        let names = try FileManager.default.subpathsOfDirectory(atPath: sources.path)
+        return try names.filter { $0.hasSuffix(".swift") }.sorted().flatMap { name in
+            let text = try String(contentsOf: sources.appending(path: name), encoding: .utf8)
+            let module = name.split(separator: "/")[0]
+            return declarations(in: text).map { ("\(module): \($0.text)", $0.isDocumented) }
+        }
+    }
+
+    private static func declarations(in text: String) -> [(text: String, isDocumented: Bool)] {
+        var (found, branches): ([(text: String, isDocumented: Bool)], [String]) = ([], [])
+        var (isDocumented, open): (Bool, String?) = (false, nil)
+        for line in text.split(separator: "\n").map({ $0.trimmingCharacters(in: .whitespaces) }) {
+            if let begun = open {
+                open = begun + (begun.hasSuffix("(") || line.hasPrefix(")") ? "" : " ") + line
+            } else if line.hasPrefix("#if") {
+                branches.append(line)
+            } else if line.hasPrefix("#else") {
+                branches[branches.count - 1] = line
+            } else if line.hasPrefix("#endif") {
+                branches.removeLast()
+            } else if line.hasPrefix("///") {
+                isDocumented = true
+            } else if line.firstMatch(of: /^(@\w+ )*public (?!import)/) != nil,
+                branches.contains(where: { branch in conditions.contains { branch.contains($0) } })
+            {
+                open = line
+            } else if !line.hasPrefix("@") {
+                isDocumented = false
+            }
+            guard let whole = open, whole.count(where: { $0 == "(" }) == whole.count(where: { $0 == ")" }) else {
+                continue
+            }
+            let end = whole.firstIndex(of: "{") ?? whole.endIndex
+            found.append((whole[..<end].trimmingCharacters(in: .whitespaces), isDocumented))
+            (isDocumented, open) = (false, nil)
+        }
+        return found
+    }
+}
+
+extension PublicAPITests {
+    @Test("What is public on other systems alone is listed too, and documented")
+    func elsewhere() throws {
+        let found = try ElsewhereAPI.declarations()
+        #expect(found.contains { $0.text.contains("SignInView") })
+        #expect(found.filter { !$0.isDocumented }.map(\.text) == [])
+        try Self.compare(found.map(\.text), "AppleSystems")
     }
 }
 

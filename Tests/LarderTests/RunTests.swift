@@ -103,4 +103,26 @@ struct RunTests {
             try store.close()
         }
     }
+
+    @Test("A program with sign-ins of its own has run go on by noteSignIn")
+    func ownSignIn() async throws {
+        let isSignedIn = Flag()
+        let server = ScriptedServer { _ in
+            guard isSignedIn.isSet else { throw TransportError(.status, "who?", status: 401) }
+            return #"{"data":{"rate":{"__typename":"Recipe","id":"1","title":"Soup","rating":5}}}"#
+        }
+        try await withStoreFixture(server) { app in
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            let service = Task { try await app.run() }
+            var states = app.queue.makeAsyncIterator()
+            while let status = await states.next(), status.runner != .waitingForSignIn {}
+            let requests = server.requests.count
+            isSignedIn.set()
+            app.noteSignIn()
+            #expect(try await receipt.outcome(within: .seconds(300)).isApplied)
+            #expect(server.requests.count == requests + 1)
+            service.cancel()
+            try await service.value
+        }
+    }
 }

@@ -74,6 +74,7 @@ public struct KeychainDeviceTokens: DeviceTokens {
         ]
     }
 
+    /// The token of a store in this device's Keychain; nil where it has none.
     public func token(of store: String) throws -> String? {
         var query = query(store)
         query[kSecReturnData as String] = true
@@ -85,6 +86,7 @@ public struct KeychainDeviceTokens: DeviceTokens {
         }
     }
 
+    /// Puts the token of a store into this device's Keychain, in place of one that is there.
     public func keep(_ token: String, of store: String) throws {
         let data = [kSecValueData as String: Data(token.utf8)]
         var status = SecItemUpdate(query(store) as CFDictionary, data as CFDictionary)

@@ -26,9 +26,9 @@ public struct MutationOptions: Sendable {
     public var idempotencyKey: String?
     /// After this time it is of no use any more, and set aside unless it is under way.
     public var expires: Date?
-    /// The name of the resolver that decides on a conflict; see `MutationRunner.Options.resolvers`.
+    /// The name of the resolver that decides on a conflict; see `RunOptions.Mutations.resolvers`.
     public var resolver: String?
-    /// The name of the query that tells whether it took effect; see `MutationRunner.Options.checks`.
+    /// The name of the query that tells whether it took effect; see `RunOptions.Mutations.checks`.
     public var check: String?
 
     /// In the one lane, without optimistic response, for ever.

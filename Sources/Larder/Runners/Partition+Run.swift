@@ -1,41 +1,5 @@
 public import ServiceLifecycle
 
-/// What `Partition.run` carries out, and how.
-public struct RunOptions: Sendable {
-    /// How queued mutations are sent.
-    public var mutations = MutationRunner.Options()
-    /// Where the objects of uploads and downloads are; nil for a program that transfers no files.
-    public var storage: (any ObjectTransport)?
-    /// Further storages, by the names that `ObjectLocation.storage` has.
-    public var namedStorages: [String: any ObjectTransport] = [:]
-    /// How files are transferred.
-    public var transfers = TransferRunner.Options()
-    /// How the cache is kept in order.
-    public var cache = CacheUpkeep()
-
-    /// Mutations as `MutationRunner.Options` has them, and no transfers.
-    public init() {}
-
-    /// Mutations, and files from and to a storage.
-    public init(storage: any ObjectTransport) { self.storage = storage }
-}
-
-/// Within what bounds `Partition.run` keeps the cache, and when it looks.
-public struct CacheUpkeep: Sendable, Hashable {
-    /// The bytes that the cache's pages may take: beyond it garbage is collected, and then what came and was read longest
-    /// ago goes. Nil for no bound.
-    public var maxBytes: Int?
-    /// What came longer ago goes. Nil for no such age.
-    public var maxAge: Duration?
-    /// How long to wait from one look to the next. A look at a cache within its bytes costs next to nothing.
-    public var interval = Duration.seconds(60)
-
-    /// No bounds, unless given.
-    public init(maxBytes: Int? = nil, maxAge: Duration? = nil) {
-        (self.maxBytes, self.maxAge) = (maxBytes, maxAge)
-    }
-}
-
 extension Partition: Service {
     /// Sends what is queued, as `run(_:)` with the options that `RunOptions` begins with.
     public func run() async throws { try await run(RunOptions()) }
@@ -50,7 +14,10 @@ extension Partition: Service {
     /// Task { try await app.run() }
     /// ```
     ///
-    /// - Throws: As `MutationRunner.run` and `TransferRunner.run`. Nothing is lost; run again when the cause is over.
+    /// - Throws: `.noTransport`; `.operation`, `.syntax`, `.variables` where the probe is no query of the schema; `.parked`
+    ///   once another partition is the current one, or the store is closed; `.notRunnable` where a lock cannot be made;
+    ///   `operations.…` and `records.…` where the queue or the cache cannot be read or written: the disk is full, or another
+    ///   program keeps the file locked past the deadline. Nothing is lost; run again when the cause is over.
     public func run(_ options: RunOptions) async throws {
         guard options.cache.maxBytes != nil || options.cache.maxAge != nil else { return try await work(options) }
         let upkeep = Task { await keepInOrder(options.cache) }
@@ -61,11 +28,37 @@ extension Partition: Service {
         try result.get()
     }
 
+    /// Sends and transfers what can be, and returns when nothing is left that could be, now or after a pause: for the
+    /// background task of an app, a script or a test.
+    ///
+    /// It waits while no user is signed in, there is no network, or another process works: cancel its task to end that.
+    ///
+    /// - Throws: As `run(_:)`.
+    public func drain(_ options: RunOptions = RunOptions()) async throws {
+        let mutations = MutationRunner(self, options: options.mutations)
+        guard let transfers = transferRunner(options) else { return try await mutations.drain() }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await mutations.drain() }
+            group.addTask { try await transfers.drain() }
+            for try await _ in group {}
+        }
+        // Those that waited for a file.
+        try await mutations.drain()
+    }
+
+    /// Has what waits for a sign-in go on, in this process. A sign-in to the partition's `session`, in any process, is
+    /// noticed without this; call it where the program keeps its sign-ins elsewhere.
+    public func noteSignIn() { core.runners.resume() }
+
+    private func transferRunner(_ options: RunOptions) -> TransferRunner? {
+        guard options.storage != nil || !options.namedStorages.isEmpty else { return nil }
+        return TransferRunner(
+            self, storage: options.storage, named: options.namedStorages, options: options.transfers)
+    }
+
     private func work(_ options: RunOptions) async throws {
         let mutations = MutationRunner(self, options: options.mutations)
-        guard options.storage != nil || !options.namedStorages.isEmpty else { return try await mutations.run() }
-        let transfers = TransferRunner(
-            self, storage: options.storage, named: options.namedStorages, options: options.transfers)
+        guard let transfers = transferRunner(options) else { return try await mutations.run() }
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await mutations.run() }
             group.addTask { try await transfers.run() }

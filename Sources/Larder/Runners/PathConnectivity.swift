@@ -6,7 +6,7 @@ import Synchronization
 /// Whether the network is there, as Apple's `NWPathMonitor` says. Not compiled where this is developed.
 ///
 /// A path that needs a connection first (`requiresConnection`, as a VPN on demand) counts as there: using it makes it.
-public final class PathConnectivity: Connectivity {
+package final class PathConnectivity: Connectivity {
     private let monitor = NWPathMonitor()
     private let state = Mutex(State())
 
@@ -17,7 +17,7 @@ public final class PathConnectivity: Connectivity {
     }
 
     /// Begins to watch the network, until the object is released.
-    public init() {
+    package init() {
         monitor.pathUpdateHandler = { [weak self] path in self?.note(path.status != .unsatisfied) }
         monitor.start(queue: DispatchQueue(label: "larder.connectivity"))
     }
@@ -25,10 +25,10 @@ public final class PathConnectivity: Connectivity {
     deinit { monitor.cancel() }
 
     /// What the last path said; true until there was one.
-    public var isConnected: Bool { state.withLock { $0.isConnected } }
+    package var isConnected: Bool { state.withLock { $0.isConnected } }
 
     /// Calls `change` from the monitor's queue.
-    public func observe(_ change: @escaping @Sendable (Bool) -> Void) -> ConnectivityObservation {
+    package func observe(_ change: @escaping @Sendable (Bool) -> Void) -> ConnectivityObservation {
         let number = state.withLock { state in
             state.nextObserver += 1
             state.observers[state.nextObserver] = change

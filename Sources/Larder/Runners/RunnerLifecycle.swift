@@ -23,6 +23,8 @@ final class RunnerLifecycle: Sendable {
     private let changeSignal: ChangeSignal
     private let lockSuffix: String
     private let progress = Mutex(Progress())
+    /// Has the runner go on that waits for a sign-in; set before it begins.
+    private let resumption = Mutex<(@Sendable () -> Void)?>(nil)
 
     /// - Parameter lockSuffix: Of the file that tells which process works: `RunnerLock`.
     init(_ core: PartitionCore, changeSignal: ChangeSignal, lockSuffix: String) {
@@ -32,6 +34,10 @@ final class RunnerLifecycle: Sendable {
     }
 
     var state: RunnerState { progress.withLock { $0.state } }
+
+    func setResumption(_ resume: @escaping @Sendable () -> Void) { resumption.withLock { $0 = resume } }
+    func resume() { resumption.withLock { $0 }?() }
+
     private var isStopped: Bool { progress.withLock { $0.isStopping } }
     /// Whether nothing more is to be begun, for good or until the store is resumed.
     var isStopping: Bool { isStopped || core.operationsStore.suspension.isAsked }

@@ -8,7 +8,7 @@ public enum RunnerState: Sendable, Hashable {
     case standingBy
     /// It works, or waits for work.
     case running
-    /// The server does not know the user, or the storage does not take the credentials; the runner's `resume` goes on.
+    /// The server does not know the user, or the storage does not take the credentials; `Partition.noteSignIn` has it go on.
     case waitingForSignIn
     /// There is no network.
     case offline
@@ -24,6 +24,7 @@ final class RunnerStates: Sendable {
     private struct Runner {
         var kind: String
         var state: RunnerState
+        var resume: @Sendable () -> Void
     }
 
     private let runners = Locked([ObjectIdentifier: Runner]())
@@ -37,9 +38,16 @@ final class RunnerStates: Sendable {
         if state != .stopped { noticed.withLock { _ = $0.insert(kind) } }
         return runners.withLock { runners in
             let old = runners[ObjectIdentifier(runner)]?.state ?? .stopped
-            runners[ObjectIdentifier(runner)] = state == .stopped ? nil : Runner(kind: kind, state: state)
+            runners[ObjectIdentifier(runner)] =
+                state == .stopped
+                ? nil : Runner(kind: kind, state: state, resume: { [weak runner] in runner?.resume() })
             return old != state
         }
+    }
+
+    /// Has each go on that waits for a sign-in.
+    func resume() {
+        for runner in runners.withLock({ Array($0.values) }) { runner.resume() }
     }
 
     /// Calls `notice` once, where none of a kind runs, and none ever has.

@@ -13,7 +13,7 @@ public struct TransferProgress: Sendable, Hashable {
         /// An attempt has failed, and the next begins then.
         case retry(at: Date)
         /// An executor outside of the program has the file, until then at most, and the runner does not know the
-        /// executor: `TransferRunner.Options.background`.
+        /// executor: `RunOptions.Transfers.background`.
         case handedOver(until: Date)
         /// No process carries the partition's transfers out.
         case noRunner

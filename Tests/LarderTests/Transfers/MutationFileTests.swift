@@ -34,6 +34,29 @@ struct MutationFileTests {
         return (variables?["input"] as? [String: Any])?["file"] as? [String: String] ?? [:]
     }
 
+    @Test("drain sends mutations and files, and mutations that wait for files after these, and then returns")
+    func drained() async throws {
+        try await withTemporaryFolder { folder in
+            let storage = MemoryStorage()
+            let server = ScriptedServer { _ in
+                #expect(storage.object(TransferFixture.location) != nil)
+                return answered
+            }
+            try await withAlbum(server, folder, storage) { fixture in
+                let (file, _) = try fixture.file(bytes: 10_000)
+                let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+                let receipt = try await fixture.app.enqueue(
+                    addPhoto, options: .init(files: [MutationFile(upload, in: "input.file")]))
+                try await fixture.app.drain(RunOptions(storage: storage))
+                #expect(try upload.status().state == .done)
+                #expect(try receipt.status()?.state == .applied)
+                #expect(server.requests.count == 1)
+                // Nothing is left to be done.
+                try await fixture.app.drain()
+            }
+        }
+    }
+
     @Test("A mutation with a file is not lost on restart, and is sent when the file is there, with its location")
     func restart() async throws {
         try await withTemporaryFolder { folder in

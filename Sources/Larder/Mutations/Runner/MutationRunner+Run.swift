@@ -1,6 +1,6 @@
 import Foundation
 import LarderOperations
-public import ServiceLifecycle
+import ServiceLifecycle
 
 extension MutationRunner: Service {
     /// Sends until the task is cancelled or the service is to shut down. Mutations that are in flight then are waited
@@ -11,7 +11,7 @@ extension MutationRunner: Service {
     ///   `.notRunnable` where the lock cannot be made; `operations.…` and `records.…` where the queue or the cache
     ///   cannot be read or written: the disk is full, or another program keeps the file locked past the deadline.
     ///   Nothing is lost; run again when that is over.
-    public func run() async throws {
+    package func run() async throws {
         try await lifecycle.run { try await toItsEnd { try await self.work(untilEmpty: false) } }
     }
 
@@ -20,7 +20,7 @@ extension MutationRunner: Service {
     /// signed in, there is no network, or another runner works: cancel its task to end that.
     ///
     /// - Throws: As `run`.
-    public func drain() async throws {
+    package func drain() async throws {
         try await lifecycle.drain { try await toItsEnd { try await self.work(untilEmpty: true) } }
     }
 

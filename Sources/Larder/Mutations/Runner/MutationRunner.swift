@@ -7,48 +7,8 @@ import Synchronization
 /// Of all runners of a partition, in all processes, one works and the others stand by: it holds a lock of the kernel's
 /// that is free as soon as it dies. What a dead one left in flight is sent again where the server can tell a repeat;
 /// where it cannot, the mutation's check is asked, and without one it is set aside as `outcomeUnknown`.
-///
-/// ```swift
-/// let runner = MutationRunner(app)
-/// try await runner.run()              // until its task is cancelled, or a ServiceGroup shuts down
-/// ```
-public final class MutationRunner: Sendable {
-    /// How mutations are sent.
-    public struct Options: Sendable {
-        /// How long one exchange with the server may take.
-        public var timeout = Duration.seconds(30)
-        /// How long to wait after a failure.
-        package var backoff = Backoff()
-        /// How many lanes are sent side by side.
-        public var maximumLanes = 8
-        /// After so many attempts of one run that ended in a fault of the server, in a conflict after which its
-        /// resolver had it sent again, or in a question that its check or resolver did not answer, a mutation is set
-        /// aside.
-        public var maximumFaults = 20
-        /// The query by whose answer the runner finds the server again after an answer that is no GraphQL response. A
-        /// server that takes no query but its own, such as one of trusted documents, needs one of those here.
-        public var probe = GraphQLOperation("{ __typename }")
-        /// Headers of each request.
-        public var headers: [GraphQLRequest.Header] = []
-        /// Whether the network is there: as the system says.
-        public var connectivity: any Connectivity = systemConnectivity()
-        /// Functions that decide on conflicts, by the name that a mutation says. They may block: they run on none of
-        /// Swift's own threads.
-        public var resolvers: [String: @Sendable (MutationInQuestion) async throws -> ConflictResolution] = [:]
-        /// Functions that tell whether a mutation took effect whose answer was lost, by the name that a mutation says.
-        /// They may block as well.
-        public var checks: [String: @Sendable (MutationInQuestion) async throws -> CheckedOutcome] = [:]
-        /// How long a resolver or a check may take; one that takes longer has not answered.
-        public var questionTimeout = Duration.seconds(30)
-        /// A number from 0 to 1, by which pauses are spread; tests hold it.
-        package var random: @Sendable () -> Double = { .random(in: 0...1) }
-
-        /// Called after each step; for programs that are killed there.
-        package var reached: @Sendable (KillPoint) -> Void = { _ in }
-
-        /// Thirty seconds an exchange, eight lanes, no resolvers and no checks.
-        public init() {}
-    }
+package final class MutationRunner: Sendable {
+    package typealias Options = RunOptions.Mutations
 
     /// A step that was just done; a test may kill the program there.
     package enum KillPoint: String, Sendable, CaseIterable {
@@ -102,19 +62,20 @@ public final class MutationRunner: Sendable {
     /// - Parameters:
     ///   - partition: Whose mutations are sent, over its transport.
     ///   - options: How the queue is sent.
-    public init(_ partition: Partition, options: Options = Options()) {
+    package init(_ partition: Partition, options: Options = Options()) {
         core = partition.core
         transport = partition.transport
         self.options = options
         lifecycle = RunnerLifecycle(core, changeSignal: core.operationsStore.changeSignal, lockSuffix: Self.lockSuffix)
+        lifecycle.setResumption { [weak self] in self?.resume() }
     }
 
     /// What it is doing now.
-    public var state: RunnerState { lifecycle.state }
+    package var state: RunnerState { lifecycle.state }
 
     /// Goes on after a user has signed in. A sign-in to the partition's `Session`, in any process, is noticed without
     /// this; call it where the program keeps its sign-ins elsewhere.
-    public func resume() {
+    package func resume() {
         progress.withLock { progress in
             progress.isSignedOut = false
             progress.resumptions += 1

@@ -1,6 +1,6 @@
 import Foundation
 import LarderOperations
-public import ServiceLifecycle
+import ServiceLifecycle
 
 extension TransferRunner: Service {
     /// Carries transfers out until the task is cancelled or the service is to shut down. Transfers under way are left
@@ -9,7 +9,7 @@ extension TransferRunner: Service {
     /// - Throws: `.parked` once another partition is the current one, or the store is closed; `.notRunnable` where the
     ///   lock cannot be made; `operations.…` where the database cannot be read or written. Nothing is lost; run again
     ///   when that is over.
-    public func run() async throws {
+    package func run() async throws {
         try await lifecycle.run { try await work(untilEmpty: false) }
     }
 
@@ -23,7 +23,7 @@ extension TransferRunner: Service {
     /// the store's folder, is for the next runner. Cancelled ones of which something is left are `.cancelling` still.
     ///
     /// - Throws: As `run`.
-    public func drain() async throws {
+    package func drain() async throws {
         try await lifecycle.drain { try await work(untilEmpty: true) }
     }
 

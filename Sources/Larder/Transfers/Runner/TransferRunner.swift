@@ -10,58 +10,8 @@ import Synchronization
 ///
 /// What fails and may go better is tried again after a pause that grows; what will not go better on its own is failed,
 /// with the reason, and nothing of it is left at the storage or in the store's folder.
-///
-/// ```swift
-/// let runner = TransferRunner(app, storage: s3)
-/// try await runner.run()              // until its task is cancelled, or a ServiceGroup shuts down
-/// ```
-public final class TransferRunner: Sendable {
-    /// How transfers are carried out. Sizes in bytes.
-    public struct Options: Sendable {
-        /// How many transfers are under way side by side.
-        public var maximumTransfers = 8
-        /// How many exchanges that carry bytes there are with one host at a time.
-        public var connectionsPerHost = 6
-        /// Files of more than this are sent in parts.
-        public var multipartThreshold: Int64 = 16 << 20
-        /// How large parts and ranges are; larger where the storage would not take so many.
-        public var partSize: Int64 = 8 << 20
-        /// How many bytes may be moved in a second, both ways together; nil for as many as there can be.
-        public var bandwidth: Int64?
-        /// Carries whole files outside of this program, so that `maximumTransfers` of them go on while the program is
-        /// suspended or dead; nil: this process carries them itself, and leaves what an executor of another runner has.
-        /// It is the way to the storage without a name: what others have, and files that the storage does not take in
-        /// one piece, the process carries itself.
-        public var background: (any BackgroundTransport)?
-        /// After so long without a byte an exchange is given up, and tried again. An object that was sent in one piece,
-        /// and not answered, keeps later uploads of its key waiting for so long.
-        public var idle = Duration.seconds(30)
-        /// How long an exchange may take that carries no bytes.
-        public var timeout = Duration.seconds(30)
-        /// How long the storage may take to put an object together from its parts. Where it does not answer, later
-        /// uploads of the key wait for so long.
-        public var completionTimeout = Duration.seconds(600)
-        /// How long to wait after a failure.
-        package var backoff = Backoff(first: .seconds(1), cap: .seconds(120))
-        /// After so many failures of the server or the connection in a row, with nothing that arrived between them, a
-        /// transfer is failed. That the server cannot be reached, or asks for patience, is none.
-        public var maximumFaults = 10
-        /// Whether the network is there: as the system says.
-        public var connectivity: any Connectivity = systemConnectivity()
-        /// A number from 0 to 1, by which pauses are spread; tests hold it.
-        package var random: @Sendable () -> Double = { .random(in: 0...1) }
-
-        /// Called after each step; for programs that are killed there.
-        package var reached: @Sendable (TransferRunner.KillPoint) -> Void = { _ in }
-
-        /// Eight transfers, six connections with a host, parts of 8 MiB, no limit of bandwidth.
-        public init() {}
-
-        /// How long to wait after so many failures in a row, and at least for as long as the storage asked.
-        func pause(after failures: Int, asked: Duration? = nil) -> Duration {
-            backoff.pause(after: failures, asked: asked, fraction: random())
-        }
-    }
+package final class TransferRunner: Sendable {
+    package typealias Options = RunOptions.Transfers
 
     static let lockSuffix = ".transfers"
 
@@ -122,7 +72,7 @@ public final class TransferRunner: Sendable {
     ///   - named: The ways to others, by the names that `ObjectLocation.storage` has. A transfer whose storage is not
     ///     among these waits, and says so.
     ///   - options: How the files are transferred.
-    public init(
+    package init(
         _ partition: Partition, storage: (any ObjectTransport)?, named: [String: any ObjectTransport] = [:],
         options: Options = Options()
     ) {
@@ -133,14 +83,15 @@ public final class TransferRunner: Sendable {
         self.storages = storages
         self.options = options
         lifecycle = RunnerLifecycle(core, changeSignal: core.transfers.changeSignal, lockSuffix: Self.lockSuffix)
+        lifecycle.setResumption { [weak self] in self?.resume() }
     }
 
     /// What it is doing now.
-    public var state: RunnerState { lifecycle.state }
+    package var state: RunnerState { lifecycle.state }
 
     /// Goes on at once after a user has signed in. A sign-in to the partition's `Session`, in any process, is noticed
     /// without this; call it where the program keeps its sign-ins elsewhere.
-    public func resume() {
+    package func resume() {
         progress.withLock { $0.refusals = [:] }
         core.transfers.changeSignal.notify()
     }

@@ -59,6 +59,7 @@ public final class URLSessionExecutor: NSObject, BackgroundExecutor, URLSessionD
         set { state.withLock { $0.finishedEvents = newValue } }
     }
 
+    /// The exchanges that it has, under way or ended.
     public func known() async throws(ObjectError) -> Set<UUID> {
         let tasks = await session.allTasks.compactMap(Self.id)
         let names: [String]
@@ -68,6 +69,7 @@ public final class URLSessionExecutor: NSObject, BackgroundExecutor, URLSessionD
         return Set(tasks).union(names.compactMap(UUID.init(uuidString:)))
     }
 
+    /// Hands an exchange to the system, which carries it out also while the program is suspended.
     public func begin(_ request: FileRequest, as id: UUID) async throws(ObjectError) {
         var made = URLRequest(url: request.url)
         made.httpMethod = request.method
@@ -91,6 +93,7 @@ public final class URLSessionExecutor: NSObject, BackgroundExecutor, URLSessionD
         URL(filePath: file.hasPrefix("/") ? file : NSHomeDirectory() + "/" + file)
     }
 
+    /// What came of an exchange; nil while it is under way.
     public func response(to id: UUID) async throws(ObjectError) -> FileResponse? {
         while true {
             let before = state.withLock { $0.ends }
@@ -106,6 +109,7 @@ public final class URLSessionExecutor: NSObject, BackgroundExecutor, URLSessionD
         }
     }
 
+    /// Ends an exchange, and forgets what came of it.
     public func end(_ id: UUID) async throws(ObjectError) {
         for task in await session.allTasks where Self.id(task) == id { task.cancel() }
         do { try FileManager.default.removeItem(at: file(of: id)) } catch CocoaError.fileNoSuchFile {} catch {
@@ -162,6 +166,7 @@ public final class URLSessionExecutor: NSObject, BackgroundExecutor, URLSessionD
 
     // MARK: URLSession
 
+    /// Called by the system with bytes of an answer.
     public func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
         state.withLock { state in
             let room = Self.longestBody - (state.bodies[dataTask.taskIdentifier]?.count ?? 0)
@@ -169,6 +174,7 @@ public final class URLSessionExecutor: NSObject, BackgroundExecutor, URLSessionD
         }
     }
 
+    /// Called by the system with the file that it has received.
     public func urlSession(
         _ session: URLSession, downloadTask task: URLSessionDownloadTask, didFinishDownloadingTo location: URL
     ) {
@@ -184,6 +190,7 @@ public final class URLSessionExecutor: NSObject, BackgroundExecutor, URLSessionD
         state.withLock { $0.unplaced[task.taskIdentifier] = failure }
     }
 
+    /// Called by the system at the end of an exchange.
     public func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         let (body, unplaced) = state.withLock { state in
             (
@@ -205,6 +212,7 @@ public final class URLSessionExecutor: NSObject, BackgroundExecutor, URLSessionD
         try? JSONEncoder().encode(ended).write(to: file(of: id), options: .atomic)
     }
 
+    /// Called by the system when it has told all that happened while the program was away.
     public func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {
         state.withLock { $0.finishedEvents }?()
     }
