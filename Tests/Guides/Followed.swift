@@ -19,6 +19,11 @@ try await follow(app) { cards, isOptimistic in
 }
 try await prepareForTravel(app)
 try await showAndRate(app)
+try await renameLocally(app, to: "Soup")
+guard try app.read(LatestCards(limit: 20)).recipes.items.allSatisfy({ $0.title == "Soup" }) else {
+    fatalError("nothing was renamed")
+}
+_ = try await app.fetch(LatestCards(limit: 20), policy: .networkOnly)
 print(try unsentCount(app), "unsent")
 // What an app of AWS's SDKs brings along, and the function that the article shows.
 func show(_ text: String) { print(text) }

@@ -21,7 +21,8 @@ def rate(_, id, stars):
     return RECIPES[id]
 
 
-ROOT = {"recipes": lambda _, first=20: {"items": list(RECIPES.values())[:first]}, "rateRecipe": rate}
+ROOT = {"recipes": lambda _, first=20: {"items": list(RECIPES.values())[:first]}, 
+        "latest": lambda _, first=20: list(RECIPES.values())[:first], "rateRecipe": rate}
 schema = build_schema(Path(sys.argv[1]).read_text(), assume_valid_sdl=True)
 
 

@@ -84,7 +84,8 @@ def write(path: pathlib.Path, text: str) -> None:
 def main(root: pathlib.Path, folder: pathlib.Path) -> None:
     given = root / "Tests" / "Guides"
     readme = Guide(root / "README.md")
-    articles = {path.stem: Guide(path) for path in sorted((root / "Sources/Larder/Larder.docc").glob("*.md"))}
+    catalogues = [root / "Sources" / name / f"{name}.docc" for name in ("Larder", "LarderAWS")]
+    articles = {path.stem: Guide(path) for folder in catalogues for path in sorted(folder.glob("*.md"))}
     (lines,) = readme.manifest
     (test_target,) = articles["Testing"].manifest
     example, *_ = (code for code, _ in readme.blocks if is_declaration(code))
