@@ -45,7 +45,7 @@ struct EnvironmentVerbTests {
             let text = try await LarderProcess.run(["env", "--store", store.path])
             #expect(
                 text.output.split(separator: "\n") == [
-                    "  \(parked) staging, user ada, 1 mutations", "* \(current) production, guest, 0 mutations",
+                    "- \(parked) staging user ada 1 mutations", "* \(current) production guest 0 mutations",
                 ])
             let json = try await LarderProcess.run(["env", "--json", "--store", store.path])
             #expect(json.status == 0)
@@ -103,12 +103,12 @@ struct EnvironmentVerbTests {
     func sessions() async throws {
         try await withStore { (store, parked, current) throws in
             let credentials = try await LarderProcess.run(["credentials", "--store", store.path])
-            let kept = "\(parked) staging, user ada, userPool, stored "
+            let kept = "\(parked) staging user ada userPool stored "
             #expect(credentials.output.hasPrefix(kept), "\(credentials.output)")
             let session = try await LarderProcess.run(["session", "--store", store.path])
             let lines = session.output.split(separator: "\n")
-            #expect(lines.count == 2 && lines[0].hasPrefix("\(parked) staging, user ada: signedIn since "))
-            #expect(lines.last == "\(current) production, guest: signedOut")
+            #expect(lines.count == 2 && lines[0].hasPrefix("\(parked) staging user ada signedIn userPool 2"))
+            #expect(lines.last == "\(current) production guest signedOut - -")
             for verb in ["credentials", "session", "env"] {
                 let json = try await LarderProcess.run([verb, "--json", "--store", store.path])
                 #expect(json.status == 0 && !json.output.contains(Self.secret) && !json.errors.contains(Self.secret))

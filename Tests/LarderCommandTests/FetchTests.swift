@@ -34,9 +34,10 @@ struct FetchTests {
     }
 
     @Test(
-        "A secret header's value is taken from a file alone, and is not printed",
+        "A value that may be secret is taken from a file or the environment alone, and is not printed",
         arguments: [
             "Authorization: Bearer hush", "cookie:hush", "X-API-Key: hush", "Authorization: @/nowhere/hush",
+            "X-Hasura-Admin-Secret: hush", "apikey: hush", "X-Anything: hush",
         ])
     func secretHeaders(header: String) async throws {
         try await CommandFixture.withStore { fixture in
@@ -45,6 +46,35 @@ struct FetchTests {
                     + fixture.operation("One", variables: #"{"id":"1"}"#))
             #expect(outcome.status == 2)
             #expect(header.contains("@") || !outcome.errors.contains("hush"), "\(outcome.errors)")
+        }
+    }
+
+    @Test("A header's value comes from the environment variable that --header-from names")
+    func headerFromEnvironment() async throws {
+        try await withTemporaryFolder { folder in
+            let fixture = CommandFixture(folder: folder)
+            let start = #"{"apiKey": "hush", "tokens": [], "region": "r", "pageSize": 2, "put": []}"#
+            try await ForeignServer.run("appsync.py", start) { server in
+                let arguments = [
+                    "fetch", "--endpoint", server.url.absoluteString, "--policy", "networkOnly", "--store",
+                    fixture.store, "--schema", try fixture.write("type Query { todos: [Int] }", to: "todos.graphqls"),
+                    "--operation", try fixture.write("{ todos }", to: "todos.graphql"),
+                ]
+                func status(_ header: [String], _ variables: [String: String] = [:]) async throws -> String {
+                    let outcome = try await LarderProcess.run(
+                        arguments + header + ["--json"], environment: variables)
+                    #expect(!outcome.errors.contains("hush") && !outcome.output.contains("hush"))
+                    let status = outcome.errors.firstMatch(of: /"status":(\d+)/).map { "\($0.1)" } ?? ""
+                    return "\(outcome.status) \(status)"
+                }
+                // The server knows the key, and nothing else of the request.
+                let header = ["--header-from", "x-api-key: THE_KEY"]
+                #expect(try await status([]) == "1 401")
+                #expect(try await status(header, ["THE_KEY": "wrong"]) == "1 401")
+                #expect(try await status(header, ["THE_KEY": "hush\n"]) != "1 401")
+                #expect(try await status(header) == "2 ")
+                #expect(try await status(["--header-from", "hush"]) == "2 ")
+            }
         }
     }
 
@@ -102,8 +132,8 @@ struct FetchTests {
         let plain = try options()
         #expect(plain.headers.isEmpty && plain.timeout == .seconds(30) && plain.errorPolicy == .fail)
         let chosen = try options(
-            "--header", " A :  b:c ", "--header", "D:", "--timeout", "86400", "--error-policy", "partial")
-        #expect(chosen.headers.map(\.name) == ["A", "D"] && chosen.headers.map(\.value) == ["b:c", ""])
+            "--header", " Accept :  b:c ", "--header", "PRAGMA:", "--timeout", "86400", "--error-policy", "partial")
+        #expect(chosen.headers.map(\.name) == ["Accept", "PRAGMA"] && chosen.headers.map(\.value) == ["b:c", ""])
         #expect(chosen.timeout == .seconds(86_400) && chosen.errorPolicy == .partial)
     }
 

@@ -75,6 +75,9 @@ enum LarderProcess {
         /// What it has printed so far.
         var output: String { read("output") }
 
+        /// What it has said so far.
+        var errors: String { read("errors") }
+
         /// Waits until it has printed so many lines. Gives up when it has ended, or after a minute.
         func waitForLines(_ count: Int) async throws {
             let deadline = ContinuousClock.now + .seconds(60)

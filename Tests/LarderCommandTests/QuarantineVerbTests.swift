@@ -48,7 +48,8 @@ struct QuarantineVerbTests {
             let expected = #""state":"userPoolTokensInvalid",\#(since),"reason":"the pool refuses""#
             #expect(json.contains(expected), "\(json)")
             let text = try await fixture.larder("session").output
-            #expect(text.contains("userPoolTokensInvalid since 2027-01-15T08:00:00Z (the pool refuses)"), "\(text)")
+            #expect(text.contains(" userPoolTokensInvalid - 2027-01-15T08:00:00Z (in "), "\(text)")
+            #expect(text.hasSuffix(") the pool refuses\n"), "\(text)")
         }
     }
 }

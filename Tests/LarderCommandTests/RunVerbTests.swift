@@ -77,12 +77,50 @@ struct RunVerbTests {
             #expect(asked.status == 4 && asked.errors.contains("would change 2 mutations"), "\(asked.errors)")
             let elsewhere = try await fixture.larder(
                 "mutations", "replay", "--all", "--partition", "x", "--write", "--json")
-            #expect(elsewhere.output.contains(#""result":{"did":"replay","changed":[],"refused":[]}"#))
+            #expect(elsewhere.status == 3 && elsewhere.errors.contains("operations.unknownPartition"))
             let replayed = try await fixture.larder("mutations", "replay", "--state", "deadLetter", "--all", "--write")
             #expect(replayed.status == 0, "\(replayed.errors)")
             #expect(replayed.output.split(separator: "\n").count { $0.hasPrefix("replayed ") } == 2)
             #expect(
                 try await fixture.larder("mutations", "--state", "pending").output.split(separator: "\n").count == 2)
+        }
+    }
+
+    @Test("A run that cannot reach the server says what it waits for, gives up in time, and names what remains")
+    func givesUp() async throws {
+        try await withServer { fixture, server, run in
+            let queued = try await fixture.larder(["enqueue"] + rating(fixture, 4))
+            let id = queued.output.trimmingCharacters(in: .newlines)
+            let nowhere = ["run", "--endpoint", "http://127.0.0.1:1/", "--until-idle", "--give-up-after", "1"]
+            let outcome = try await fixture.larder(nowhere)
+            #expect(outcome.status == 1)
+            #expect(outcome.errors.contains("waiting: mutation \(id) is tried again after pauses: No connection"))
+            #expect(outcome.errors.contains("Nothing was carried out for 1 s, and 1 mutation remains: mutation \(id)"))
+            #expect(outcome.errors.contains("hint: what is queued stays queued"), "\(outcome.errors)")
+            let json = try await fixture.larder(nowhere + ["--json"])
+            #expect(json.status == 1 && json.errors.contains(#""code":"command.remaining""#))
+            #expect(json.output.contains(#""isIdle":false"#))
+            #expect(json.output.contains(#""remaining":["\#(id)"],"remainingTransfers":[]"#))
+            #expect(try await fixture.larder(Array(nowhere.dropLast(3)) + ["--give-up-after", "1"]).status == 2)
+            let sent = try await fixture.larder(run)
+            #expect(sent.status == 0 && sent.output == "applied \(id)\n", "\(sent.errors)")
+        }
+    }
+
+    @Test("A run that is interrupted before it is idle says so by its status")
+    func interrupted() async throws {
+        try await withServer { fixture, server, _ in
+            _ = try await fixture.larder(["enqueue"] + rating(fixture, 4))
+            let running = try LarderProcess.start([
+                "run", "--endpoint", "http://127.0.0.1:1/", "--until-idle", "--store", fixture.store,
+            ])
+            let deadline = ContinuousClock.now + .seconds(60)
+            while !running.errors.contains("waiting: "), .now < deadline {
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            running.interrupt()
+            let outcome = try await running.finish()
+            #expect(outcome.status == 1 && outcome.errors.contains("The run was interrupted, and 1 mutation remains"))
         }
     }
 
@@ -115,6 +153,7 @@ struct RunVerbTests {
                 ]
                 let without = try await LarderProcess.run(idle)
                 #expect(without.status == 0, "\(without.errors)")
+                #expect(without.errors.contains("1 transfer stays queued, and cannot be carried out here"))
                 #expect(try await fixture.state(of: id) == .pending)
                 let outcome = try await LarderProcess.run(
                     idle + [

@@ -14,11 +14,29 @@ struct TableTests {
     @Test("In a pipe cells stand apart by one space, and a row is one line")
     func plain() { #expect(Self.table.plain == "failed 1 no such recipe\nok 22") }
 
-    @Test("On a terminal columns are aligned, and a line is cut at its edge")
+    @Test("On a terminal columns are aligned; what a line has no room for is below it, whole")
     func fitted() {
-        #expect(Self.table.fitted(columns: 80, hasColours: false) == "failed  1   no such recipe\nok      22")
-        #expect(Self.table.fitted(columns: 15, hasColours: false) == "failed  1   no…\nok      22")
-        #expect(Self.table.fitted(columns: 5, hasColours: false) == "fail…\nok   ")
+        for columns in [80, 26, nil] {
+            #expect(Self.table.fitted(columns: columns, hasColours: false) == "failed  1   no such recipe\nok      22")
+        }
+        #expect(
+            Self.table.fitted(columns: 20, hasColours: false) == "failed  1\n    no such recipe\nok      22")
+        #expect(
+            Self.table.fitted(columns: 12, hasColours: false) == "failed  1\n    no such\n    recipe\nok      22")
+        #expect(
+            Self.table.fitted(columns: 5, hasColours: true)
+                == "\u{1B}[31mfailed\u{1B}[0m\n    1\n    no\n    such\n    recipe\nok\n    22")
+    }
+
+    @Test("Characters take the columns that a terminal gives them")
+    func wide() {
+        let table = TableText(rows: [
+            [TableCell("スープ"), TableCell("1")], [TableCell("e\u{301}te\u{301}"), TableCell("2")],
+            [TableCell("❤️👩‍👧"), TableCell("3")], [TableCell("ｶﾞ한"), TableCell("4")],
+        ])
+        #expect(
+            table.fitted(columns: 80, hasColours: false)
+                == "スープ  1\ne\u{301}te\u{301}     2\n❤️👩‍👧    3\nｶﾞ한    4")
     }
 
     @Test("Colours are around a cell's text alone")

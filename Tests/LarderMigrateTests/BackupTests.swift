@@ -86,7 +86,32 @@ struct BackupTests {
             #expect(sound.status == 0 && sound.output.split(separator: "\n").count == 2, "\(sound.errors)")
             let left = try #require(made.first { FileManager.default.fileExists(atPath: $0) })
             try Data("x".utf8).write(to: URL(filePath: left).appending(path: "larder.sqlite"))
-            #expect(try await fixture.migrate("backup", "verify", left).status == 5)
+            let damaged = try await fixture.migrate("backup", "verify", left)
+            #expect(damaged.status == 5)
+            #expect(damaged.errors.contains("hint: 'larder-migrate backup verify' tells which"), "\(damaged.errors)")
+            let json = try await fixture.migrate("backup", "verify", left, "--json")
+            #expect(json.output.contains(#""hint":"'larder-migrate backup verify' tells"#), "\(json.output)")
+        }
+    }
+
+    @Test("Where there are no backups none is verified; a folder or a store that is not there has no list either")
+    func none() async throws {
+        try await MigrationFixture.with { fixture in
+            for verb in ["list", "verify"] {
+                let noStore = try await fixture.migrate("backup", verb)
+                #expect(noStore.status == 1 && noStore.errors.contains("There is no store at"), "\(noStore.errors)")
+                let noFolder = try await fixture.migrate("backup", verb, "--backups", fixture.folder.path + "/none")
+                #expect(noFolder.status == 2 && noFolder.errors.contains("there is no such folder"))
+            }
+            try await fixture.queue(1)
+            let list = try await fixture.migrate("backup", "list")
+            #expect(list.status == 0 && list.output == "" && list.errors.contains("there are no backups at"))
+            let verified = try await fixture.migrate("backup", "verify", "--json")
+            #expect(verified.status == 3 && verified.errors.contains(#""code":"command.noBackup""#))
+            // The backups of a store that was lost can be looked at.
+            _ = try await fixture.makeBackup()
+            try FileManager.default.removeItem(at: fixture.store)
+            #expect(try await fixture.migrate("backup", "verify").status == 0)
         }
     }
 

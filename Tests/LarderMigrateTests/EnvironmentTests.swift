@@ -19,7 +19,7 @@ struct EnvironmentVerbTests {
             #expect(added.status == 0, "\(added.errors)")
             #expect(
                 try await fixture.migrate("env", "list").output
-                    == "  production, protected, 0 partitions\n  staging, 0 partitions\n")
+                    == "- production protected 0 partitions\n- staging - 0 partitions\n")
             let none = try await fixture.migrate("env", "current", "--json")
             #expect(none.status == 3)
             #expect(none.errors.contains(#""code":"command.noEnvironment""#))
@@ -94,6 +94,37 @@ struct EnvironmentVerbTests {
             variables["LARDER_ENV"] = "b"
             #expect(try await current() == #"b "variable""#)
             #expect(try await current("--env", "a") == #"a "flag""#)
+        }
+    }
+
+    @Test("A variable that names an unknown environment is a miss, and said where the environments are listed")
+    func unknownVariable() async throws {
+        try await MigrationFixture.with { fixture in
+            _ = try await fixture.add("staging")
+            let unknown = ["LARDER_ENV": "stagin"]
+            for verb in ["current", "show"] {
+                let outcome = try await fixture.migrate("env", verb, "--json", environment: unknown)
+                #expect(outcome.status == 3 && outcome.errors.contains(#""code":"operations.unknownEnvironment""#))
+            }
+            let list = try await fixture.migrate("env", "list", environment: unknown)
+            #expect(list.status == 0 && list.output == "- staging - 0 partitions\n")
+            #expect(list.errors.contains("knows no environment stagin"))
+        }
+    }
+
+    @Test("An import is refused where the variable says another environment than the one that it would go to")
+    func importing() async throws {
+        try await MigrationFixture.with { fixture in
+            _ = try await fixture.add("staging")
+            _ = try await fixture.add("production")
+            #expect(try await fixture.migrate("env", "use", "production").status == 0)
+            let schema = fixture.folder.appending(path: "schema.graphqls")
+            try Data("type Query { number: Int }".utf8).write(to: schema)
+            let outcome = try await fixture.migrate(
+                "import", "--from", "apollo", "nowhere", "--schema", schema.path, "--json",
+                environment: ["LARDER_ENV": "staging"])
+            #expect(outcome.status == 4)
+            #expect(outcome.errors.contains(#""code":"command.decidedElsewhere""#), "\(outcome.errors)")
         }
     }
 

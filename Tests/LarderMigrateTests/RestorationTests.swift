@@ -117,9 +117,16 @@ struct RestorationTests {
             let later = try await fixture.queue(1, named: "later")
             if isSettled { for id in first + later { try await fixture.settle(id) } }
             let before = try await fixture.mutations()
-            let outcome = try await fixture.restore(backup, "--json")
-            #expect(outcome.status != 0)
-            #expect(outcome.errors.contains(#""code":"operations.foreignBackup""#), "\(outcome.errors)")
+            let elsewhere = fixture.folder.appending(path: "elsewhere").path
+            for more in [[], ["--backups", elsewhere]] {
+                let outcome = try await MigrateProcess.run(
+                    ["restore", backup.path, "--json", "--store", fixture.store.path] + more)
+                #expect(outcome.status != 0)
+                #expect(outcome.errors.contains(#""code":"operations.foreignBackup""#), "\(outcome.errors)")
+            }
+            // What was backed up first for nothing is gone.
+            #expect(try fixture.backup() == backup)
+            #expect(!FileManager.default.fileExists(atPath: elsewhere))
             #expect(try await fixture.mutations() == before)
             #expect(try fixture.leftovers() == [])
             try await fixture.expectSound()
@@ -141,6 +148,19 @@ struct RestorationTests {
                 }
             }
             #expect(try fixture.leftovers() == [])
+        }
+    }
+
+    @Test("A damaged backup is refused before a folder is made for it")
+    func damaged() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.queue(1)
+            let backup = try await fixture.makeBackup()
+            try Data("x".utf8).write(to: backup.appending(path: "larder.sqlite"))
+            let new = fixture.folder.appending(path: "new").path
+            let outcome = try await MigrateProcess.run(["restore", backup.path, "--store", new])
+            #expect(outcome.status == 2, "\(outcome.errors)")
+            #expect(!FileManager.default.fileExists(atPath: new))
         }
     }
 

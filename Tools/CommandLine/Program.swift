@@ -22,6 +22,7 @@ package enum Program {
             _ = closed
             return .success
         } catch let end as Ended {
+            for hint in end.hints { output.hint(hint) }
             return end.status
         } catch let request as HelpRequest {
             output.help(request.text)
@@ -62,6 +63,12 @@ package enum Program {
             path.append(argument)
             command = verb
         }
+        // Where a verb has verbs, its options are those of the one that is meant when none is named.
+        if let usual = command.configuration.defaultSubcommand,
+            arguments.count == path.count || arguments[path.count].hasPrefix("-"), let verb = usual as? any Verb.Type
+        {
+            return verb.name
+        }
         return path.isEmpty ? nil : path.joined(separator: " ")
     }
 
@@ -87,7 +94,19 @@ package enum Program {
 /// Thrown by a verb that has printed its result, where that result is not a success.
 package struct Ended: Error {
     package var status: ExitStatus
-    package init(_ status: ExitStatus) { self.status = status }
+    /// What to do next, in lines for people; with `--json` the result has what is needed.
+    let hints: [String]
+
+    package init(_ status: ExitStatus, hint: String) {
+        self.status = status
+        hints = [hint]
+    }
+
+    /// - Parameter failures: What could not be done of several things, which is told, each with its subject.
+    package init(_ status: ExitStatus, telling failures: [(subject: String, failure: Failure)], _ output: Output) {
+        self.status = status
+        hints = output.tell(failures)
+    }
 }
 
 /// What `--help` asks for.

@@ -19,20 +19,24 @@ def option(argument):
     return shown + (f" \\fI{text(value)}\\fR" if argument["kind"] == "option" else "")
 
 
-def section(command, path):
-    """A command, and then its verbs."""
-    path = path + [command["commandName"]]
-    if len(path) > 1:
-        print(f".SS {text(' '.join(path[1:]))}")
-        print(text(command.get("abstract")))
-        if command.get("discussion"):
-            print(f".PP\n{text(command['discussion'])}")
+def arguments(command):
     for argument in command.get("arguments", []):
         if argument.get("shouldDisplay", True):
             print(f".TP\n{option(argument)}\n{text(argument.get('abstract'))}")
+
+
+def verbs(command, path):
+    """The verbs of a command, and theirs."""
     for verb in command.get("subcommands", []):
-        if verb["commandName"] != "help":
-            section(verb, path)
+        if verb["commandName"] == "help":
+            continue
+        names = path + [verb["commandName"]]
+        print(f".SS {text(' '.join(names))}")
+        print(text(verb.get("abstract")))
+        if verb.get("discussion"):
+            print(f".PP\n{text(verb['discussion'])}")
+        arguments(verb)
+        verbs(verb, names)
 
 
 tool = json.load(sys.stdin)["command"]
@@ -44,5 +48,7 @@ print(".SH DESCRIPTION")
 for paragraph in (tool.get("discussion") or "").split("\n\n"):
     # Examples are indented, and keep their lines.
     print(f".PP\n.nf\n{text(paragraph)}\n.fi" if paragraph.startswith("  ") else f".PP\n{text(paragraph)}")
+print(".SH OPTIONS")
+arguments(tool)
 print(".SH VERBS")
-section(tool, [])
+verbs(tool, [])

@@ -49,6 +49,7 @@ package enum StoreRestoration {
             OperationsDatabase.removeStaged(in: store, options.files)
             try requireSame(backup, store, options)
             var report = Report(caches: [])
+            let hadBackups = try backups.map { try options.files.exists($0.path) } ?? true
             if let backups, try hasAnything(store, options) {
                 report.backup = try StoreBackup.make(of: store, into: backups, options: options, now: now).folder
             }
@@ -61,6 +62,14 @@ package enum StoreRestoration {
             } catch {
                 for name in report.caches { CacheFolder(store: store, partition: name, options).removeStaged(token) }
                 OperationsDatabase.removeStaged(in: store, options.files)
+                // What was changed by nothing needs no backup. Whether a commit that failed took place, the database
+                // says.
+                if let made = report.backup, let backups, hasNot(token, happened: store, options) {
+                    try? options.files.removeTree(made.path)
+                    if !hadBackups, (try? options.files.names(in: backups.path).isEmpty) == true {
+                        try? options.files.removeTree(backups.path)
+                    }
+                }
                 throw error
             }
             try reached(.committed)
@@ -71,6 +80,15 @@ package enum StoreRestoration {
             }
             return report
         } catch { throw BackupFailure.typed(error) }
+    }
+
+    /// Whether a restoration certainly was not noted in the store's database, so that nothing of it became the store's.
+    private static func hasNot(_ token: String, happened store: URL, _ options: Store.Options) -> Bool {
+        let noted = try? StoreStatus.withDatabase(of: store, options) { (database) throws(OperationsError) in
+            try database.restoration()
+        }
+        guard let last = noted else { return false }
+        return (last ?? nil) != token
     }
 
     private static func hasAnything(_ store: URL, _ options: Store.Options) throws -> Bool {

@@ -31,17 +31,16 @@ extension Partition {
         } catch { throw LarderError.parking(error) }
     }
 
-    /// What is queued that runners could carry out.
+    /// Whether anything is queued that runners could carry out now or after a pause. What waits for a file that no runner
+    /// transfers, or for a mutation that waits so, cannot be. O(mutations and transfers).
     ///
     /// - Parameter storages: With which of the storages one of them transfers files; nil in it: the one without a name.
-    /// - Returns: Whether anything can go on now or after a pause; and how many mutations wait for files that no runner
-    ///   transfers, or for those mutations. O(mutations and transfers).
-    package func remainingWork(storages: Set<String?>) throws(LarderError) -> (canGoOn: Bool, waitingForFiles: Int) {
-        guard let database = try core.operationsStore.database(making: false) else { return (false, 0) }
+    package func hasWork(storages: Set<String?>) throws(LarderError) -> Bool {
+        guard let database = try core.operationsStore.database(making: false) else { return false }
         do throws(OperationsError) {
             let transfers = try database.transfers.list(in: name, states: [.pending, .running, .cancelling])
             let unserved = Set(transfers.filter { !storages.contains($0.storage) }.map(\.id))
-            var canGoOn = unserved.count < transfers.count
+            if unserved.count < transfers.count { return true }
             var (waiting, lanes) = (Set<UUID>(), Set<String>())
             for mutation in try database.mutations.list(MutationFilter(partition: name))
             where mutation.state != .deadLetter && !mutation.isStalled {
@@ -49,14 +48,11 @@ extension Partition {
                     mutation.transfers.contains { storages.isEmpty || unserved.contains($0) }
                     || lanes.contains(mutation.lane)
                     || mutation.dependencies.contains(where: waiting.contains)
-                if mutation.state == .pending, waits {
-                    waiting.insert(mutation.id)
-                    lanes.insert(mutation.lane)
-                } else {
-                    canGoOn = true
-                }
+                guard mutation.state == .pending, waits else { return true }
+                waiting.insert(mutation.id)
+                lanes.insert(mutation.lane)
             }
-            return (canGoOn, waiting.count)
+            return false
         } catch { throw LarderError(error) }
     }
 

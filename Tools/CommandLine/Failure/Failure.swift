@@ -18,6 +18,10 @@ package struct Failure: Error {
         package static let findings = Code(rawValue: "command.findings")
         /// Standard output cannot be written.
         package static let output = Code(rawValue: "command.output")
+        /// Something waits that could not be carried out in time.
+        package static let remaining = Code(rawValue: "command.remaining")
+        /// There is no backup where one is needed.
+        package static let noBackup = Code(rawValue: "command.noBackup")
         package static let unexpected = Code(rawValue: "command.unexpected")
     }
 

@@ -38,7 +38,7 @@ package struct Output: Sendable {
         let table = TableText(rows: table())
         guard StandardFiles.outputIsTerminal else { return try line(Array(table.plain.utf8)) }
         guard !table.rows.isEmpty else { return }
-        let text = table.fitted(columns: StandardFiles.outputSize.columns, hasColours: StandardFiles.hasColours)
+        let text = table.fitted(columns: StandardFiles.outputSize?.columns, hasColours: StandardFiles.hasColours)
         try StandardFiles.writeUnchanged(Array("\(text)\n".utf8))
     }
 
@@ -63,6 +63,28 @@ package struct Output: Sendable {
         StandardFiles.writeError(enveloped(("warning", .object(members))).bytes + [UInt8(ascii: "\n")])
     }
 
+    /// Says what to do next, for people.
+    func hint(_ text: String) {
+        guard !isJSON else { return }
+        StandardFiles.writeError(Array("\(tool.name): hint: \(text)\n".utf8), tone: .faint)
+    }
+
+    /// What to do next about something that could not be done; `--json` has it beside the code and the message.
+    package func hint(for failure: Failure) -> String { failure.hint(tool: tool.name, verb: command) }
+
+    /// Tells what could not be done of several things. `--json` has it in the result.
+    ///
+    /// - Returns: What to do next, each hint once.
+    package func tell(_ failures: [(subject: String, failure: Failure)]) -> [String] {
+        var hints: [String] = []
+        for (subject, failure) in failures {
+            note("\(subject): \(failure.message)")
+            let hint = hint(for: failure)
+            if !hints.contains(hint) { hints.append(hint) }
+        }
+        return hints
+    }
+
     /// Names what is being worked on, for people who watch.
     package func heading(_ text: String) {
         if StandardFiles.errorIsTerminal { note(text) }
@@ -79,7 +101,7 @@ package struct Output: Sendable {
         let hint = failure.hint(tool: tool.name, verb: command)
         guard isJSON else {
             StandardFiles.writeError(Array("\(tool.name): \(Self.oneLine(message))\n".utf8), tone: .bad)
-            return StandardFiles.writeError(Array("\(tool.name): hint: \(hint)\n".utf8), tone: .faint)
+            return self.hint(hint)
         }
         let members: [(name: String, value: JSONText)] = [
             ("code", .string(failure.code)), ("message", .string(message)), ("hint", .string(hint)),

@@ -20,7 +20,7 @@ package struct RedrawnLines {
     }
 
     /// The terminal's size in columns and rows.
-    package var size: (columns: Int, rows: Int) { StandardFiles.outputSize }
+    package var size: (columns: Int, rows: Int) { StandardFiles.outputSize ?? (80, 24) }
 
     /// Puts lines in the place of the lines that were drawn before; none: takes these away. Lines for which the screen
     /// has no room are left out, as is what goes past its right edge.

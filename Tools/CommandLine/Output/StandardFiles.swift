@@ -63,13 +63,17 @@ package enum StandardFiles {
         return variables["NO_COLOR", default: ""].isEmpty && !terminal.isEmpty && terminal != "dumb"
     }
 
-    /// The size of the terminal that standard output is, in columns and rows.
-    static var outputSize: (columns: Int, rows: Int) {
+    /// The size of the terminal that standard output is, in columns and rows; nil where neither the terminal says it nor
+    /// `COLUMNS` and `LINES` do.
+    static var outputSize: (columns: Int, rows: Int)? {
         var size = winsize()
-        guard ioctl(STDOUT_FILENO, numericCast(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
-            return (80, 24)
+        if ioctl(STDOUT_FILENO, numericCast(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 {
+            return (Int(size.ws_col), Int(size.ws_row))
         }
-        return (Int(size.ws_col), Int(size.ws_row))
+        func number(_ variable: String) -> Int? {
+            ProcessInfo.processInfo.environment[variable].flatMap { Int($0) }.flatMap { $0 > 0 ? $0 : nil }
+        }
+        return number("COLUMNS").map { ($0, number("LINES") ?? 24) }
     }
 
     /// - Returns: Zero, or the `errno`.

@@ -12,15 +12,18 @@ package struct TableCell {
 
     package let text: String
     package let tone: Tone?
+    /// In columns of a terminal.
+    let width: Int
 
     /// - Parameter text: Of one line; it may come from elsewhere.
     package init(_ text: String, _ tone: Tone? = nil) {
         self.text = Output.oneLine(text)
+        width = TerminalText.width(of: self.text)
         self.tone = tone
     }
 }
 
-/// Rows of cells as lines: in a pipe with one space between cells; on a terminal aligned, and cut at its edge.
+/// Rows of cells as lines: in a pipe with one space between cells; on a terminal aligned, and within its edge.
 struct TableText {
     let rows: [[TableCell]]
 
@@ -31,30 +34,61 @@ struct TableText {
         texts.filter { !$0.isEmpty }.joined(separator: " ")
     }
 
-    /// For a terminal. A table of one column is a list, whose entries stay whole.
-    func fitted(columns: Int, hasColours: Bool) -> String {
+    /// For a terminal. What a line has no room for goes on below it, indented, and nothing is cut off. A table of one
+    /// column is a list, whose entries stay whole.
+    ///
+    /// - Parameter columns: Of the terminal; nil where it does not say.
+    func fitted(columns: Int?, hasColours: Bool) -> String {
         var widths: [Int] = []
         for row in rows {
             for (index, cell) in row.enumerated() {
                 if index == widths.count { widths.append(0) }
-                widths[index] = max(widths[index], cell.text.count)
+                widths[index] = max(widths[index], cell.width)
             }
         }
-        let isList = widths.count <= 1
+        let room = widths.count <= 1 ? Int.max : columns ?? .max
         return rows.map { row in
-            var (line, room) = ("", isList ? Int.max : columns)
-            for (index, cell) in row.enumerated() where widths[index] > 0 {
-                guard room > 0 else { break }
-                let isLast = !row[(index + 1)...].contains { !$0.text.isEmpty }
-                var text = cell.text
-                if text.count > room { text = String(text.prefix(room - 1)) + "…" }
-                let padding = isLast ? 0 : min(room - text.count, widths[index] + 2 - text.count)
-                line += Self.coloured(text, hasColours ? cell.tone : nil) + String(repeating: " ", count: padding)
-                room -= text.count + padding
-                if isLast { break }
+            let shown = row.indices.filter { row[$0].width > 0 }
+            // Cells of columns that are empty everywhere take no room, and the first cell has its place in any case.
+            var (line, used, next) = ("", 0, row.startIndex)
+            while let last = shown.last, next <= last {
+                let cell = row[next]
+                guard next == row.startIndex || used + cell.width <= room else { break }
+                line += Self.coloured(cell.text, hasColours ? cell.tone : nil)
+                used += cell.width
+                if next < last, widths[next] > 0 {
+                    line += String(repeating: " ", count: widths[next] + 2 - cell.width)
+                    used += widths[next] + 2 - cell.width
+                }
+                next += 1
             }
-            return line
+            while line.hasSuffix(" ") { line.removeLast() }
+            let below = Self.wrapped(shown.filter { $0 >= next }.map { row[$0] }, room, hasColours)
+            return ([line] + below).joined(separator: "\n")
         }.joined(separator: "\n")
+    }
+
+    /// Cells on indented lines of at most so many columns, broken between words.
+    private static func wrapped(_ cells: [TableCell], _ columns: Int, _ hasColours: Bool) -> [String] {
+        let indent = "    "
+        var (lines, used) = ([String](), Int.max)
+        func put(_ text: String, _ width: Int, _ space: Int, _ tone: TableCell.Tone?) {
+            let text = coloured(text, hasColours ? tone : nil)
+            if used == .max || used + space + width > columns {
+                lines.append(indent + text)
+                used = indent.count + width
+            } else {
+                lines[lines.count - 1] += String(repeating: " ", count: space) + text
+                used += space + width
+            }
+        }
+        for cell in cells {
+            guard indent.count + cell.width > columns else { put(cell.text, cell.width, 2, cell.tone); continue }
+            for (index, word) in cell.text.split(separator: " ").enumerated() {
+                put(String(word), TerminalText.width(of: String(word)), index == 0 ? 2 : 1, cell.tone)
+            }
+        }
+        return lines
     }
 
     static func coloured(_ text: String, _ tone: TableCell.Tone?) -> String {

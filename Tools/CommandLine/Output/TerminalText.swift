@@ -30,6 +30,32 @@ package enum TerminalText {
         return text.unicodeScalars.map { isHarmless($0) ? String($0) : escape($0) }.joined()
     }
 
+    /// The columns that a text takes on a terminal: two for each character of East Asian width and each pictograph, none
+    /// for a mark that stands on another character.
+    static func width(of text: String) -> Int {
+        text.utf8.allSatisfy { $0 < 0x80 } ? text.utf8.count : text.reduce(0) { $0 + width(of: $1) }
+    }
+
+    private static func width(of character: Character) -> Int {
+        var width = 0
+        for scalar in character.unicodeScalars {
+            switch scalar.value {
+            // A pictograph, where the text could be shown without one.
+            case 0xFE0F: width = max(width, 2)
+            case 0x1100...0x115F, 0x2E80...0x303E, 0x3041...0xA4CF, 0xA960...0xA97F, 0xAC00...0xD7A3, 0xF900...0xFAFF,
+                0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6, 0x1F300...0x1F64F, 0x1F680...0x1F6FF,
+                0x1F900...0x1FAFF, 0x20000...0x3FFFD:
+                width = 2
+            default:
+                switch scalar.properties.generalCategory {
+                case .nonspacingMark, .enclosingMark, .format: break
+                default: width = max(width, 1)
+                }
+            }
+        }
+        return width
+    }
+
     private static func isPlain(_ byte: UInt8) -> Bool {
         byte >= 0x20 && byte < 0x7F || byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\t")
     }

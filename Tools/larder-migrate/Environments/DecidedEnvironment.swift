@@ -78,6 +78,23 @@ struct DecidedEnvironment {
     }
 }
 
+extension DecidedEnvironment {
+    /// What the environment variable says, where it says anything.
+    static var saidByVariable: String? {
+        ProcessInfo.processInfo.environment[variable].flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// With what the store has of it.
+    ///
+    /// - Throws: A miss where the store does not know it.
+    func required(_ database: OperationsDatabase) throws -> (decided: DecidedEnvironment, found: StoredEnvironment) {
+        guard let found = try database.environments.find(name) else {
+            throw OperationsError(.unknownEnvironment, "No environment is named \(name), which \(origin.text) says")
+        }
+        return (self, found)
+    }
+}
+
 extension DecidedEnvironment.Origin {
     var json: JSONText {
         switch self {

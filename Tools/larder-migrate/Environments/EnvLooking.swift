@@ -16,6 +16,14 @@ struct EnvList: Verb {
             let table = database.environments
             return (try table.list(), try table.partitions(), try table.current()?.partition?.environment)
         }
+        if let name = DecidedEnvironment.saidByVariable, !environments.contains(where: { $0.name == name }) {
+            output.warn(
+                Failure(
+                    OperationsError(
+                        .unknownEnvironment,
+                        "The store knows no environment \(name), which the variable \(DecidedEnvironment.variable) says"
+                    )))
+        }
         func count(_ environment: StoredEnvironment) -> Int {
             partitions.count { $0.environment == environment.name }
         }
@@ -34,17 +42,21 @@ struct EnvList: Verb {
                         })
                 )
             ]),
-            text: environments.map { environment in
-                "\(environment.name == current ? "*" : " ") \(environment.name)"
-                    + (environment.isProtected ? ", protected" : "") + ", \(count(environment)) partitions"
-            }.joined(separator: "\n"))
+            table: environments.map { environment in
+                let isCurrent = environment.name == current
+                return [
+                    TableCell(isCurrent ? "*" : "-", isCurrent ? .good : .faint), TableCell(environment.name),
+                    TableCell(environment.isProtected ? "protected" : "-", .warning),
+                    TableCell("\(count(environment)) partitions"),
+                ]
+            })
     }
 }
 
 struct EnvCurrent: Verb {
     static let configuration = CommandConfiguration(
         commandName: "current", abstract: "Names the environment that is worked with.",
-        discussion: "The exit status is 3 where there is none.")
+        discussion: "The exit status is 3 where there is none, or one that the store does not know.")
     static let name = "env current"
 
     @OptionGroup var store: StoreOptions
@@ -53,7 +65,8 @@ struct EnvCurrent: Verb {
     func perform(_ output: Output) async throws {
         let store = try MigratedStore(store, output)
         let (decided, current) = try await store.withDatabase(.reading) { database in
-            (try environment.decided(database), try database.environments.current()?.partition)
+            let decided = try environment.decided(database)
+            return (try decided.required(database).decided, try database.environments.current()?.partition)
         }
         let isCurrent = decided.name == current?.environment
         if !isCurrent {
@@ -92,12 +105,7 @@ struct EnvShow: Verb {
         var option = environment
         option.name = positional ?? option.name
         let (decided, found) = try await store.withDatabase(.reading) { database in
-            let decided = try option.decided(database)
-            return (decided, try database.environments.find(decided.name))
-        }
-        guard let found else {
-            throw OperationsError(
-                .unknownEnvironment, "No environment is named \(decided.name), which \(decided.origin.text) says")
+            try option.decided(database).required(database)
         }
         output.note("environment \(found.name)\(found.isProtected ? ", protected" : "")")
         var members: [(name: String, value: JSONText)] = [

@@ -68,8 +68,7 @@ struct EnvNone: Verb {
 
 extension MigratedStore {
     fileprivate func refuseWhereVariableDecides() throws(Failure) {
-        let name = ProcessInfo.processInfo.environment[DecidedEnvironment.variable] ?? ""
-        guard name.isEmpty else {
+        if let name = DecidedEnvironment.saidByVariable {
             throw Failure(
                 .decidedElsewhere, .refused,
                 "The variable \(DecidedEnvironment.variable) says \(name), and env current would go on saying so; "

@@ -16,8 +16,22 @@ struct BackupFolderOptions: ParsableArguments {
     func folder(of store: URL) -> URL { path.map { URL(filePath: $0) } ?? MigrationPlan.backupFolder(of: store) }
 
     /// The backups in the folder, oldest first, and the subfolders that cannot be read as one.
+    ///
+    /// - Throws: Where there is no such folder, unless it is the one of a store that has no backup yet.
     func found(of store: URL) throws -> (backups: [StoreBackup], unread: [(URL, Failure)]) {
         let (folder, files) = (folder(of: store), FileSystem())
+        switch try files.status(of: folder.path)?.kind {
+        case .folder: break
+        case nil where path == nil:
+            // The backups of a store that was lost can be looked at; without the store either, a name is wrong.
+            guard try files.status(of: store.path) != nil else {
+                throw Failure(
+                    .noStore, .failure, "There is no store at \(store.path), and no backups at \(folder.path)")
+            }
+            return ([], [])
+        case nil: throw Failure(usage: "The backups \(folder.path): there is no such folder", code: .file)
+        default: throw Failure(usage: "The backups \(folder.path): it is no folder", code: .file)
+        }
         var (backups, unread) = ([StoreBackup](), [(URL, Failure)]())
         for name in try files.names(in: folder.path).sorted() where !name.hasPrefix(".") {
             let place = folder.appending(path: name)
@@ -48,16 +62,22 @@ extension Backup {
             try output.result(
                 .object([
                     ("backups", .array(found.map(\.json))),
-                    ("unread", .array(unread.map { $1.json(of: $0) })),
+                    ("unread", .array(unread.map { $1.json(of: $0, output) })),
                 ]), table: found.map(\.cells))
-            for (place, failure) in unread { output.note("\(place.path): \(failure.message)") }
+            if found.isEmpty, unread.isEmpty {
+                output.note("there are no backups at \(try backups.folder(of: store.url()).path)")
+            }
+            for hint in output.tell(unread.map { ($0.path, $1) }) { output.note("hint: \(hint)") }
         }
     }
 
     struct Verify: Verb {
         static let configuration = CommandConfiguration(
             abstract: "Compares every file of backups with the checksums of when it was written.",
-            discussion: "Of one backup, or of all in the folder. Status 5 where one is damaged.")
+            discussion: """
+                Of one backup, or of all in the folder. Status 5 where one is damaged, and 3 where there is none: \
+                nothing was verified then.
+                """)
         static let name = "backup verify"
 
         @OptionGroup var store: StoreOptions
@@ -72,6 +92,9 @@ extension Backup {
             } else {
                 (found, damaged) = try backups.found(of: store.url())
             }
+            guard !found.isEmpty || !damaged.isEmpty else {
+                throw Failure(.noBackup, .miss, "There are no backups at \(try backups.folder(of: store.url()).path)")
+            }
             var verified: [String] = []
             for backup in found {
                 do {
@@ -81,10 +104,11 @@ extension Backup {
             }
             try output.result(
                 .object([
-                    ("verified", .strings(verified)), ("damaged", .array(damaged.map { $1.json(of: $0) })),
+                    ("verified", .strings(verified)), ("damaged", .array(damaged.map { $1.json(of: $0, output) })),
                 ]), text: verified.joined(separator: "\n"))
-            for (place, failure) in damaged { output.note("\(place.path): \(failure.message)") }
-            if !damaged.isEmpty { throw Ended(.damaged) }
+            if !damaged.isEmpty {
+                throw Ended(.damaged, telling: damaged.map { ($0.path, $1) }, output)
+            }
         }
     }
 
@@ -163,7 +187,10 @@ extension StoreBackup {
 }
 
 extension Failure {
-    fileprivate func json(of place: URL) -> JSONText {
-        .object([("backup", .string(place.path)), ("code", .string(code)), ("message", .string(message))])
+    fileprivate func json(of place: URL, _ output: Output) -> JSONText {
+        .object([
+            ("backup", .string(place.path)), ("code", .string(code)), ("message", .string(message)),
+            ("hint", .string(output.hint(for: self))),
+        ])
     }
 }

@@ -37,6 +37,7 @@ struct Import: Verb {
         let schemaText = try schema.texts()
         guard !schemaText.isEmpty else { throw Failure(usage: "No schema: name its file by --schema") }
         let store = try MigratedStore(store, timeout: lock.duration(), mayBeNew: true, output)
+        try store.requireCurrentWhereVariableDecides()
         var options = ImportOptions()
         options.takesMutations = mutations
         options.prefix = prefix
@@ -111,6 +112,20 @@ struct Import: Verb {
 }
 
 extension ImportFormat: ExpressibleByArgument {}
+
+extension MigratedStore {
+    /// Refuses to take data into another environment than the one that the variable says.
+    fileprivate func requireCurrentWhereVariableDecides() throws {
+        guard let name = DecidedEnvironment.saidByVariable else { return }
+        let current = try withEnvironments { try $0.current()?.partition?.environment } ?? nil
+        guard current != name else { return }
+        throw Failure(
+            .decidedElsewhere, .refused,
+            "The variable \(DecidedEnvironment.variable) says \(name), and what is imported would go to the current "
+                + "environment, \(current ?? "none"); enter \(name) first, or unset the variable",
+            details: [("environment", .string(name))])
+    }
+}
 
 extension Failure {
     fileprivate init(_ error: ImportError) {

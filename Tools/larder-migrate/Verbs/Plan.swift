@@ -26,12 +26,14 @@ struct Plan: Verb {
                 try database.environments.rehearse(user.destination(use), leaving: work.choice, now: Date())
             }
             try output.result(.object([("switch", report.json)]), text: report.text)
-            if report.isSwitch { throw Ended(.miss) }
+            if report.isSwitch {
+                throw Ended(.miss, hint: "'larder-migrate env use \(Output.oneLine(use))' does it")
+            }
             return
         }
         let plan = try MigrationPlan(for: store.status(), backingUpInto: backup.folder(of: store.url))
         try output.result(
             .object([("steps", plan.json)]), text: plan.steps.isEmpty ? "nothing is to be done" : plan.text)
-        if !plan.steps.isEmpty { throw Ended(.miss) }
+        if !plan.steps.isEmpty { throw Ended(.miss, hint: "'larder-migrate up' takes the steps") }
     }
 }

@@ -23,7 +23,7 @@ struct Repair: Verb {
         guard permission.write else {
             let repair = try StoreRepair(of: store.url, options: store.options)
             try output.result(.object([("steps", repair.json)]), text: repair.text)
-            if !repair.steps.isEmpty { throw Ended(.miss) }
+            if !repair.steps.isEmpty { throw Ended(.miss, hint: "'larder-migrate repair --write' does it") }
             return
         }
         try confirm(store, output)

@@ -34,6 +34,8 @@ struct Restore: Verb {
     func perform(_ output: Output) async throws {
         let store = try MigratedStore(store, timeout: lock.duration(), mayBeNew: true, output)
         let backup = try StoreBackup(at: URL(filePath: folder), files: store.options.files)
+        // A backup that is refused leaves no folder behind where there was none.
+        if try !store.hasAnything { try backup.verify(files: store.options.files) }
         // A lost database cannot say which environment is protected.
         if try !OperationsDatabase.isLost(in: store.url, store.options.files) {
             try store.requireConfirmed(confirmation, to: "restore a backup", output)

@@ -25,7 +25,7 @@ struct Status: Verb {
                 ("lockHolder", holder.map(JSONText.string) ?? .null),
             ]),
             text: Self.text(status, holder))
-        if isPending { throw Ended(.miss) }
+        if isPending { throw Ended(.miss, hint: "'larder-migrate plan' shows the steps, and 'up' takes them") }
     }
 
     private static func text(_ status: StoreStatus, _ holder: String?) -> String {

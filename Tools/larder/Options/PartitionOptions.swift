@@ -36,11 +36,16 @@ struct PartitionOptions: ParsableArguments {
     ///
     /// - Throws: For what would lead out of the store's folder.
     func said() throws(Failure) -> Choice? {
-        let variables = ProcessInfo.processInfo.environment
-        func value(_ variable: String) -> String? { variables[variable].flatMap { $0.isEmpty ? nil : $0 } }
         if let name { return .partition(try Self.checked(name)) }
         if let environment { return .environment(environment) }
-        if let name = value("LARDER_PARTITION") { return .partition(try Self.checked(name)) }
+        return try Self.saidByVariables()
+    }
+
+    /// What the environment variables say, if they say anything.
+    static func saidByVariables() throws(Failure) -> Choice? {
+        let variables = ProcessInfo.processInfo.environment
+        func value(_ variable: String) -> String? { variables[variable].flatMap { $0.isEmpty ? nil : $0 } }
+        if let name = value("LARDER_PARTITION") { return .partition(try checked(name)) }
         return value(StoreOptions.environmentVariable).map(Choice.environment)
     }
 
@@ -61,7 +66,6 @@ struct PartitionOptions: ParsableArguments {
         case .partition(let name):
             return try table.partitions().filter { $0.name == name }
         case .environment(let name):
-            guard try table.find(name) != nil else { throw Failure.unknownEnvironment(name) }
             return try table.partitions().filter { $0.environment == name }
         }
     }
@@ -74,16 +78,45 @@ extension Failure {
                 .unknownEnvironment,
                 "The store knows no environment \(name); larder env lists the ones that it knows"))
     }
+
+    fileprivate static func unknownPartition(_ name: String) -> Failure {
+        Failure(
+            OperationsError(
+                .unknownPartition,
+                "The store knows no partition \(name), and no verb makes one by its name; larder env lists the ones "
+                    + "that it knows"))
+    }
 }
 
 extension StoreOptions {
-    /// The folder, whatever partitions are in it.
-    func folder() throws(Failure) -> StoreFolder { try StoreFolder(url: url(), partition: Store.unnamedPartition) }
+    /// The folder, for a verb that works on all of the store, or on rows by their ids. What the environment variables
+    /// name must be known all the same.
+    func folder() throws(Failure) -> StoreFolder { try wholeFolder(PartitionOptions.saidByVariables()) }
+
+    /// The folder, for a verb that works on the rows of all partitions, or of those that are meant.
+    func folder(rowsOf options: PartitionOptions) throws(Failure) -> StoreFolder { try wholeFolder(options.said()) }
+
+    private func wholeFolder(_ choice: PartitionOptions.Choice?) throws(Failure) -> StoreFolder {
+        let url = try url()
+        try StoreFolder.require(choice, in: url)
+        return try StoreFolder(url: url, partition: Store.unnamedPartition)
+    }
+
+    /// The folder, for the verb that lists what can be named. What the environment variables name and the store does
+    /// not know is told, and nothing else.
+    func folderOfAll(_ output: Output) throws(Failure) -> StoreFolder {
+        let url = try url()
+        do throws(Failure) { try StoreFolder.require(PartitionOptions.saidByVariables(), in: url) } catch {
+            if error.exit == .miss { output.warn(error) }
+        }
+        return try StoreFolder(url: url, partition: Store.unnamedPartition)
+    }
 
     /// The folder, and the partition that is meant.
     func folder(_ options: PartitionOptions) throws(Failure) -> StoreFolder {
-        let url = try url()
-        switch try options.said() {
+        let (url, choice) = (try url(), try options.said())
+        try StoreFolder.require(choice, in: url)
+        switch choice {
         case .partition(let name): return try StoreFolder(url: url, partition: name, isChosen: true)
         case .environment(let name):
             let (partition, isCurrent) = try StoreFolder.partition(ofEnvironment: name, in: url)
@@ -100,20 +133,51 @@ extension StoreFolder {
     fileprivate static func partition(
         ofEnvironment name: String, in url: URL
     ) throws(Failure) -> (name: String, isCurrent: Bool) {
+        let found = try withEnvironments(of: url) { table in
+            guard let partition = try table.partition(of: name, .last) else {
+                throw Failure(
+                    OperationsError(.unknownPartition, "The environment \(name) has no partition: nothing used it yet"))
+            }
+            return (partition.name, try table.current()?.partition?.name == partition.name)
+        }
+        guard let found else { throw .unknownEnvironment(name) }
+        return found
+    }
+
+    /// Refuses what the store does not know: a name that was mistyped would otherwise be a new, empty partition, to
+    /// which no environment belongs and whose mutations nothing ever sends.
+    fileprivate static func require(_ choice: PartitionOptions.Choice?, in url: URL) throws(Failure) {
+        switch choice {
+        case nil: return
+        case .partition(let name):
+            // Every store has that of a program which names no environment, used or not; a cache is one in any case.
+            guard name != Store.unnamedPartition,
+                try look(at: Store.cacheFolder(of: url, partition: name).path, FileSystem()) == nil
+            else { return }
+            let isKnown = try withEnvironments(of: url) { try $0.partition(name) != nil }
+            guard isKnown == true else { throw .unknownPartition(name) }
+        case .environment(let name):
+            let isKnown = try withEnvironments(of: url) { try $0.find(name) != nil }
+            guard isKnown == true else { throw .unknownEnvironment(name) }
+        }
+    }
+
+    /// Runs `body` with what the store knows of environments, for reading; nil where it has no database.
+    private static func withEnvironments<Result>(
+        of url: URL, _ body: (EnvironmentTable) throws -> Result
+    ) throws(Failure) -> Result? {
+        guard try look(at: url.path, FileSystem()) != nil else {
+            throw Failure(.noStore, .failure, "There is no store at \(url.path)")
+        }
         guard try look(at: url.appending(path: OperationsDatabase.fileName).path, FileSystem()) != nil else {
-            throw .unknownEnvironment(name)
+            return nil
         }
         return try Failure.typed {
             var options = OperationsDatabase.Options()
             options.isReadOnly = true
             let database = try OperationsDatabase(folder: url, options: options)
             defer { try? database.close() }
-            guard try database.environments.find(name) != nil else { throw Failure.unknownEnvironment(name) }
-            guard let partition = try database.environments.partition(of: name, .last) else {
-                throw Failure(
-                    OperationsError(.unknownPartition, "The environment \(name) has no partition: nothing used it yet"))
-            }
-            return (partition.name, try database.environments.current()?.partition?.name == partition.name)
+            return try body(database.environments)
         }
     }
 

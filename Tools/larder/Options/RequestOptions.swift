@@ -41,10 +41,17 @@ struct ServerOptions: ParsableArguments {
     @Option(
         name: .customLong("header"),
         help: ArgumentHelp(
-            "A header of the request. May be given several times. 'Name: @file' takes the value from a file, as that "
-                + "of Authorization, Cookie and keys must be taken.",
+            "A header of the request. May be given several times. 'Name: @file' takes the value from a file. Only that "
+                + "of a header which is known to hold no secret, such as Accept-Language, can be said as it is.",
             valueName: "'Name: value'"))
     var headers: [String] = []
+    @Option(
+        name: .customLong("header-from"),
+        help: ArgumentHelp(
+            "A header whose value an environment variable has, such as 'Authorization: API_AUTHORIZATION'. May be given "
+                + "several times.",
+            valueName: "'Name: variable'"))
+    var headersFrom: [String] = []
     @Option(
         help: ArgumentHelp(
             "Tell AppSync so who asks. The proof comes from LARDER_API_KEY, LARDER_TOKEN or AWS_ACCESS_KEY_ID.",
@@ -57,36 +64,54 @@ struct ServerOptions: ParsableArguments {
 
     func url() throws(Failure) -> URL {
         try URLArgument.http(
-            endpoint, "The endpoint", remedy: "say what authorizes the request by --header 'Authorization: @FILE'.")
+            endpoint, "The endpoint",
+            remedy: "say what authorizes the request by --header-from 'Authorization: VARIABLE'.")
     }
 
     func sentHeaders() throws(Failure) -> [GraphQLRequest.Header] {
-        var parsed: [GraphQLRequest.Header] = []
+        var sent: [GraphQLRequest.Header] = []
         for header in headers {
-            let parts = header.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-            let name = parts[0].trimmingCharacters(in: .whitespaces)
-            guard parts.count == 2, !name.isEmpty else {
-                // Its value may be a secret, and may stand before the colon that is missing.
-                throw Failure(usage: "A header is not of the form 'Name: value'")
-            }
-            parsed.append(
-                .init(name: name, value: try Self.value(parts[1].trimmingCharacters(in: .whitespaces), of: name)))
+            let (name, text) = try Self.parts(header, of: "'Name: value'")
+            sent.append(.init(name: name, value: try Self.value(text, of: name)))
         }
-        return parsed
+        for header in headersFrom {
+            let (name, variable) = try Self.parts(header, of: "'Name: VARIABLE'")
+            guard let value = ProcessInfo.processInfo.environment[variable] else {
+                throw Failure(
+                    usage: "The environment variable that --header-from names for \(name) is not set; give its name")
+            }
+            sent.append(.init(name: name, value: value.trimmingCharacters(in: .whitespacesAndNewlines)))
+        }
+        return sent
     }
 
-    /// Headers that carry a proof of who asks, in lowercase.
-    private static let secretHeaders: Set = [
-        "authorization", "proxy-authorization", "cookie", "x-api-key", "x-amz-security-token",
+    /// - Parameter form: What the text is to be, for the error.
+    private static func parts(_ header: String, of form: String) throws(Failure) -> (name: String, text: String) {
+        let parts = header.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        let name = parts[0].trimmingCharacters(in: .whitespaces)
+        guard parts.count == 2, !name.isEmpty else {
+            // Its value may be a secret, and may stand before the colon that is missing.
+            throw Failure(usage: "A header is not of the form \(form)")
+        }
+        return (name, parts[1].trimmingCharacters(in: .whitespaces))
+    }
+
+    /// Headers whose values are no secrets, in lowercase. Any other may prove who asks: servers choose its name.
+    private static let openHeaders: Set = [
+        "accept", "accept-encoding", "accept-language", "apollo-require-preflight", "apollographql-client-name",
+        "apollographql-client-version", "cache-control", "content-language", "content-type", "graphql-preflight",
+        "origin", "pragma", "prefer", "referer", "traceparent", "tracestate", "user-agent",
+        "x-apollo-operation-id", "x-apollo-operation-name", "x-correlation-id", "x-hasura-role", "x-request-id",
     ]
 
     /// A header's value, which is a file's text where it begins with `@`.
     private static func value(_ text: String, of name: String) throws(Failure) -> String {
         guard text.hasPrefix("@") else {
-            guard !secretHeaders.contains(name.lowercased()) else {
+            guard openHeaders.contains(name.lowercased()) else {
                 throw Failure(
-                    usage: "The value of \(name) would be seen in the list of processes; write it into a file and give "
-                        + "--header '\(name): @FILE'")
+                    usage: "The value of \(name) may be a secret, and the list of processes would show it; give "
+                        + "--header-from '\(name): VARIABLE', or write it into a file and give --header '\(name): @FILE'"
+                )
             }
             return text
         }

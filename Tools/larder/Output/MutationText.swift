@@ -36,7 +36,7 @@ extension OwnedRow where Row == Mutation {
             TableCell("\(row.state)\(row.isStalled ? " (stalled)" : "")", row.state.tone), TableCell(row.id.text),
             TableCell("\(row.sequence)", .faint), TableCell(row.lane.isEmpty ? "-" : row.lane),
             TableCell("\(row.attempts)"), TableCell(row.content.operationName ?? "-"), TableCell(owner.word),
-            TableCell(RelativeTime.text(row.created), .faint), TableCell(row.failure?.line ?? "", .bad),
+            TableCell(row.created.shown, .faint), TableCell(row.failure?.line ?? "", .bad),
         ]
     }
 

@@ -51,7 +51,7 @@ extension OwnedRow where Row == StoredTransfer {
     var cells: [TableCell] {
         var cells = row.cells
         cells.insert(TableCell(owner.word), at: cells.count - 1)
-        cells.insert(TableCell(RelativeTime.text(row.created), .faint), at: cells.count - 1)
+        cells.insert(TableCell(row.created.shown, .faint), at: cells.count - 1)
         return cells
     }
 }

@@ -39,6 +39,14 @@ struct OwnedRow<Row> {
 }
 
 extension StoredPartition {
+    /// Its name, environment and user, as columns.
+    var cells: [TableCell] {
+        [
+            TableCell(name), TableCell(environment ?? "no environment"),
+            TableCell(user.map { "user \($0)" } ?? (environment == nil ? "-" : "guest")),
+        ]
+    }
+
     /// Its environment and user in one word, or its own name where it has no environment.
     var word: String { (environment ?? name) + (user.map { "/\($0)" } ?? "") }
 }

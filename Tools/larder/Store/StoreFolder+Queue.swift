@@ -32,6 +32,19 @@ extension StoreFolder {
         return try await OperationsDatabase.using(url, options: options, body)
     }
 
+    /// Of each partition but this one, how many of something it has; nil without a database.
+    func countOthers(
+        _ count: (OperationsDatabase, _ partition: String) throws -> Int
+    ) async throws -> [String: Int]? {
+        try await withOperations(.reading) { database in
+            var counts: [String: Int] = [:]
+            for other in try database.environments.partitions() where other.name != partition {
+                counts[other.name] = try count(database, other.name)
+            }
+            return counts
+        }
+    }
+
     /// Sees to mutations and uploads that the server may not have, before what they belong to is removed.
     ///
     /// - Throws: `.unsentWork`, unless it was said what becomes of them.

@@ -9,14 +9,15 @@ struct Env: Verb {
         abstract: "Lists the environments, their partitions, and which is the current one.",
         discussion: """
             One partition a line, the current one marked by an asterisk: its own name, environment, user, and how many \
-            mutations it has. larder-migrate adds environments, switches and forgets them.
+            mutations it has. It takes no notice of LARDER_ENV and LARDER_PARTITION but to say that the store does not \
+            know what they name. larder-migrate adds environments, switches and forgets them.
             """)
 
     @OptionGroup var store: StoreOptions
 
     func perform(_ output: Output) async throws {
         let found =
-            try await store.folder().withOperations(.reading, output) { database in
+            try await store.folderOfAll(output).withOperations(.reading, output) { database in
                 let table = database.environments
                 return Found(
                     environments: try table.list(), current: try table.current()?.partition?.name,
@@ -24,7 +25,7 @@ struct Env: Verb {
                         (partition, try database.mutations.counts(in: partition.name))
                     })
             } ?? Found(environments: [], current: nil, partitions: [])
-        try output.result(found.json, text: found.text)
+        try output.result(found.json, table: found.cells)
     }
 
     private struct Found {
@@ -61,11 +62,13 @@ struct Env: Verb {
             ])
         }
 
-        var text: String {
+        var cells: [[TableCell]] {
             partitions.map { partition, counts in
-                "\(partition.name == current ? "*" : " ") \(partition.name) \(Output.oneLine(partition.label)), "
-                    + "\(counts.values.reduce(0, +)) mutations"
-            }.joined(separator: "\n")
+                let isCurrent = partition.name == current
+                return [
+                    TableCell(isCurrent ? "*" : "-", isCurrent ? .good : .faint)
+                ] + partition.cells + [TableCell("\(counts.values.reduce(0, +)) mutations")]
+            }
         }
     }
 }

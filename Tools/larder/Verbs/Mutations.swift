@@ -29,7 +29,7 @@ extension Mutations {
         @OptionGroup var limit: LimitOptions
 
         func perform(_ output: Output) async throws {
-            let found = try await store.folder().withOperations(.reading, output) { database in
+            let found = try await store.folder(rowsOf: partition).withOperations(.reading, output) { database in
                 let owners = try RowOwners(database, of: partition)
                 let limit = owners.isFiltered ? .max : limit.sought
                 return try database.mutations.list(MutationFilter(states: state.map { [$0.state] }), limit: limit)

@@ -81,7 +81,7 @@ extension RowChange {
 
     /// A row that cannot be changed is told, and the others are changed.
     private func performAll(_ output: Output) async throws {
-        let (folder, change) = (try store.folder(), try change())
+        let (folder, change) = (try store.folder(rowsOf: target.partition), try change())
         let states = target.state.map { [$0.state] } ?? Self.states
         func ids(_ database: OperationsDatabase) throws -> [UUID] {
             try Self.ids(database, in: states, of: RowOwners(database, of: target.partition))
@@ -118,12 +118,13 @@ extension RowChange {
                             .object([
                                 ("id", .string($0.id.text)), ("code", .string($0.failure.code)),
                                 ("message", .string($0.failure.message)),
+                                ("hint", .string(output.hint(for: $0.failure))),
                             ])
                         })
                 ),
             ]),
             text: changed.map { Self.text($0.id, $0.setAside) }.joined(separator: "\n"))
-        for (id, failure) in refused { output.note("\(id.text): \(failure.message)") }
-        if !refused.isEmpty { throw Ended(.failure) }
+        if changed.isEmpty, refused.isEmpty { output.note("there were no \(Self.rows) to be \(Self.done)") }
+        if !refused.isEmpty { throw Ended(.failure, telling: refused.map { ($0.id.text, $0.failure) }, output) }
     }
 }

@@ -9,7 +9,10 @@ struct Run: Verb {
         discussion: """
             Prints a line for each mutation and transfer that ends, until it is interrupted or, with --until-idle, \
             nothing is left that could be carried out: what was set aside stays, and what waits for that. Where \
-            another process carries the work out, this one stands by. The store's program knows its own resolvers, \
+            another process carries the work out, this one stands by. What it waits for is said on standard error. With \
+            --until-idle it gives up where nothing was carried out for --give-up-after seconds, and names what remains: \
+            the status is 1 then, as it is where something was set aside, or failed, or the run was interrupted before \
+            its end. The store's program knows its own resolvers, \
             checks and updaters, and this command knows none: it sets a mutation aside that needs one.
             """)
 
@@ -21,14 +24,32 @@ struct Run: Verb {
     @OptionGroup var objects: ObjectOptions
     @Flag(
         name: .customLong("until-idle"),
-        help: "End when nothing is left to carry out; status 1 if something was set aside or failed meanwhile.")
+        help: "End when nothing is left to carry out; status 1 if something was set aside, failed or remains.")
     var untilIdle = false
+    @Option(
+        name: .customLong("give-up-after"),
+        help: ArgumentHelp(
+            "With --until-idle: end when nothing was carried out for so long. Default: \(Self.defaultPatience).",
+            valueName: "seconds"))
+    var giveUpAfter: Double?
     @Option(
         name: .customLong("idempotency-header"),
         help: ArgumentHelp(
             "The header by which the server tells a repeat. Without it, a mutation whose answer is lost is set aside.",
             valueName: "name"))
     var idempotencyHeader: String?
+
+    private static let defaultPatience = 60
+
+    func validate() throws {
+        guard giveUpAfter == nil || untilIdle else { throw ValidationError("--give-up-after goes with --until-idle.") }
+        guard giveUpAfter.map({ $0 > 0 && $0 <= 1e9 }) ?? true else {
+            throw ValidationError("--give-up-after takes a number of seconds above 0.")
+        }
+    }
+
+    /// For how long nothing may be carried out; nil: as long as it takes.
+    private var patience: Duration? { untilIdle ? .seconds(giveUpAfter ?? Double(Self.defaultPatience)) : nil }
 
     func perform(_ output: Output) async throws {
         let (folder, schema, storage) = (try store.folder(partition), try schema.texts(), try objects.access())
@@ -46,7 +67,27 @@ struct Run: Verb {
         }
         try output.result(news.json, text: "")
         output.note(news.summary)
-        if untilIdle, news.hasFailures { throw Ended(.failure) }
+        try await tellOthers(folder, output)
+        guard untilIdle else { return }
+        if !news.isIdle { throw news.remaining(givingUpAfter: patience) }
+        if news.hasFailures {
+            throw Ended(
+                .failure,
+                hint: "'larder mutations' and 'larder transfers' tell why; 'mutations replay --all --write' and "
+                    + "'transfers retry --all --write' try again")
+        }
+    }
+
+    /// Says where else something waits: a run is of one partition.
+    private func tellOthers(_ folder: StoreFolder, _ output: Output) async throws {
+        let others =
+            try await folder.countOthers { database, name in
+                let counts = try database.mutations.counts(in: name)
+                return counts.filter { $0.key != .deadLetter }.values.reduce(0, +)
+            } ?? [:]
+        for (name, count) in others.sorted(by: { $0.key < $1.key }) where count > 0 {
+            output.note("\(count) mutations wait in partition \(name), which is not the current one")
+        }
     }
 
     /// Works until it is idle or interrupted.
@@ -71,9 +112,9 @@ struct Run: Verb {
                     return nil
                 }
             }
-            group.addTask { [untilIdle] in
+            group.addTask { [untilIdle, patience] in
                 try await Self.follow(
-                    partition, mutations, transfers, Set(storages.keys), endsWhenIdle: untilIdle, output)
+                    partition, mutations, transfers, Set(storages.keys), endsWhenIdle: untilIdle, patience, output)
             }
             var last: RunNews?
             // The runners end when they are cancelled, and wait for what is in flight.
@@ -85,28 +126,28 @@ struct Run: Verb {
             return last
         }
         try news?.tell(partition, output)
+        // What was in flight may have been the last.
+        if news?.isEmpty == true { news?.isIdle = true }
         return try news ?? RunNews(partition)
     }
 
-    /// Tells what ends, until that is all or the user interrupts it.
+    /// Tells what ends and what it waits for, until that is all, nothing has happened for too long, or the user
+    /// interrupts it.
     private static func follow(
         _ partition: Partition, _ mutations: MutationRunner, _ transfers: TransferRunner?, _ storages: Set<String?>,
-        endsWhenIdle: Bool, _ output: Output
+        endsWhenIdle: Bool, _ patience: Duration?, _ output: Output
     ) async throws -> RunNews {
         let interruption = Interruption()
         var news = try RunNews(partition)
         while true {
             let start = ContinuousClock.now
             try news.tell(partition, output)
+            for wait in news.waits() { output.note(wait) }
             if let change = news.change(mutations.state, transfers?.state) { output.note(change) }
             if endsWhenIdle {
-                let work = try partition.remainingWork(storages: storages)
-                news.isIdle = !work.canGoOn
+                news.isIdle = try !partition.hasWork(storages: storages)
                 if news.isIdle {
-                    if work.waitingForFiles > 0 {
-                        output.note(
-                            "\(work.waitingForFiles) mutations wait for files, and no --object-region was named")
-                    }
+                    if let left = news.leftText { output.note(left) }
                     return news
                 }
                 if mutations.state == .waitingForSignIn {
@@ -117,97 +158,10 @@ struct Run: Verb {
                         .invalidCredentials, "The storage does not take the keys, and what waits was not moved")
                 }
             }
+            if let patience, news.lastProgress.duration(to: .now) > patience { return news }
             // Of a long queue a look takes long, and must not be all that this machine does.
             let pause = max(.milliseconds(100), start.duration(to: .now) * 9)
             if await interruption.wait(for: pause) { return news }
         }
-    }
-}
-
-/// What a run has carried out so far.
-struct RunNews {
-    /// What had not ended when it was looked at last.
-    private var open: Set<MutationID> = []
-    private var setAsideBefore: Set<MutationID> = []
-    private var openTransfers: Set<TransferID> = []
-    private var states: (RunnerState, RunnerState?)?
-    private var applied = 0
-    private var setAside: [MutationID] = []
-    private var (transferred, failedTransfers) = (0, 0)
-    /// Whether nothing was left to carry out.
-    var isIdle = false
-
-    init(_ partition: Partition) throws {
-        let mutations = try partition.mutations()
-        open = Set(mutations.filter { !$0.isEnded }.map(\.id))
-        setAsideBefore = Set(mutations.filter(\.isEnded).map(\.id))
-        openTransfers = Set(try partition.transfers.list().filter { !$0.isEnded }.map(\.id))
-    }
-
-    var hasFailures: Bool { !setAside.isEmpty || failedTransfers > 0 }
-
-    /// Prints a line for each mutation and transfer that has ended since the last look; with `--json` none.
-    mutating func tell(_ partition: Partition, _ output: Output) throws {
-        for line in try look(partition) where !output.isJSON { try output.result(.null, text: Output.oneLine(line)) }
-    }
-
-    private mutating func look(_ partition: Partition) throws -> [String] {
-        var lines: [String] = []
-        let mutations = try partition.mutations()
-        let present = Dictionary(mutations.map { ($0.id, $0) }) { $1 }
-        for status in mutations where status.state == .deadLetter && !setAsideBefore.contains(status.id) {
-            setAsideBefore.insert(status.id)
-            open.remove(status.id)
-            setAside.append(status.id)
-            lines.append("set aside \(status.id)" + (status.failure.map { ": \($0.message)" } ?? ""))
-        }
-        for id in open where present[id] == nil {
-            open.remove(id)
-            guard let status = try partition.mutation(id).status() else { continue }
-            if status.state == .applied { applied += 1 }
-            lines.append("\(status.state.rawValue) \(id)")
-        }
-        for status in mutations where !status.isEnded {
-            open.insert(status.id)
-            setAsideBefore.remove(status.id)
-        }
-        let transfers = try partition.transfers.list()
-        for status in transfers where status.isEnded && openTransfers.contains(status.id) {
-            openTransfers.remove(status.id)
-            if status.state == .done { transferred += 1 }
-            if status.state == .failed { failedTransfers += 1 }
-            lines.append(
-                "\(status.state.rawValue) \(status.kind.rawValue) \(status.id)"
-                    + (status.state == .failed ? status.failure.map { ": \($0.message)" } ?? "" : ""))
-        }
-        openTransfers.formUnion(transfers.filter { !$0.isEnded }.map(\.id))
-        return lines
-    }
-
-    /// What is to be said of the runners, where that is new.
-    mutating func change(_ mutations: RunnerState, _ transfers: RunnerState?) -> String? {
-        if let states, states == (mutations, transfers) { return nil }
-        states = (mutations, transfers)
-        return switch (mutations, transfers) {
-        case (.standingBy, _), (_, .standingBy): "another process carries out what waits here; standing by"
-        case (.unusableServer, _): "what answers at the endpoint is no GraphQL server; asking again after pauses"
-        case (.waitingForSignIn, _): "the server does not know the user"
-        case (_, .waitingForSignIn): "the storage does not take the credentials"
-        case (.offline, _), (_, .offline): "there is no network"
-        default: nil
-        }
-    }
-
-    var json: JSONText {
-        .object([
-            ("isIdle", .boolean(isIdle)), ("sent", .int(applied)),
-            ("setAside", .strings(setAside.map(\.description))), ("transferred", .int(transferred)),
-            ("failedTransfers", .int(failedTransfers)),
-        ])
-    }
-
-    var summary: String {
-        "\(applied) mutations applied, \(setAside.count) set aside; \(transferred) transfers done, "
-            + "\(failedTransfers) failed"
     }
 }

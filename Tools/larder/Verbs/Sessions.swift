@@ -20,9 +20,10 @@ extension CredentialsVerbs {
         static let name = "credentials list"
 
         @OptionGroup var store: StoreOptions
+        @OptionGroup var partition: PartitionOptions
 
         func perform(_ output: Output) async throws {
-            let found = try await store.folder().sessions(output)
+            let found = try await store.sessions(partition, output)
             try output.result(
                 .object([
                     (
@@ -57,12 +58,17 @@ extension CredentialsVerbs {
                             })
                     )
                 ]),
-                text: found.flatMap { status in
-                    status.credentials.map { "\(status.label), \($0.kind), stored \($0.updated.ISO8601Format())" }
+                table: found.flatMap { status in
+                    status.credentials.map {
+                        status.cells + [TableCell($0.kind), TableCell("stored \($0.updated.shown)")]
+                    }
                         + status.quarantined.map {
-                            "\(status.label), \($0.kind), in quarantine since \($0.time.ISO8601Format()): \($0.reasonName)"
+                            status.cells + [
+                                TableCell($0.kind), TableCell("in quarantine since \($0.time.shown)", .bad),
+                                TableCell($0.reasonName),
+                            ]
                         }
-                }.joined(separator: "\n"))
+                })
         }
     }
 
@@ -102,18 +108,20 @@ extension CredentialsVerbs {
     struct EmptyQuarantine: Verb {
         static let configuration = CommandConfiguration(
             commandName: "empty-quarantine",
-            abstract: "Destroys the credentials that are in quarantine, in all partitions. Wants --write.")
+            abstract: "Destroys the credentials that are in quarantine, in all partitions or one. Wants --write.")
         static let name = "credentials empty-quarantine"
 
         @OptionGroup var store: StoreOptions
+        @OptionGroup var partition: PartitionOptions
         @OptionGroup var permission: WritePermission
 
         func perform(_ output: Output) async throws {
-            let folder = try store.folder()
+            let folder = try store.folder(rowsOf: partition)
             try permission.require(for: "destroying what is in quarantine")
             let count = try await folder.withOperations(.writing, output) { database in
+                let owners = try RowOwners(database, of: partition)
                 var count = 0
-                for partition in try database.credentials.overview() {
+                for partition in try database.credentials.overview() where owners.includes(partition.partition) {
                     count += try await database.credentials.emptyQuarantine(of: partition.partition)
                 }
                 return count
@@ -129,9 +137,10 @@ struct SessionVerb: Verb {
         commandName: "session", abstract: "Tells of each partition whether a user is signed in, since when, and why.")
 
     @OptionGroup var store: StoreOptions
+    @OptionGroup var partition: PartitionOptions
 
     func perform(_ output: Output) async throws {
-        let found = try await store.folder().sessions(output)
+        let found = try await store.sessions(partition, output)
         try output.result(
             .object([
                 (
@@ -147,13 +156,24 @@ struct SessionVerb: Verb {
                         })
                 )
             ]),
-            text: found.map { "\($0.label): \(Output.oneLine("\($0.standing)"))" }.joined(separator: "\n"))
+            table: found.map { status in
+                let standing = status.standing
+                return status.cells + [
+                    TableCell(standing.state.rawValue, standing.state.tone), TableCell(standing.kind?.rawValue ?? "-"),
+                    TableCell(standing.since?.shown ?? "-", .faint), TableCell(standing.reason ?? ""),
+                ]
+            })
     }
 }
 
-extension StoreFolder {
-    fileprivate func sessions(_ output: Output) async throws -> [SessionStatus] {
-        try await withOperations(.reading, output) { try $0.credentials.overview().map { SessionStatus($0) } } ?? []
+extension StoreOptions {
+    /// Of all partitions, or of those that are meant.
+    fileprivate func sessions(_ partition: PartitionOptions, _ output: Output) async throws -> [SessionStatus] {
+        try await folder(rowsOf: partition).withOperations(.reading, output) { database in
+            let owners = try RowOwners(database, of: partition)
+            return try database.credentials.overview().filter { owners.includes($0.partition) }
+                .map { SessionStatus($0) }
+        } ?? []
     }
 }
 
@@ -162,9 +182,18 @@ extension SessionStatus {
         StoredPartition(name: partition, environment: environment, user: user).members
     }
 
-    fileprivate var label: String {
-        "\(partition) "
-            + Output.oneLine(StoredPartition(name: partition, environment: environment, user: user).label)
+    fileprivate var cells: [TableCell] {
+        StoredPartition(name: partition, environment: environment, user: user).cells
+    }
+}
+
+extension SessionState {
+    fileprivate var tone: TableCell.Tone? {
+        switch self {
+        case .signedIn, .guest: .good
+        case .signedOut: nil
+        default: .warning
+        }
     }
 }
 

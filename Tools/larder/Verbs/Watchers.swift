@@ -6,36 +6,47 @@ import LarderOperations
 struct Watchers: Verb {
     static let configuration = CommandConfiguration(
         abstract: "Lists the watchers that outlive their program, and how far each has come.",
-        discussion: "One a line: name, epoch and number of the last change that was given, operation.")
+        discussion: "One a line: name, whose it is, epoch and number of the last change that was given, "
+            + "operation.")
 
     @OptionGroup var store: StoreOptions
+    @OptionGroup var partition: PartitionOptions
 
     func perform(_ output: Output) async throws {
-        let watchers = try await store.folder().withOperations(.reading, output) { try $0.watchers.list() } ?? []
+        let watchers: [OwnedRow<StoredWatcher>] =
+            try await store.folder(rowsOf: partition).withOperations(.reading, output) { database in
+                let owners = try RowOwners(database, of: partition)
+                return try database.watchers.list().filter { owners.includes($0.partition) }
+                    .map { OwnedRow(row: $0, owner: owners[$0.partition]) }
+            } ?? []
         try output.result(
-            .object([("watchers", .array(watchers.map(\.json)))]), text: watchers.map(\.line).joined(separator: "\n"))
+            .object([("watchers", .array(watchers.map(\.json)))]), table: watchers.map(\.cells))
     }
 }
 
-extension StoredWatcher {
+extension OwnedRow where Row == StoredWatcher {
     fileprivate var json: JSONText {
-        .object([
-            ("name", .string(name)), ("document", .string(document)),
-            ("operation", operationName.map(JSONText.string) ?? .null), ("variables", .raw(variables)),
-            (
-                "position",
-                position.map { position in
-                    .object([
-                        ("epoch", .string(String(position.epoch, radix: 16))),
-                        ("number", .int(Int(clamping: position.number))),
-                    ])
-                } ?? .null
-            ),
-        ])
+        .object(
+            [
+                ("name", .string(row.name)), ("document", .string(row.document)),
+                ("operation", row.operationName.map(JSONText.string) ?? .null), ("variables", .raw(row.variables)),
+                (
+                    "position",
+                    row.position.map { position in
+                        .object([
+                            ("epoch", .string(String(position.epoch, radix: 16))),
+                            ("number", .int(Int(clamping: position.number))),
+                        ])
+                    } ?? .null
+                ),
+            ] + owner.members)
     }
 
-    fileprivate var line: String {
-        let place = position.map { "\(String($0.epoch, radix: 16)) \($0.number)" } ?? "- -"
-        return Output.oneLine("\(name) \(place) \(operationName ?? document)")
+    fileprivate var cells: [TableCell] {
+        [
+            TableCell(row.name), TableCell(owner.word),
+            TableCell(row.position.map { String($0.epoch, radix: 16) } ?? "-", .faint),
+            TableCell(row.position.map { "\($0.number)" } ?? "-"), TableCell(row.operationName ?? row.document),
+        ]
     }
 }

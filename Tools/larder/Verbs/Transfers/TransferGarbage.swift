@@ -32,7 +32,9 @@ extension Transfers {
                 }
                 try output.result(cleared.json, text: cleared.lines)
                 for left in cleared.left { output.note(left.text) }
-                if cleared.left.contains(where: \.isFailure) { throw Ended(.failure) }
+                if cleared.left.contains(where: \.isFailure) {
+                    throw Ended(.failure, hint: "run it again once the storage and the files can be reached")
+                }
             } else {
                 let remains = try await folder.withRemains(.reading, output) { remains, _ in remains }
                 try output.result(remains.json, text: remains.lines)

@@ -33,7 +33,7 @@ extension Transfers {
         @OptionGroup var limit: LimitOptions
 
         func perform(_ output: Output) async throws {
-            let found = try await store.folder().withOperations(.reading, output) { database in
+            let found = try await store.folder(rowsOf: partition).withOperations(.reading, output) { database in
                 let owners = try RowOwners(database, of: partition)
                 return try database.transfers.list(states: state.map { [$0.state] })
                     .filter { owners.includes($0.partition) }
