@@ -64,16 +64,16 @@ struct FetchTests {
                     let outcome = try await LarderProcess.run(
                         arguments + header + ["--json"], environment: variables)
                     #expect(!outcome.errors.contains("hush") && !outcome.output.contains("hush"))
-                    let status = outcome.errors.firstMatch(of: /"status":(\d+)/).map { "\($0.1)" } ?? ""
-                    return "\(outcome.status) \(status)"
+                    return "\(outcome.status) \(outcome.errors)"
                 }
                 // The server knows the key, and nothing else of the request.
                 let header = ["--header-from", "x-api-key: THE_KEY"]
-                #expect(try await status([]) == "1 401")
-                #expect(try await status(header, ["THE_KEY": "wrong"]) == "1 401")
-                #expect(try await status(header, ["THE_KEY": "hush\n"]) != "1 401")
-                #expect(try await status(header) == "2 ")
-                #expect(try await status(["--header-from", "hush"]) == "2 ")
+                let unknown = try await status([])
+                #expect(unknown.hasPrefix("1 "))
+                #expect(try await status(header, ["THE_KEY": "wrong"]) == unknown)
+                #expect(try await status(header, ["THE_KEY": "hush\n"]) != unknown)
+                #expect(try await status(header).hasPrefix("2 "))
+                #expect(try await status(["--header-from", "hush"]).hasPrefix("2 "))
             }
         }
     }

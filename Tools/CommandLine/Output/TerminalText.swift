@@ -42,6 +42,8 @@ package enum TerminalText {
             switch scalar.value {
             // A pictograph, where the text could be shown without one.
             case 0xFE0F: width = max(width, 2)
+            // The voiced sound marks of half width stand beside their character.
+            case 0xFF9E, 0xFF9F: width += 1
             case 0x1100...0x115F, 0x2E80...0x303E, 0x3041...0xA4CF, 0xA960...0xA97F, 0xAC00...0xD7A3, 0xF900...0xFAFF,
                 0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6, 0x1F300...0x1F64F, 0x1F680...0x1F6FF,
                 0x1F900...0x1FAFF, 0x20000...0x3FFFD:
