@@ -54,11 +54,13 @@ struct MutationVerbTests {
         try await withQueue { (store, dead, stalled, pending) throws in
             let all = try await LarderProcess.run(["mutations", "--store", store])
             #expect(all.status == 0)
-            let lines = all.output.split(separator: "\n").map { $0.replacing(/\d+ (s|min) ago/) { _ in "ago" } }
+            let lines = all.output.split(separator: "\n").map {
+                $0.replacing(/\S+Z \(\d+ (s|min) ago\)/) { _ in "time" }
+            }
             #expect(
                 lines == [
-                    "deadLetter \(dead) 1 - 1 Rate main ago rejected: no such recipe",
-                    "pending (stalled) \(stalled) 2 - 0 Rate main ago", "pending \(pending) 3 other 0 Rate main ago",
+                    "deadLetter \(dead) 1 - 1 Rate main time rejected: no such recipe",
+                    "pending (stalled) \(stalled) 2 - 0 Rate main time", "pending \(pending) 3 other 0 Rate main time",
                 ])
             let some = try await LarderProcess.run(
                 ["mutations", "list", "--state", "pending", "--limit", "1", "--json", "--store", store])
@@ -162,7 +164,7 @@ struct MutationVerbTests {
             #expect(shown.output.hasPrefix("discarded \(dead) 1 "))
             #expect(
                 try await LarderProcess.run(["mutations", "--state", "deadLetter", "--store", store])
-                    .output.contains(/deadLetter \S+ 2 - 0 Rate main \d+ (s|min) ago dependencyDiscarded/))
+                    .output.contains(/deadLetter \S+ 2 - 0 Rate main \S+Z \(\d+ (s|min) ago\) dependencyDiscarded/))
         }
     }
 
@@ -239,7 +241,7 @@ struct MutationVerbTests {
             let followed = try await LarderProcess.run(["changes", "--follow", "--count", "2", "--store", store])
             #expect(followed.output == "1 Recipe:1\n2 Recipe:2\n")
             let watchers = try await LarderProcess.run(["watchers", "--store", store])
-            #expect(watchers.output == "inbox - - { recipe(id: 1) { stars } }\n")
+            #expect(watchers.output == "inbox main - - { recipe(id: 1) { stars } }\n")
         }
     }
 }
