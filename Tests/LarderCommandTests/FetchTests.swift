@@ -33,6 +33,24 @@ struct FetchTests {
         }
     }
 
+    @Test("Of a project's configuration the schema is taken that it names")
+    func projectSchema() async throws {
+        try await withTemporaryFolder { folder in
+            let fixture = CommandFixture(folder: folder)
+            let server = try await RecipeServer.start()
+            _ = try fixture.write(RecipeServer.schema, to: "recipes.graphqls")
+            let project = try fixture.write(
+                "projects:\n  Recipes:\n    schemaPath: recipes.graphqls\n", to: ".graphqlconfig.yml")
+            let fetched = try await fixture.larder([
+                "fetch", "--endpoint", server.url.absoluteString, "--schema", project, "--operation",
+                fixture.write("query Q { recipe(id: 2) { __typename id title } }", to: "q.graphql"),
+            ])
+            try await server.stop()
+            #expect(fetched.status == 0, "\(fetched.errors)")
+            #expect(fetched.output.hasPrefix(#"{"data":{"recipe":{"__typename":"Recipe","id":"2","title":""#))
+        }
+    }
+
     @Test(
         "A value that may be secret is taken from a file or the environment alone, and is not printed",
         arguments: [

@@ -107,6 +107,12 @@ struct PolicyTests {
         #expect(schema.types[schema.queryType].fields.map(\.maxAge) == [5, nil, Int(Int32.max)])
     }
 
+    @Test("The field that a maximum age is for is named by a string")
+    func cacheControlField() {
+        let fault = schemaFault(Self.base, "extend type Query @cacheControl(maxAge: 5, forField: 7)")
+        #expect(fault?.contains("forField of @cacheControl of Query is no string") == true, "\(fault ?? "none")")
+    }
+
     @Test("A field policy that speaks of parts alone leaves what another says of the arguments")
     func partsAlone() throws {
         let schema = try SchemaIndex(parsing: [

@@ -58,6 +58,8 @@ struct ValidationTests {
             "subscription { message { name barks } }",
             "subscription { ...F } fragment F on Subscription { message { name } message { name } }",
             "{ dog { name name a: name } dog { name } }", "{ dog { nick(n: 1) nick(n: 1) } }",
+            "{ need(a: 1, b: \"\") need(b: \"\", a: 1) }",
+            "{ find(where: {name: \"a\", size: 2}) { name } find(where: {size: 2, name: \"a\"}) { name } }",
             "{ pet { ... on Dog { x: nick(n: 1) } ... on Cat { x: nick(n: 2) } } }",
             "{ pet { ... on Dog { x: name } ... on Cat { x: nick } } }",
             "{ catOrDog { ... on Dog { owner { name } } ... on Cat { owner { name } } } }",

@@ -156,6 +156,22 @@ struct BackupTests {
         }
     }
 
+    @Test("A manifest that cannot be read is told as that, and one that is not there as no backup")
+    func unreadableManifest() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            let backup = fixture.folder.appending(path: "backup")
+            let manifest = backup.appending(path: "manifest.json")
+            // A folder of that name cannot be read as a file.
+            try FileManager.default.createDirectory(at: manifest, withIntermediateDirectories: true)
+            let unreadable = try await fixture.restore(backup, "--json")
+            #expect(unreadable.status != 0 && !unreadable.errors.contains("is it a backup?"), "\(unreadable.errors)")
+            try FileManager.default.removeItem(at: manifest)
+            let missing = try await fixture.restore(backup, "--json")
+            #expect(missing.status == 2 && missing.errors.contains("is it a backup?"), "\(missing.errors)")
+        }
+    }
+
     @Test(
         "A manifest that is none, of a newer format, or that leads out of the backup is refused",
         arguments: [

@@ -219,9 +219,10 @@ struct FetchTests {
             #expect(code(GraphQLOperation("query($id: ID!) { recipe(id: $id) { title } }")) == .variables)
             #expect(code(GraphQLOperation("{ latest { id } }", variables: ["x": 1])) == .variables)
             let rate = "mutation($input: Rating!) { rate(input: $input) { id } }"
-            for input in [["recipe": "1"], ["recipe": "1", "stars": .null], ["recipe": "1", "stars": 1, "x": 1]]
-                as [Value]
-            {
+            for input in [
+                ["recipe": "1"], ["recipe": "1", "stars": .null], ["recipe": "1", "stars": 1, "x": 1],
+                ["recipe": "1", "stars": "five"], ["recipe": ["1", "2"], "stars": 1],
+            ] as [Value] {
                 await expectCode(.variables) {
                     _ = try await app.enqueue(GraphQLOperation(rate, variables: ["input": input]))
                 }

@@ -74,6 +74,22 @@ struct UpdateTests {
         }
     }
 
+    @Test("An update of an object may leave out what its key tells, and cannot make it another object")
+    func updateOfObject() async throws {
+        try await withStoreFixture { app in
+            let card = GraphQLFragment("fragment Card on Recipe { id title rating }")
+            try await app.write("Recipe:5", card, ["title": "Pie", "rating": 1])
+            try await app.update("Recipe:5", card) { $0 = ["title": "Cake", "rating": 2] }
+            let updated = try app.read("Recipe:5", card)
+            #expect(updated["title"]?.string == "Cake" && updated["id"]?.string == "5")
+            await #expect(throws: LarderError.self) {
+                try await app.update("Recipe:5", card) { $0 = ["id": "6", "title": "Flan", "rating": 3] }
+            }
+            #expect(try app.read("Recipe:5", card)["title"]?.string == "Cake")
+            await expectCode(.miss) { _ = try app.read("Recipe:6", card) }
+        }
+    }
+
     @Test("Fields that an object's key tells need not be in its data")
     func keyed() async throws {
         try await withStoreFixture { app in

@@ -1,9 +1,9 @@
 import Foundation
-import LarderRecords
 import LarderTestSupport
 import Testing
 
 @testable import Larder
+@testable import LarderRecords
 
 /// What is promised of each state of a watcher, and of its fetches.
 @Suite("Rules of watching", .timeLimit(.minutes(10)))
@@ -155,6 +155,20 @@ struct WatchRuleTests {
                 try await eventually { app.core.watchers.isEmpty }
             }
         }
+    }
+
+    @Test("What a watcher has read that has ended meanwhile is not noted, and nothing of it is left in the index")
+    func endedMeanwhile() {
+        let index = WatcherIndex()
+        let dependencies = Dependencies(
+            generation: 1, fields: [RecordField(record: 1, field: 2)], absentKeys: ["Recipe:1"])
+        guard let watcher = index.add({ _ in }) else { return }
+        #expect(index.set(dependencies, of: watcher, readAt: index.published))
+        index.remove(watcher)
+        #expect(index.isEmpty)
+        #expect(index.set(dependencies, of: watcher, readAt: index.published))
+        #expect(index.setAnything(of: watcher, readAt: index.published))
+        #expect(index.isEmpty)
     }
 
     @Test("An object's watcher that has not taken a state gets all that has changed since, and anything after a clear")

@@ -14,6 +14,13 @@ struct TransferPlaceTests {
             source: .init(device: 1, inode: 2, size: 3, modified: 4), created: noon)
     }
 
+    @Test("A home below the two names of /var is one")
+    func linkedHome() {
+        #expect(HomeFolder("/private/var/mobile/App/").path == "/var/mobile/App")
+        #expect(HomeFolder("/var/mobile/App").path == "/var/mobile/App")
+        #expect(HomeFolder("/private/various").path == "/private/various")
+    }
+
     private func begin(_ id: UUID, _ database: OperationsDatabase) async throws -> TransferAttempt {
         try #require(try await database.transfers.begin(id, owner: "me", now: noon)).attempt
     }

@@ -234,6 +234,20 @@ struct TransferTableTests {
         }
     }
 
+    @Test("The parts of a transfer come by their numbers, in whatever order they arrived")
+    func partsByNumber() async throws {
+        try await withOperations { database in
+            let id = try await database.queue(upload())
+            let attempt = try await database.take(id).attempt
+            try await database.transfers.note(attempt, [.partSize(4_000)])
+            for number in [3, 1, 2] {
+                let size: Int64 = number == 3 ? 2_000 : 4_000
+                try await database.transfers.note(attempt, [.parts([StoredPart(number: number, size: size)])])
+            }
+            #expect(try database.transfers.parts(of: id).map(\.number) == [1, 2, 3])
+        }
+    }
+
     @Test("The transfers that ended last are kept, in whatever order they were queued")
     func prunedByEnd() async throws {
         try await withOperations { database in

@@ -67,6 +67,15 @@ private let long = #"{ node(id: "1") { id a b } }"#
 
 @Suite("Ages", .timeLimit(.minutes(10)))
 struct AgeTests {
+    @Test("A time before those that can be kept is the earliest, and known; one after them is the latest")
+    func timesOutside() {
+        #expect(ReceivedTime(milliseconds: 0).seconds == 1)
+        #expect(ReceivedTime(milliseconds: 1_800_000_000_000, age: .max).seconds == 1)
+        #expect(ReceivedTime(milliseconds: 1_577_836_800_000).secondsSince1970 != nil)
+        #expect(ReceivedTime(milliseconds: .max).seconds == ReceivedTime.greatest)
+        #expect(ReceivedTime(milliseconds: 0).age(at: ReceivedTime(milliseconds: 1_800_000_000_000)) != nil)
+    }
+
     @Test("An answer is as old as its oldest part")
     func oldest() async throws {
         try await AgedCache.with(schema) { aged in

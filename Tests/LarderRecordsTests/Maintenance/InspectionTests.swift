@@ -25,6 +25,19 @@ struct InspectionTests {
         }
     }
 
+    @Test("A deleted object is shown as a tombstone, and is none once it is evicted")
+    func tombstone() async throws {
+        try await withTemporaryFolder { folder in
+            let library = try LibraryCache(folder)
+            try await library.fill(8)
+            _ = try await library.cache.remove(keys: ["Book:6"], as: .deleted)
+            #expect(try library.cache.inspect.record(key: "Book:6")?.kind == .tombstone)
+            #expect(try library.cache.inspect.record(key: "Book:5")?.kind == .entity)
+            _ = try await library.cache.remove(keys: ["Book:6"], as: .evicted)
+            #expect(try library.cache.inspect.record(key: "Book:6") == nil)
+        }
+    }
+
     @Test("A record shows its fields, and the ways to what it holds", arguments: [false, true])
     func record(isCompacted: Bool) async throws {
         try await withTemporaryFolder { folder in

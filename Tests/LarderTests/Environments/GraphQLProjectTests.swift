@@ -39,6 +39,12 @@ struct GraphQLProjectTests {
         return error?.message ?? ""
     }
 
+    @Test("In single quotes two quotes are one")
+    func doubledQuote() throws {
+        let text = "projects:\n  Movies:\n    schemaPath: 'the cook''s ''own''.graphql'"
+        #expect(try project(text).schema.lastPathComponent == "the cook's 'own'.graphql")
+    }
+
     @Test("Schema, includes and excludes are read from a file as Amplify writes it")
     func amplify() throws {
         for text in [Self.written, "\u{FEFF}" + Self.written.replacingOccurrences(of: "\n", with: "\r\n")] {
