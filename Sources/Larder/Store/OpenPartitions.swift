@@ -131,18 +131,20 @@ final class OpenPartitions: Sendable {
                     do {
                         try await Task.sleep(for: Self.pause)
                         guard let self else { return }
-                        guard let database = try operationsStore.database(making: false) else { continue }
-                        if try database.hasChanged() { mustReload = true }
-                        if self.takeMissed() { mustReload = true }
-                        if mustReload {
-                            try self.lookForCurrent()
-                            for core in self.unparked() {
-                                try core.layers.reload(database.mutations)
-                                core.session.noticeChanges()
-                                try core.transfers.noteOthers(core)
+                        // A store whose queue was never used has a cache all the same.
+                        if let database = try operationsStore.database(making: false) {
+                            if try database.hasChanged() { mustReload = true }
+                            if self.takeMissed() { mustReload = true }
+                            if mustReload {
+                                try self.lookForCurrent()
+                                for core in self.unparked() {
+                                    try core.layers.reload(database.mutations)
+                                    core.session.noticeChanges()
+                                    try core.transfers.noteOthers(core)
+                                }
+                                operationsStore.changeSignal.notify()
+                                mustReload = false
                             }
-                            operationsStore.changeSignal.notify()
-                            mustReload = false
                         }
                         for core in self.unparked() { try await core.cache.noticeOtherProcesses() }
                         if failing != nil { logger.notice("what other processes queue can be read again") }
