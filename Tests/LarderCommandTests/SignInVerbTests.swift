@@ -87,6 +87,18 @@ struct SignInVerbTests {
         }
     }
 
+    @Test(
+        "What to do about a failure is told in the user's language, in a pipe too",
+        arguments: [("ja_JP.UTF-8", "パスワードが正しくありません"), ("JA", "パスワードが正しくありません"), ("en", "Check both")])
+    func language(_ name: String, _ advice: String) async throws {
+        try await Self.run { scene in
+            let refused = try await scene.larder(
+                "sign-in", ["--flow", "password", "--locale", name], input: "ann\nwrong secret\n")
+            #expect(refused.status == 1 && refused.errors.contains("hint: "), "\(refused.errors)")
+            #expect(refused.errors.contains(advice), "\(refused.errors)")
+        }
+    }
+
     @Test("Input that ends too early signs nobody in", arguments: ["", "ann\n"])
     func short(input: String) async throws {
         try await Self.run { scene in
@@ -120,6 +132,7 @@ struct SignInVerbTests {
             terminal.type("right password\n")
             #expect(await terminal.finish() == 0, "\(terminal.shown)")
             #expect(!terminal.shown.contains("right password"))
+            #expect(terminal.shown.contains("サインインしました"), "\(terminal.shown)")
         }
     }
 

@@ -13,6 +13,14 @@ final class CredentialVault: Sendable {
         var suspects: [CredentialTable.Suspect] = []
     }
 
+    /// What was read last, where it was there and could be opened.
+    private struct Known {
+        /// Nil where it has to be read again.
+        var mark: CommitMark?
+        var snapshot: CredentialSnapshot
+        var found: Found
+    }
+
     static let keyLock = "keys"
 
     let database: OperationsDatabase
@@ -26,6 +34,7 @@ final class CredentialVault: Sendable {
     private let now: @Sendable () -> Date
     /// Whether credentials whose key is certainly gone are given up.
     private let startsAnew: Bool
+    private let known = Mutex<Known?>(nil)
 
     init(
         database: OperationsDatabase, partition: String, identity: String, ring: KeyRing, locks: URL, label: String,
@@ -45,6 +54,17 @@ final class CredentialVault: Sendable {
 
     private var table: CredentialTable { database.credentials }
 
+    /// What was read last, if nothing was committed since, by whatever process. Opens nothing and runs no query.
+    func unchanged() throws(OperationsError) -> (standing: SessionStanding, found: Found)? {
+        guard let known = known.withLock({ $0 }), let mark = known.mark, try database.commitMark() == mark else {
+            return nil
+        }
+        return (SessionStanding(known.snapshot.session), known.found)
+    }
+
+    /// Keeps nothing of them in memory.
+    func forget() { known.withLock { $0 = nil } }
+
     /// Reads them. Foreign or damaged rows are put into quarantine, also while the key cannot be had, as far as that
     /// can be told without it.
     ///
@@ -52,7 +72,25 @@ final class CredentialVault: Sendable {
     func read(
         until deadline: ContinuousClock.Instant, lost: @escaping SessionChange
     ) async throws(LarderError) -> Found {
+        // Before they are read: a commit between the two is read once more.
+        let mark = try translating { () throws(OperationsError) in try database.commitMark() }
         let snapshot = try snapshot()
+        // Most commits are about something else.
+        let same = known.withLock { known -> Found? in
+            guard known?.snapshot == snapshot else { return nil }
+            known?.mark = mark
+            return known?.found
+        }
+        if let same { return same }
+        let found = try await read(snapshot, until: deadline, lost: lost)
+        let isGood = if case .present = found.reading { found.suspects.isEmpty } else { false }
+        known.withLock { $0 = isGood ? Known(mark: mark, snapshot: snapshot, found: found) : nil }
+        return found
+    }
+
+    private func read(
+        _ snapshot: CredentialSnapshot, until deadline: ContinuousClock.Instant, lost: @escaping SessionChange
+    ) async throws(LarderError) -> Found {
         guard !snapshot.credentials.isEmpty else { return Found(reading: .absent) }
         var found = Found(reading: .absent)
         var damagedKey: (key: StoredPartitionKey, reason: String)?

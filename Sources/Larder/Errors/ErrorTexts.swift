@@ -19,7 +19,8 @@ public struct ErrorTexts: Sendable {
     /// where there are none.
     public init(languages: [String]) {
         let known = ["en": Self.english, "ja": Self.japanese]
-        let language = languages.lazy.compactMap { known[String($0.prefix { $0 != "-" && $0 != "_" })] }.first
+        let language = languages.lazy.compactMap { known[String($0.prefix { $0 != "-" && $0 != "_" }).lowercased()] }
+            .first
         self = language ?? .english
     }
 

@@ -10,6 +10,8 @@ final class PartitionSession: Sendable {
         var session: Session?
         var identity: String
         var unsaved = UnsavedCredentials()
+        /// Of the commits when the identity was read.
+        var mark: CommitMark?
     }
 
     private let name: String
@@ -25,8 +27,12 @@ final class PartitionSession: Sendable {
 
     func session(_ operationsStore: OperationsStore) throws(LarderError) -> Session {
         let database = try operationsStore.database()
+        let mark: CommitMark?
         let (partition, identity): (StoredPartition?, String)
         do {
+            mark = try database.commitMark()
+            let same = kept.withLock { kept in mark != nil && kept?.mark == mark ? kept?.session : nil }
+            if let same { return same }
             partition = try database.environments.partition(name)
             let environment = try partition?.environment.flatMap { (name) throws in
                 try database.environments.find(name)
@@ -34,9 +40,12 @@ final class PartitionSession: Sendable {
             identity = environment?.fingerprints.identity ?? Self.unnamedIdentity
         } catch { throw LarderError(translating: error) }
         let (session, old) = kept.withLock { kept -> (Session, Session?) in
-            if let kept, kept.identity == identity, let session = kept.session { return (session, nil) }
+            if kept?.identity == identity, let session = kept?.session {
+                kept?.mark = mark
+                return (session, nil)
+            }
             // Credentials that were got for another identity's rows are of no use.
-            var new = Kept(identity: identity)
+            var new = Kept(identity: identity, mark: mark)
             if let kept, kept.identity == identity { new.unsaved = kept.unsaved }
             var sessionOptions = options.session
             sessionOptions.label = options.label

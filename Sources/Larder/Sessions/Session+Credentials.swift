@@ -46,7 +46,7 @@ extension Session {
                 }
                 guard let ended else { return credentials }
                 do throws(LarderError) {
-                    if try await refresh(ended, until: deadline) { refreshed.insert(ended) }
+                    if try await refresh(ended, until: deadline) != nil { refreshed.insert(ended) }
                 } catch {
                     return try stillGood(credentials, credentials.present, standing, despite: error)
                 }

@@ -69,17 +69,18 @@ extension Session {
         with part: Credentials.Part, until deadline: ContinuousClock.Instant,
         unless isRefused: @escaping @Sendable (Credentials) -> Bool
     ) async throws(LarderError) -> Credentials {
+        func isGood(_ credentials: Credentials) -> Bool {
+            credentials.has(part, freshAt: options.now(), margin: options.margin) && !isRefused(credentials)
+        }
         // A refresh that was under way may have been another's, who had not heard of the refusal.
         var refreshesLeft = 2
         while true {
-            let standing = try standing()
+            let (standing, unchanged) = try look()
             guard standing.state.allows(part) else { throw unavailable(part, standing) }
-            let found = try await read(until: deadline)
+            let found = if let unchanged { unchanged } else { try await read(until: deadline) }
             switch found.reading {
             case .present(let credentials):
-                if credentials.has(part, freshAt: options.now(), margin: options.margin), !isRefused(credentials) {
-                    return credentials
-                }
+                if isGood(credentials) { return credentials }
                 try requireSource(of: part, for: credentials)
                 if part == .cloud, credentials.userPool != nil, refreshesLeft == 2 {
                     _ = try await userPoolTokens(within: .until(deadline))
@@ -90,7 +91,7 @@ extension Session {
                             IdentityError(.unusable, "The identity provider gave credentials that are of no use"))
                     }
                     refreshesLeft -= 1
-                    _ = try await refresh(part, until: deadline, unless: isRefused)
+                    if let new = try await refresh(part, until: deadline, unless: isRefused), isGood(new) { return new }
                 } catch {
                     guard !isRefused(credentials) else { throw error }
                     return try stillGood(credentials, [part], standing, despite: error)

@@ -4,7 +4,7 @@ import Synchronization
 extension Session {
     /// The refresh of a part that is under way, if there is one.
     struct Refreshing {
-        var task: SharedTask<Result<Bool, LarderError>>?
+        var task: SharedTask<Result<Credentials?, LarderError>>?
         /// What the refresh is doing, for the errors of callers that have waited too long.
         var stage = ""
     }
@@ -12,11 +12,13 @@ extension Session {
     /// Gets a part anew, by one refresh for all who ask. What it got is stored when this returns.
     ///
     /// - Parameter isRefused: Whether credentials that are good by their time are of no use.
-    /// - Returns: False where something else is to be read now: no user is signed in any more, or another is.
+    /// - Returns: The credentials as they are stored then; nil where something else is to be read now: no user is signed
+    ///   in any more, or another is.
     func refresh(
         _ part: Credentials.Part, until deadline: ContinuousClock.Instant,
         unless isRefused: @escaping @Sendable (Credentials) -> Bool = { _ in false }
-    ) async throws(LarderError) -> Bool {
+    ) async throws(LarderError) -> Credentials? {
+        let signIns = signIns
         guard let provider else {
             throw LarderError(
                 .noIdentityProvider,
@@ -30,7 +32,7 @@ extension Session {
         let task = refreshing.withLock { refreshing in
             if let task = refreshing[part]?.task, !task.isFinished { return task }
             let end = ContinuousClock.now + options.refreshTimeout
-            let task = SharedTask(on: executor, until: end) { [self] () -> Result<Bool, LarderError> in
+            let task = SharedTask(on: executor, until: end) { [self] () -> Result<Credentials?, LarderError> in
                 do throws(LarderError) {
                     return .success(try await refresh(part, by: provider, unless: isRefused, until: end))
                 } catch {
@@ -45,13 +47,15 @@ extension Session {
             let stage = refreshing.withLock { $0[part]?.stage ?? "" }
             throw LarderError(.timedOut, "The caller waited for new credentials: \(stage); it goes on")
         }
-        return try result.get()
+        let new = try result.get()
+        // They were stored while the caller waited, and need not be read again, unless a user has come or gone here.
+        return signIns == self.signIns ? new : nil
     }
 
     private func refresh(
         _ part: Credentials.Part, by provider: any IdentityProvider, unless isRefused: (Credentials) -> Bool,
         until end: ContinuousClock.Instant
-    ) async throws(LarderError) -> Bool {
+    ) async throws(LarderError) -> Credentials? {
         // A token that was rotated must be stored before the files are given back.
         guard let work = options.suspension.begin() else { throw .suspended }
         defer { options.suspension.end(work) }
@@ -72,11 +76,11 @@ extension Session {
         guard case .present(let old) = found.reading else {
             // Whatever it is, the caller finds it as well.
             if case .unavailable(let error) = found.reading { throw LarderError(error) }
-            return false
+            return nil
         }
         // Another has refreshed them meanwhile.
-        if old.has(part, freshAt: options.now(), margin: options.margin), !isRefused(old) { return true }
-        guard try standing().state.allows(part) else { return false }
+        if old.has(part, freshAt: options.now(), margin: options.margin), !isRefused(old) { return old }
+        guard try standing().state.allows(part) else { return nil }
         stage("the identity provider")
         let asked = ContinuousClock.now
         let answer = await cancelled(at: end) { () -> Result<Credentials, IdentityError> in
@@ -108,21 +112,22 @@ extension Session {
             } catch { throw LarderError(error) }
             noticeChanges()
             // From now on the callers wait for a sign-in.
-            return false
+            return nil
         }
     }
 
     /// Stores new credentials in the place of the ones that were refreshed, and frees the lock once that is done.
     private func save(
         _ new: UnsavedCredentials.Value, of part: Credentials.Part, until end: ContinuousClock.Instant
-    ) async throws(LarderError) -> Bool {
+    ) async throws(LarderError) -> Credentials? {
         var unstored = new
         unsaved[part] = unstored
+        var stored: Credentials
         do throws(LarderError) {
             while true {
+                stored = unstored.new.completed(by: unstored.old)
                 let isStored = try await vault.store(
-                    unstored.new.completed(by: unstored.old), expecting: unstored.rows, until: end,
-                    session: change(by: .refreshed))
+                    stored, expecting: unstored.rows, until: end, session: change(by: .refreshed))
                 if isStored { break }
                 // The other part may be another by now: a token that was rotated must not be lost over that. Where the
                 // tokens themselves are others, a user has signed in or out, and the new ones belong to no session.
@@ -131,7 +136,7 @@ extension Session {
                 else {
                     unsaved[part] = nil
                     unstored.lock.release()
-                    return false
+                    return nil
                 }
                 (unstored.old, unstored.rows) = (old, found.rows)
                 unsaved[part] = unstored
@@ -146,6 +151,6 @@ extension Session {
         }
         unsaved[part] = nil
         unstored.lock.release()
-        return true
+        return stored
     }
 }

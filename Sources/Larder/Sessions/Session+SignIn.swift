@@ -60,6 +60,7 @@ extension Session {
 
     /// Wakes the callers that wait for a sign-in.
     func noticeSignIn() {
+        countSignIn()
         noticeChanges()
         changeSignal.notify()
     }
@@ -118,6 +119,8 @@ extension Session {
         do throws(OperationsError) {
             try await database.credentials.forget(in: partition, session: change(by: .signedOut))
         } catch { throw LarderError(error) }
+        vault.forget()
+        countSignIn()
         noticeChanges()
         // The deleted rows are in the log still, sealed as they were.
         _ = try? await database.emptyLog(until: min(deadline, .now + .milliseconds(50)))

@@ -81,6 +81,8 @@ public final class Session: Sendable {
         var standings: [Int: AsyncStream<SessionStanding>.Continuation] = [:]
         /// How often callers that wait for a sign-in were released.
         var releases = 0
+        /// How often this process has signed a user or a guest in or out.
+        var signIns = 0
         var isClosed = false
     }
 
@@ -127,9 +129,15 @@ public final class Session: Sendable {
     ///
     /// - Throws: `.parked`, `operations.…`.
     public func standing() throws(LarderError) -> SessionStanding {
+        try look().standing
+    }
+
+    /// Where the session stands, and the credentials where they were read before and are the same still.
+    func look() throws(LarderError) -> (standing: SessionStanding, found: CredentialVault.Found?) {
         if watching.withLock({ $0.isClosed }) { throw .parked }
         return try translating { () throws(OperationsError) in
-            SessionStanding(try database.credentials.session(of: partition))
+            if let (standing, found) = try vault.unchanged() { return (standing, found) }
+            return (SessionStanding(try database.credentials.session(of: partition)), nil)
         }
     }
 
@@ -204,15 +212,19 @@ public final class Session: Sendable {
     }
 
     var releases: Int { watching.withLock { $0.releases } }
+    var signIns: Int { watching.withLock { $0.signIns } }
+    func countSignIn() { watching.withLock { $0.signIns += 1 } }
 
     /// Ends the streams, and every wait with `.parked`, as does each call from now on. A refresh that is under way ends
     /// as it would have, and is stored.
     package func close() {
         let (streams, standings) = watching.withLock { watching in
             watching.isClosed = true
+            watching.signIns += 1
             defer { (watching.streams, watching.standings) = ([:], [:]) }
             return (watching.streams.values.map { $0 }, watching.standings.values.map { $0 })
         }
+        vault.forget()
         for continuation in streams { continuation.finish() }
         for continuation in standings { continuation.finish() }
         changeSignal.notify()

@@ -18,7 +18,9 @@ public struct SignInTexts: Sendable {
     /// where there are none.
     public init(languages: [String]) {
         let known = ["en": Self.english, "ja": Self.japanese]
-        self = languages.lazy.compactMap { known[String($0.prefix { $0 != "-" && $0 != "_" })] }.first ?? .english
+        self =
+            languages.lazy.compactMap { known[String($0.prefix { $0 != "-" && $0 != "_" }).lowercased()] }.first
+            ?? .english
     }
 
     /// The text of a key. A text may have `%@` once, for what it speaks of.

@@ -8,14 +8,18 @@ extension OperationsDatabase {
         let pool: DatabasePool
         let log: SyncedLog
         let writer: Writer
+        let marks: CommitMarks
 
         init(_ pool: DatabasePool, _ log: SyncedLog, _ options: Options) {
             (self.pool, self.log) = (pool, log)
             writer = Writer(pool: pool, log: log, isReadOnly: options.isReadOnly)
+            marks = CommitMarks(of: pool)
         }
 
         func close(_ options: Options) throws(OperationsError) {
             writer.close()
+            // Before the pool's connections, the last of which decides what becomes of the log.
+            try translated { try marks.close() }
             // SQLite would do so when the last connection closes, but that is one which only reads. What the log holds is
             // safe there too, as far as it is not damaged: a log that is, is cut off without a word. Waits for no lock.
             if !options.isReadOnly, log.isWritten {

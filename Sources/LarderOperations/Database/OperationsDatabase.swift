@@ -97,7 +97,7 @@ package final class OperationsDatabase: Sendable {
 
     /// A number that other connections' commits change, and this one's do not: https://www.sqlite.org/pragma.html
     static func dataVersion(_ db: Database) throws -> Int64 {
-        try Int64.fetchOne(db.cachedStatement(sql: "PRAGMA data_version")) ?? 0
+        try db.integer("PRAGMA data_version") ?? 0
     }
 
     /// Has the next `hasChanged` say that something has.

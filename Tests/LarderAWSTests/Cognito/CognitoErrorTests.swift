@@ -74,6 +74,7 @@ struct CognitoErrorTests {
             ("NotAuthorizedException", "Password attempts exceeded", .tooManyAttempts),
             ("NotAuthorizedException", "Incorrect username or password.", .wrongCredentials),
             ("InvalidParameterException", "USER_SRP_AUTH flow not enabled for this client", .flowNotEnabled),
+            ("InvalidParameterException", "USER_SRP_AUTH is not enabled for the client.", .flowNotEnabled),
             ("UserNotFoundException", "User is disabled: session", .userNotFound),
         ])
     func messages(_ name: String, _ message: String, _ code: CognitoError.Code) async throws {
@@ -93,6 +94,42 @@ struct CognitoErrorTests {
             let found = try await error(script)
             #expect(found.code == .codeMismatch && found.serverCode == "CodeMismatchException")
             #expect(found.message == "said" && found.retryAfter == .seconds(7))
+        }
+    }
+
+    @Test("An error is one whatever the status that it comes with: no code is taken for right that was not")
+    func status200() async throws {
+        try await CognitoScript.run { (script) async throws in
+            script.set("ConfirmSignUp", #"{"__type": "ns#CodeMismatchException", "message": "wrong"}"#)
+            let inBody = try await cognitoCode {
+                try await script.pool().confirmSignUp("ann", code: "1", within: ample)
+            }
+            #expect(inBody == .codeMismatch)
+            script.set("ConfirmSignUp", "{}", headers: [("x-amzn-errortype", "ExpiredCodeException")])
+            let inHead = try await cognitoCode {
+                try await script.pool().confirmSignUp("ann", code: "1", within: ample)
+            }
+            #expect(inHead == .codeExpired)
+            // Another member of that name is no error.
+            script.set("ConfirmSignUp", #"{"__type": "ConfirmSignUpResponse"}"#)
+            try await script.pool().confirmSignUp("ann", code: "1", within: ample)
+        }
+    }
+
+    @Test("What could not be reached says why")
+    func reason() async throws {
+        try await CognitoScript.run { (script) async throws in
+            script.set("ForgotPassword", Reply(ending: .hang, isSilent: true))
+            let late = await #expect(throws: CognitoError.self) {
+                _ = try await script.pool().forgotPassword(of: "a", within: .milliseconds(50))
+            }
+            #expect(late?.message == "Cognito had not answered by the deadline.")
+            let away = await #expect(throws: CognitoError.self) {
+                let pool = script.pool { $0.endpoint = URL(string: "http://127.0.0.1:1/") }
+                _ = try await pool.forgotPassword(of: "a", within: ample)
+            }
+            let message = away?.message ?? ""
+            #expect(message.hasPrefix("Cognito could not be reached: ") && message.count > 35, "\(message)")
         }
     }
 

@@ -39,6 +39,35 @@ struct HostedSignInTests {
         }
     }
 
+    @Test(
+        "An answer of the pages that cannot be used is an error of its kind, whatever its status",
+        arguments: [
+            (429, "<html>", CognitoError.Code.throttled), (503, "<html>", .unreachable),
+            (200, "<html>", .unusableAnswer),
+            (404, "<html>", .unusableAnswer), (200, "{}", .unusableAnswer), (200, "[]", .unusableAnswer),
+            (400, #"{"error": "invalid_grant"}"#, .signInAgain), (200, #"{"error": "invalid_grant"}"#, .signInAgain),
+            (401, #"{"error": "invalid_client"}"#, .clientSecret), (400, #"{"error": "RETINA"}"#, .rejected),
+            (200, #"{"id_token": "a", "access_token": "b", "expires_in": 60}"#, .foreignToken),
+            (302, "{}", .unusableAnswer), (200, String(repeating: " ", count: 1 << 20) + "{}", .unusableAnswer),
+        ])
+    func unusable(_ status: Int, _ body: String, _ code: CognitoError.Code) async throws {
+        try await CognitoScript.run { (script) async throws in
+            script.set("", body, status: status)
+            let pages = BackendEnvironment.HostedSignIn(
+                domain: "127.0.0.1:\(try #require(script.server.url.port))", scopes: ["openid"],
+                signInRedirects: ["movies://in"], signOutRedirects: [])
+            let pool = script.pool()
+            let attempt = try pool.beginHostedSignIn(on: pages)
+            let items = URLComponents(url: attempt.url, resolvingAgainstBaseURL: false)?.queryItems
+            let state = try #require(items?.first { $0.name == "state" }?.value)
+            let callback = try #require(URL(string: "movies://in?code=c&state=\(state)"))
+            let found = try await cognitoCode {
+                _ = try await pool.finishHostedSignIn(attempt, on: pages, callback: callback, within: ample)
+            }
+            #expect(found == code)
+        }
+    }
+
     @Test("A user who signs in on the page has tokens, which are refreshed and revoked there", arguments: [nil, "sss"])
     func whole(secret: String?) async throws {
         try await CognitoFixture.run(secret: secret) { fixture in

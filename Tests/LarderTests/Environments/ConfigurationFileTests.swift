@@ -147,6 +147,18 @@ struct ConfigurationFileTests {
                 == "file.json: api: there are several GraphQL APIs (admin, movies); say which one is meant")
     }
 
+    @Test("Of many names a message has the first ones, with what cannot be seen written out")
+    func manyNames() throws {
+        let apis = (0..<5_000).map { #""a\#($0)\u001b": {"ApiUrl": "https://e.example/g"}"# }.joined(separator: ",")
+        let file = try configuration(#"{"Version": "1.0", "AppSync": {\#(apis)}}"#)
+        for choice in [nil, "none"] {
+            let error = #expect(throws: LarderError.self) { try file.environment(named: "a", api: choice) }
+            let message = error?.message ?? ""
+            #expect(message.contains(" and 4980 more") && message.utf8.count < 2_000, "\(message.prefix(200))")
+            #expect(!message.contains("\u{1b}"))
+        }
+    }
+
     @Test("Larder's own file has several environments, with what each succeeds and whether it is protected")
     func own() throws {
         let file = try configuration(WrittenConfiguration.own)

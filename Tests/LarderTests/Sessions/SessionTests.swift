@@ -174,6 +174,57 @@ struct SessionTests {
         }
     }
 
+    @Test(
+        "What was read once is given while nothing changes, and what another process changes is seen by the next call")
+    func readOnce() async throws {
+        try await withSessions { bench in
+            let other = try OperationsDatabase(folder: bench.folder)
+            let (here, there) = (bench.session(), bench.session(database: other))
+            let first = bench.provider.signIn("ada")
+            try await here.signIn(first, within: soon)
+            for _ in 0..<2 { #expect(try await here.userPoolTokens(within: soon) == first.userPool) }
+            // Commits that are about something else change nothing.
+            _ = try await other.watchers.put("w", in: "main", document: "{ a }", now: bench.clock.now)
+            #expect(try await here.userPoolTokens(within: soon) == first.userPool)
+            let second = try await there.userPoolTokens(within: soon, refused: first.userPool)
+            #expect(second != first.userPool)
+            #expect(try await here.userPoolTokens(within: soon) == second)
+            _ = try await there.signOut(within: soon)
+            await expectCode(.notSignedIn) { _ = try await here.userPoolTokens(within: soon) }
+            #expect(here.state == .signedOut)
+            let third = bench.provider.signIn("bob")
+            try await there.signIn(third, within: soon)
+            #expect(try await here.userPoolTokens(within: soon) == third.userPool)
+            #expect(bench.provider.refreshes == 1)
+            here.close()
+            await expectCode(.parked) { _ = try await here.userPoolTokens(within: soon) }
+            try other.close()
+        }
+    }
+
+    @Test("Credentials are got once for all who wait, and for none who waits for a user who has signed out meanwhile")
+    func sharedRefresh() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            let first = bench.provider.signIn("ada")
+            try await session.signIn(first, within: soon)
+            bench.provider.behaviour = .hanging
+            let calls = (0..<300).map { _ in
+                Task { try await session.userPoolTokens(within: soon, refused: first.userPool) }
+            }
+            bench.provider.behaviour = .ready
+            for call in calls { #expect(try await call.value != first.userPool) }
+            #expect(bench.provider.refreshes == 1)
+            bench.provider.behaviour = .hanging
+            let second = try await session.userPoolTokens(within: soon)
+            let late = Task { try await session.userPoolTokens(within: soon, refused: second) }
+            try await Task.sleep(for: .milliseconds(20))
+            _ = try await session.signOut(within: .milliseconds(20))
+            bench.provider.behaviour = .ready
+            await expectCode(.notSignedIn) { _ = try await late.value }
+        }
+    }
+
     @Test("Changes reach this process and others, the newest a slow reader, and end when the session is closed")
     func changes() async throws {
         try await withSessions { bench in

@@ -7,7 +7,7 @@ extension Failure {
     ///   - tool: The tool's name.
     ///   - verb: The verb's, with that of the verb it belongs to.
     package func hint(tool: String, verb: String) -> String {
-        Self.hint(of: code, tool: tool, verb: verb) ?? ofExit
+        advice ?? Self.hint(of: code, tool: tool, verb: verb) ?? ofExit
     }
 
     /// Nil of a code that no tool knows.

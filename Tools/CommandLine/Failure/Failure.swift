@@ -29,6 +29,8 @@ package struct Failure: Error {
     /// One line, without the tool's name.
     package var message: String
     package var exit: ExitStatus
+    /// What to do next, where the verb knows it better than the code says.
+    package var advice: String?
     /// What else `--json` tells.
     package var details: [(name: String, value: JSONText)] = []
 

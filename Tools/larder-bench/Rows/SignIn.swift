@@ -50,7 +50,8 @@ extension Bench {
 
     /// Many callers that need tokens while these are refreshed.
     func sharedRefresh() async throws -> [BenchRow] {
-        try await withSession { server, pool, session in
+        try await withSession { server, pool, partition in
+            let session = try partition.session
             var rows: [BenchRow] = []
             for (name, delay) in [("shared-refresh", Duration.milliseconds(50)), ("shared-refresh-near", .zero)] {
                 server.delay = delay
@@ -100,14 +101,14 @@ extension Bench {
 
     /// A request that is sent with a session's token.
     func requestSession() async throws -> [BenchRow] {
-        try await withSession { server, _, session in
+        try await withSession { server, _, partition in
             try await HTTPClient.withHTTPClient(configuration: HTTPTransport.clientConfiguration()) { client in
-                let token = try await session.userPoolTokens(within: .seconds(60)).accessToken
+                let token = try await partition.session.userPoolTokens(within: .seconds(60)).accessToken
                 let endpoint = server.url.appending(path: "graphql")
                 func transport(_ authorization: AppSyncAuthorization) -> AppSyncTransport {
                     AppSyncTransport(endpoint: endpoint, authorization: authorization, client: client)
                 }
-                let transports = [transport(.userPool(session)), transport(.userPool { _, _ in token })]
+                let transports = [transport(.userPool(try partition.session)), transport(.userPool { _, _ in token })]
                 let request = GraphQLRequest(
                     kind: .query, operationName: nil, document: "{ name }",
                     documentHash: String(repeating: "0", count: 64), variables: Array("{}".utf8))
@@ -132,9 +133,9 @@ extension Bench {
         }
     }
 
-    /// Runs the body with a session whose user has just signed in.
+    /// Runs the body with a partition whose user has just signed in.
     private func withSession<Result>(
-        _ body: (TokenServer, CognitoUserPool, Session) async throws -> Result
+        _ body: (TokenServer, CognitoUserPool, Partition) async throws -> Result
     ) async throws -> Result {
         let path = freshPath("session")
         defer { remove(path) }
@@ -151,9 +152,9 @@ extension Bench {
                 options.identityProvider = { _ in cognito }
                 let store = try Store.open(
                     at: URL(filePath: path), schema: try Schema(parsing: ItemShop.schemaText), options: options)
-                let session = try store.partition(of: environment).session
-                try await session.signIn(Credentials(userPool: TokenServer.tokens(0)), within: .seconds(60))
-                let result = try await body(server, pool, session)
+                let partition = try store.partition(of: environment)
+                try await partition.session.signIn(Credentials(userPool: TokenServer.tokens(0)), within: .seconds(60))
+                let result = try await body(server, pool, partition)
                 try store.close()
                 return result
             }

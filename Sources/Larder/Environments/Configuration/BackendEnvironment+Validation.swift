@@ -66,9 +66,19 @@ struct EnvironmentFault: Error {
     }
 
     /// A name as it may stand in a message: short, and quoted, with what cannot be seen written out.
-    static func shown(_ text: String) -> String {
+    static func shown(_ text: String) -> String { "\"\(visible(text))\"" }
+
+    /// Names as they may stand in a message: the first of them, where there are many.
+    ///
+    /// - Parameter areQuoted: Whether each is quoted.
+    static func list(_ names: [String], areQuoted: Bool = false) -> String {
+        let shown = names.prefix(20).map { areQuoted ? Self.shown($0) : visible($0) }.joined(separator: ", ")
+        return names.count > 20 ? "\(shown) and \(names.count - 20) more" : shown
+    }
+
+    private static func visible(_ text: String) -> String {
         let start = text.unicodeScalars.prefix(80).map { $0.escaped(asASCII: false) }.joined()
-        return "\"\(start)\(text.unicodeScalars.count > 80 ? "…" : "")\""
+        return text.unicodeScalars.count > 80 ? start + "…" : start
     }
 
     private static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {

@@ -27,7 +27,7 @@ extension ConfigurationFile {
                 "no GraphQL API is here, and an environment needs one; add one and write the file anew", at: "api")
         }
         guard choice != nil || apis.count == 1 else {
-            let names = apis.map(\.name).joined(separator: ", ")
+            let names = EnvironmentFault.list(apis.map(\.name))
             throw root.fault("there are several GraphQL APIs (\(names)); say which one is meant", at: "api")
         }
         guard let section = apis.first(where: { choice == nil || $0.name == choice })?.section else {
@@ -132,6 +132,6 @@ extension ConfigurationFile {
     private func unknownAPI(_ name: String, of names: [String]) -> LarderError {
         root.fault(
             "there is no GraphQL API named \(EnvironmentFault.shown(name)); there is "
-                + names.map(EnvironmentFault.shown).joined(separator: ", "))
+                + EnvironmentFault.list(names, areQuoted: true))
     }
 }

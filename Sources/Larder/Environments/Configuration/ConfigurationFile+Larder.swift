@@ -15,12 +15,12 @@ extension ConfigurationFile {
         }
         let names = environments.names
         guard let name = name ?? (names.count == 1 ? names.first : nil) else {
-            throw environments.fault("there are several (\(names.joined(separator: ", "))); say which one is meant")
+            throw environments.fault("there are several (\(EnvironmentFault.list(names))); say which one is meant")
         }
         guard let section = try environments.section(name) else {
             throw environments.fault(
                 "there is no \(EnvironmentFault.shown(name)); there is "
-                    + names.map(EnvironmentFault.shown).joined(separator: ", "))
+                    + EnvironmentFault.list(names, areQuoted: true))
         }
         try BackendEnvironment.validate(name: name)
         try section.refuseOthers(

@@ -134,7 +134,7 @@ struct ConfigurationSection {
         if let section = try section("Default") { return section }
         let names = names
         guard names.count <= 1 else {
-            throw fault("there are several (\(names.joined(separator: ", "))), and none is named Default; \(remedy)")
+            throw fault("there are several (\(EnvironmentFault.list(names))), and none is named Default; \(remedy)")
         }
         return try names.first.map { (name) throws(LarderError) in try section(name) } ?? nil
     }

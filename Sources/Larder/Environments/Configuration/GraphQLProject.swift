@@ -61,12 +61,12 @@ public struct GraphQLProject: Sendable, Hashable {
         if let projects = try root.section("projects"), !projects.names.isEmpty {
             let names = projects.names
             guard let chosen = name ?? (names.count == 1 ? names.first : nil) else {
-                throw projects.fault("there are several (\(names.joined(separator: ", "))); say which one is meant")
+                throw projects.fault("there are several (\(EnvironmentFault.list(names))); say which one is meant")
             }
             guard let found = try projects.section(chosen) else {
                 throw projects.fault(
                     "there is no \(EnvironmentFault.shown(chosen)); there is "
-                        + names.map(EnvironmentFault.shown).joined(separator: ", "))
+                        + EnvironmentFault.list(names, areQuoted: true))
             }
             (section, self.name) = (found, chosen)
         } else {

@@ -44,6 +44,9 @@ package final class JoinedExchange<Value: Sendable>: Sendable {
         let task = JoinedExchange()
         guard let ticket = task.join() else { throw .leftBehind }
         task.start(work)
+        // Work that is done at once, such as looking for a credential that is good, needs no timer. Where it is not, or
+        // keeps its thread, this goes on by another.
+        await Task.yield()
         return try await task.value(for: ticket, deadline: deadline)
     }
 
@@ -80,6 +83,7 @@ package final class JoinedExchange<Value: Sendable>: Sendable {
     }
 
     package func value(for ticket: Ticket, deadline: ContinuousClock.Instant) async throws(TransportError) -> Value {
+        if !Task.isCancelled, let outcome = state.withLock({ $0.outcome }) { return try outcome.get() }
         let timer = Task {
             guard await CancellableTimer.wait(until: deadline) else { return }
             leave(ticket, because: .deadlinePassed)

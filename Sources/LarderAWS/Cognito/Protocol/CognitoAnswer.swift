@@ -55,8 +55,14 @@ struct CognitoAnswer: Decodable, Sendable {
     var Credentials: Keys?
     /// The server's clock, where it says so.
     var serverTime: Date?
+    /// The kind of an error, which no answer has.
+    private var __type: String?
+
+    /// Whether it is an error, whatever its status of HTTP says.
+    var isFault: Bool { __type?.hasSuffix("Exception") ?? false }
 
     private enum CodingKeys: CodingKey {
+        case __type
         case AuthenticationResult, ChallengeName, ChallengeParameters, AvailableChallenges, Session
         case CodeDeliveryDetails, UserConfirmed, UserConfirmationNecessary, UserSub, SecretCode, Status, Username,
             UserAttributes, IdentityId

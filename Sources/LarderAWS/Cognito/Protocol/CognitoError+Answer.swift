@@ -20,7 +20,8 @@ extension CognitoError {
             } else if text.contains("attempts exceeded") {
                 code = .tooManyAttempts
             }
-        case "InvalidParameterException" where text.contains("flow not enabled"):
+        case "InvalidParameterException"
+        where text.contains("flow not enabled") || text.contains("not enabled for the client"):
             code = .flowNotEnabled
         default: break
         }
@@ -53,13 +54,21 @@ extension CognitoError {
         "InvalidIdentityPoolConfigurationException": .configuration,
     ]
 
+    /// An answer without an error's name.
+    init(ofStatus status: Int, else code: Code = .rejected, _ message: String, retryAfter: Duration?) {
+        self.init(Code(ofStatus: status) ?? code, message, retryAfter: retryAfter)
+    }
+
     /// An exchange that came to no answer.
     init(_ error: TransportError) {
         switch error.code {
         case .cancelled: self.init(.cancelled, "The task was cancelled.", cause: error)
         case .unusableAnswer, .unusableRequest: self.init(.unusableAnswer, error.message, cause: error)
+        case .timedOut: self.init(.unreachable, "Cognito had not answered by the deadline.", cause: error)
         default:
-            self.init(.unreachable, "Cognito could not be reached.", retryAfter: error.retryAfter, cause: error)
+            self.init(
+                .unreachable, "Cognito could not be reached: \(error.message)", retryAfter: error.retryAfter,
+                cause: error)
         }
     }
 
@@ -76,5 +85,16 @@ extension CognitoError {
             default: .unusable
             }
         return IdentityError(code, message, retryAfter: retryAfter, cause: self)
+    }
+}
+
+extension CognitoError.Code {
+    /// What a status of HTTP says of a server; nil where it says something of the request.
+    init?(ofStatus status: Int) {
+        switch status {
+        case 429: self = .throttled
+        case 500...: self = .unreachable
+        default: return nil
+        }
     }
 }

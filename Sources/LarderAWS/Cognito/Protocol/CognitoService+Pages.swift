@@ -47,7 +47,8 @@ extension CognitoService {
         guard let answer = try? JSONDecoder().decode(PageAnswer.self, from: data.isEmpty ? Data("{}".utf8) : data)
         else {
             throw CognitoError(
-                received.status >= 500 ? .unreachable : .unusableAnswer, "The sign-in pages' answer is no JSON.")
+                ofStatus: received.status, else: .unusableAnswer, "The sign-in pages' answer is no JSON.",
+                retryAfter: received.retryAfter)
         }
         guard (200..<300).contains(received.status), answer.error == nil else {
             throw CognitoError(
@@ -68,9 +69,7 @@ extension CognitoError {
             case "invalid_client": .clientSecret
             case "unauthorized_client", "unsupported_grant_type": .flowNotEnabled
             case "invalid_scope": .configuration
-            case _ where status >= 500: .unreachable
-            case _ where status == 429: .throttled
-            default: .rejected
+            default: Code(ofStatus: status) ?? .rejected
             }
         let name = name.map { String($0.prefix(100)) }
         self.init(

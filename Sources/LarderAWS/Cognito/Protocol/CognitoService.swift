@@ -69,25 +69,28 @@ struct CognitoService: Sendable {
         }
         let answer = try await send(request, deadline: deadline)
         let data = Data(answer.body)
-        guard (200..<300).contains(answer.status) else {
-            let fault = try? JSONDecoder().decode(CognitoFault.self, from: data)
-            guard let kind = answer.kind ?? fault?.kind else {
-                let code: CognitoError.Code =
-                    answer.status >= 500 ? .unreachable : answer.status == 429 ? .throttled : .rejected
-                throw CognitoError(
-                    code, "Cognito answered with the HTTP status \(answer.status).", retryAfter: answer.retryAfter)
-            }
-            throw CognitoError(
-                serverCode: kind, message: fault?.text, status: answer.status, retryAfter: answer.retryAfter)
-        }
+        guard (200..<300).contains(answer.status), answer.kind == nil else { throw fault(in: answer, data) }
+        var decoded: CognitoAnswer
         do {
-            var decoded = try JSONDecoder().decode(CognitoAnswer.self, from: data.isEmpty ? Data("{}".utf8) : data)
-            decoded.serverTime = answer.serverTime
-            return decoded
+            decoded = try JSONDecoder().decode(CognitoAnswer.self, from: data.isEmpty ? Data("{}".utf8) : data)
         } catch {
             // The decoder's error may quote the answer, which has tokens.
             throw CognitoError(.unusableAnswer, "Cognito's answer to \(operation) is not what that operation answers.")
         }
+        guard !decoded.isFault else { throw fault(in: answer, data) }
+        decoded.serverTime = answer.serverTime
+        return decoded
+    }
+
+    private func fault(in answer: Received, _ data: Data) -> CognitoError {
+        let fault = try? JSONDecoder().decode(CognitoFault.self, from: data)
+        guard let kind = answer.kind ?? fault?.kind else {
+            return CognitoError(
+                ofStatus: answer.status, "Cognito answered with the HTTP status \(answer.status).",
+                retryAfter: answer.retryAfter)
+        }
+        return CognitoError(
+            serverCode: kind, message: fault?.text, status: answer.status, retryAfter: answer.retryAfter)
     }
 
     func send(_ request: HTTPClientRequest, deadline: ContinuousClock.Instant) async throws(CognitoError) -> Received {

@@ -29,7 +29,8 @@ struct SignInOptions: ParsableArguments {
         let environment = ProcessInfo.processInfo.environment
         let said =
             locale ?? ["LC_ALL", "LC_MESSAGES", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
-        return said.map { [$0] } ?? []
+        // Such as ja_JP.UTF-8.
+        return said.map { [$0.prefix { $0 != "." }.lowercased()] } ?? []
     }
 
     func userPoolOptions() throws(Failure) -> CognitoUserPool.Options {

@@ -37,14 +37,24 @@ final class SignInScreen {
             }
             await flow.perform(action, values)
             // Nobody is there to put it right.
-            if let failure = flow.state.failure, !questions.isTerminal { throw failure }
+            if let failure = flow.state.failure, !questions.isTerminal { throw told(failure) }
         }
         if flow.state.step == .cancelled { try await giveUp() }
+        if questions.isTerminal { questions.say(texts.title(of: flow.state.step)) }
+    }
+
+    /// The failure, with what the user can do in the user's language. What only the owner of the pool can mend is told as
+    /// for every tool.
+    private func told(_ failure: LarderError) -> Failure {
+        var told = Failure(failure)
+        if ![.askForHelp, .nothing].contains(failure.remedy) { told.advice = errors.text(for: failure) }
+        return told
     }
 
     private func giveUp() async throws {
         await flow.perform(.cancel)
-        throw LarderError(.cancelled, "The sign-in was given up")
+        if questions.isTerminal { questions.say(texts.title(of: flow.state.step)) }
+        throw told(LarderError(.cancelled, "The sign-in was given up"))
     }
 
     private func show(_ state: SignInState) {
