@@ -45,7 +45,8 @@ class Guide:
 
     def source(self, *more: str) -> str:
         """One file, in which each block of statements is a function of its own."""
-        lines = [f"import {module}" for module in ("Foundation", "Larder", "LarderAWS", "LarderHTTP", *more)] + [""]
+        modules = ("AsyncHTTPClient", "Foundation", "Larder", "LarderAWS", "LarderHTTP", *more)
+        lines = [f"import {module}" for module in modules] + [""]
         for number, (code, note) in enumerate(self.blocks, 1):
             # An ellipsis stands for what the reader writes.
             code = re.sub(r"(?m)^(switch .*)\{ … \}", r"\1{ default: break }", code).replace("{ … }", "{ _ = () }")
