@@ -47,7 +47,8 @@ extension Partition {
     ///
     /// A slow reader gets the newest state only, with the fields that have changed since the one it took last.
     public func watch(_ key: CacheKey) -> AsyncStream<ObjectState> {
-        AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
+        core.followOthers()
+        return AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
             let watcher = ObjectWatcher(core, key.text, continuation)
             continuation.onTermination = { _ in watcher.end() }
             watcher.start()
@@ -58,6 +59,8 @@ extension Partition {
         _ operation: BoundOperation, _ root: RecordCache.Root, _ first: Watcher.FirstFetch,
         _ fetch: (@Sendable () async throws(LarderError) -> Void)?
     ) -> Watch {
+        // What another process stores is watched too, also where nothing was ever queued.
+        core.followOthers()
         let (states, continuation) = AsyncStream.makeStream(
             of: WatchState.self, bufferingPolicy: .bufferingNewest(1))
         // A fetch is told of in the states of the stream that asked for it.
