@@ -196,7 +196,9 @@ final class AppSyncRealTime: SubscriptionDialect {
     private func end(_ errors: [Value]) -> TransportError {
         let types = types(errors)
         let said = types.isEmpty ? "" : ": \(types.joined(separator: ", "))"
-        if types.contains(where: { AppSyncErrorType.unauthorizedException.matches($0) }) {
+        // A proof that ended on an open connection says nothing of the next one, which is got for the next handshake.
+        let hasOpened = state.withLock { $0.hasOpened }
+        if !hasOpened, types.contains(where: { AppSyncErrorType.unauthorizedException.matches($0) }) {
             return TransportError(.notSignedIn, "AppSync did not take the proof of who asks\(said)")
         }
         if types.contains(where: { AppSyncErrorType.badRequestException.matches($0) }) {
