@@ -55,7 +55,7 @@ struct ReadingVerbTests {
             #expect(
                 outcome.errors == #"""
                     {"larder":1,"command":"get","error":{"code":"command.unknownObject",\#
-                    "message":"The store does not hold Recipe:9","hint":"'larder info' tells what the store holds","exit":3,"key":"Recipe:9","presence":"absent"}}
+                    "message":"The store does not hold Recipe:9","hint":"'larder ls' lists the cache keys; 'larder fetch' asks a server","exit":3,"key":"Recipe:9","presence":"absent"}}
 
                     """#)
         }
