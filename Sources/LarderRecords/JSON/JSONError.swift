@@ -1,5 +1,3 @@
-public import Foundation
-
 /// Why a text is not the JSON that was expected.
 public struct JSONError: Error, Sendable, Hashable {
     /// What is wrong with the text; the error's description says it in words.
@@ -39,9 +37,4 @@ extension JSONError: CustomStringConvertible {
             }
         return "\(what), at byte \(offset)"
     }
-}
-
-extension JSONError: LocalizedError {
-    /// As `description`: the text was written by a program, and a user can do nothing about it.
-    public var errorDescription: String? { description }
 }
