@@ -42,7 +42,7 @@ extension Partition: Service {
             group.addTask { try await transfers.drain() }
             for try await _ in group {}
         }
-        // Those that waited for a file.
+        // Mutations that waited for a file.
         try await mutations.drain()
     }
 

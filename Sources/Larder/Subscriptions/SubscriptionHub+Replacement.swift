@@ -271,7 +271,7 @@ extension SubscriptionHub {
         return true
     }
 
-    /// Fetches for all subscriptions what they may have missed: the server changed something, and told nobody.
+    /// Has all subscriptions catch up: the server changed something without sending an event.
     func noteMissed() {
         for entry in entries.values where entry.catchUp != nil && entry.hasStarted {
             // What is being fetched may be older than the change.

@@ -247,7 +247,7 @@ actor SubscriptionHub {
         }
     }
 
-    /// Opens a connection, and carries it and those that take its place, until one ends that no other follows.
+    /// Opens a connection, and serves it and its replacements, until one ends without a replacement.
     ///
     /// - Returns: Why it ended; nil where nothing was asked on it any more.
     private func carryLines() async -> TransportError? {

@@ -93,7 +93,7 @@ extension StoreOptions {
     /// name must be known all the same.
     func folder() throws(Failure) -> StoreFolder { try wholeFolder(PartitionOptions.saidByVariables()) }
 
-    /// The folder, for a verb that works on the rows of all partitions, or of those that are meant.
+    /// The folder, for a verb that works on the rows of all partitions, or of the named ones.
     func folder(rowsOf options: PartitionOptions) throws(Failure) -> StoreFolder { try wholeFolder(options.said()) }
 
     private func wholeFolder(_ choice: PartitionOptions.Choice?) throws(Failure) -> StoreFolder {

@@ -129,7 +129,7 @@ struct RunNews {
         return lines
     }
 
-    /// What is to be said of the runners, where that is new.
+    /// The lines about the runners that are new since the last look.
     mutating func change(_ mutations: RunnerState, _ transfers: RunnerState?) -> String? {
         if let states, states == (mutations, transfers) { return nil }
         states = (mutations, transfers)

@@ -167,7 +167,7 @@ struct SessionVerb: Verb {
 }
 
 extension StoreOptions {
-    /// Of all partitions, or of those that are meant.
+    /// Of all partitions, or of the named ones.
     fileprivate func sessions(_ partition: PartitionOptions, _ output: Output) async throws -> [SessionStatus] {
         try await folder(rowsOf: partition).withOperations(.reading, output) { database in
             let owners = try RowOwners(database, of: partition)
