@@ -42,14 +42,17 @@ extension RecordCache {
     ) async throws(RecordError) -> Bool {
         guard try await mark(collection, progress) else { return false }
         var sweep = Sweep(sliceTime: sliceTime)
+        var size = SliceSize(for: sliceTime, atMost: GarbageCollection.candidateLimit)
         while let found = try sweep.next(collection, generations) {
             if Task.isCancelled { return true }
             await Task.yield()
             var rest = found[...]
             while !isRehearsal, !rest.isEmpty {
                 if Task.isCancelled { return true }
-                collection.propose(rest)
+                collection.propose(rest.prefix(size.count))
+                let start = ContinuousClock.now
                 let commit = try await write([.collect(collection)], deadline: nil)
+                size.took(.now - start)
                 collection.committed(commit)
                 switch collection.outcome {
                 case .outdated: return false

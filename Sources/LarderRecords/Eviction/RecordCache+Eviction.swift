@@ -64,6 +64,7 @@ extension RecordCache {
         eviction.setLimit(excess, earliest)
         guard !eviction.isNothing, !eviction.isOutdated else { return }
         place = .records(0)
+        var size = SliceSize(for: sliceTime, atMost: Eviction.candidateLimit)
         while !place.isEnd, !eviction.isOutdated {
             guard !Task.isCancelled else { return }
             var next = place
@@ -72,8 +73,10 @@ extension RecordCache {
             await Task.yield()
             var rest = found[...]
             while !isRehearsal, !rest.isEmpty, !Task.isCancelled {
-                eviction.propose(rest)
+                eviction.propose(rest.prefix(size.count))
+                let start = ContinuousClock.now
                 _ = try await write([.evict(eviction, within: sliceTime)], deadline: nil)
+                size.took(.now - start)
                 guard !eviction.isOutdated else { return }
                 eviction.committed()
                 rest = rest.dropFirst(max(eviction.handled, 1))
