@@ -79,7 +79,7 @@ extension ResponseReader {
     mutating func addAge<Snapshot: RecordSnapshot & ~Copyable>(
         of id: RecordID, _ record: RecordView, _ planned: CaseOp, _ reads: CaseReads, _ transaction: borrowing Snapshot
     ) throws {
-        guard id < OverlayNumbers.firstRecord else { return }
+        guard id < OverlayNumbers.firstRecord, plan.generation.keepsUse else { return }
         let tables = plan.generation.tables
         if id != queryRoot {
             let slot = try ages.slot(of: id, tables, transaction)

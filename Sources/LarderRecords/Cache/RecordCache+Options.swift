@@ -16,6 +16,9 @@ extension RecordCache {
         /// The bytes of memory that one answer may take, what it lacks included. What refers to each other can be asked
         /// for along every path, so that a small cache holds answers larger than any memory.
         package var maximumAnswerSize = Self.defaultMaximumAnswerSize
+        /// Whether reads look how old what they find is, and note what they used. False only where the cost of that is
+        /// measured.
+        package var keepsUse = true
         package var durability = Durability.withoutMetaSync
         package var isReadOnly = false
         /// Whether every page is looked at when the cache is opened, and not only after an unclean close.

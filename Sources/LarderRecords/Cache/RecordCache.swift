@@ -123,7 +123,7 @@ package final class RecordCache: Sendable {
                 try generation.answer(operation, from: root, transaction)
             }
         }
-        answer.plan.generation.used.note(answer)
+        if answer.plan.generation.keepsUse { answer.plan.generation.used.note(answer) }
         return answer
     }
 

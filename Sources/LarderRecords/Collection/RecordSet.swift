@@ -2,7 +2,7 @@
 ///
 /// It takes up to an eighth of a byte for each number that the cache has ever given, and nothing for blocks of numbers
 /// of which it holds none.
-struct RecordSet {
+package struct RecordSet: Sendable {
     private static let blockBits = 15
     private static let wordCount = 1 << (blockBits - 6)
 
@@ -15,13 +15,18 @@ struct RecordSet {
     private var blocks: [Block] = []
     private(set) var count = 0
 
+    package init() {}
+
+    /// Whether a number is one that a store can have: those of layers are too large for a set of bits.
+    package static func holds(_ id: UInt64) -> Bool { id < OverlayNumbers.firstRecord }
+
     var isEmpty: Bool { count == 0 }
 
     private static func place(_ id: RecordID) -> (block: Int, word: Int, bit: UInt64) {
         (Int(id >> blockBits), Int(id >> 6) & (wordCount - 1), 1 << (id & 63))
     }
 
-    func contains(_ id: RecordID) -> Bool {
+    package func contains(_ id: UInt64) -> Bool {
         let (block, word, bit) = Self.place(id)
         return block < blocks.count && blocks[block].count > 0 && blocks[block].words[word] & bit != 0
     }
@@ -29,7 +34,7 @@ struct RecordSet {
     /// - Returns: Whether it was not in the set.
     /// - Complexity: O(1), and O(n) in the number's blocks where it is greater than all before.
     @discardableResult
-    mutating func insert(_ id: RecordID) -> Bool {
+    package mutating func insert(_ id: UInt64) -> Bool {
         let (block, word, bit) = Self.place(id)
         if block >= blocks.count {
             blocks.append(contentsOf: repeatElement(Block(), count: block + 1 - blocks.count))

@@ -21,9 +21,10 @@ final class UsedRecords: Sendable {
     }
 
     private func note(visitsOf answer: CacheAnswer) {
-        let visits = answer.footprint.visits
         sets.withLock { sets in
-            for visit in visits where visit.record < OverlayNumbers.firstRecord { sets.latest.insert(visit.record) }
+            answer.response.buffer?.forEachVisit { visit in
+                if RecordSet.holds(visit.record) { sets.latest.insert(visit.record) }
+            }
         }
     }
 

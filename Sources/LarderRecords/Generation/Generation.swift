@@ -18,6 +18,8 @@ package final class Generation: Sendable {
     let tables: Tables
     /// The bytes of memory that one answer may take.
     let maximumAnswerSize: Int
+    /// As `RecordCache.Options.keepsUse`.
+    let keepsUse: Bool
     /// As `RecordCache.Options.now`.
     let now: @Sendable () -> Int64
     let names = NameTable()
@@ -30,13 +32,14 @@ package final class Generation: Sendable {
 
     init(
         number: Int, identity: UInt64, environment: Environment, tables: Tables, maximumAnswerSize: Int,
-        now: @escaping @Sendable () -> Int64
+        keepsUse: Bool = true, now: @escaping @Sendable () -> Int64
     ) {
         self.number = number
         self.identity = identity
         self.environment = environment
         self.tables = tables
         self.maximumAnswerSize = maximumAnswerSize
+        self.keepsUse = keepsUse
         self.now = now
     }
 

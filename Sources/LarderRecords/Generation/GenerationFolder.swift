@@ -109,7 +109,7 @@ struct GenerationFolder: Sendable {
         try checkStamp(reading, tables)
         let generation = Generation(
             number: number, identity: state.numbering, environment: environment, tables: tables,
-            maximumAnswerSize: options.maximumAnswerSize, now: options.now)
+            maximumAnswerSize: options.maximumAnswerSize, keepsUse: options.keepsUse, now: options.now)
         if environment.wasVerified || options.verifiesAlways {
             // Whatever the pages' walk does not see must not be read as if it were so.
             let report = try generation.check(.checksums, reading)

@@ -5,6 +5,7 @@ import LarderRecords
 struct Bench {
     enum Row: String, CaseIterable {
         case parse, commit, recommit, read, visit
+        case readKept = "read-kept"
         case readOne = "read-one"
         case changeOne = "change-one"
         case decode, watch
@@ -49,6 +50,7 @@ struct Bench {
         case .recommit: try await recommit()
         case .read: try await read()
         case .visit: try await visit()
+        case .readKept: try await readKeepingUse()
         case .readOne: try await readOne()
         case .changeOne: try await changeOne()
         case .decode: try await decode()
@@ -94,10 +96,14 @@ struct Bench {
     func freshPath(_ name: String) -> String { "\(folder)/\(name)-\(UUID().uuidString)" }
 
     /// Runs the body with a cache that holds the input's response.
-    func withInputCache<Result>(_ body: (RecordCache) async throws -> Result) async throws -> Result {
+    func withInputCache<Result>(
+        keepsUse: Bool = true, _ body: (RecordCache) async throws -> Result
+    ) async throws -> Result {
         let path = freshPath("input")
         defer { remove(path) }
-        let cache = try RecordCache(folder: path, stamp: "bench")
+        var options = RecordCache.Options()
+        options.keepsUse = keepsUse
+        let cache = try RecordCache(folder: path, stamp: "bench", options: options)
         let parsed = try ParsedResponse.parse(input.body, along: input.operation.layout)
         _ = try await cache.write(parsed, of: input.operation)
         let result = try await body(cache)

@@ -46,6 +46,25 @@ extension Bench {
         }
     }
 
+    /// What it costs to say how old an answer is, and to keep what was used.
+    func readKeepingUse() async throws -> [BenchRow] {
+        try await withInputCache { cache in
+            try await withInputCache(keepsUse: false) { bare in
+                let times = try await Measurement.times(
+                    rounds: rounds * 5,
+                    [
+                        { try Measurement.time { keep(try cache.read(input.operation)) } },
+                        { try Measurement.time { keep(try bare.read(input.operation)) } },
+                    ])
+                return [
+                    BenchRow(
+                        name: "read-kept", what: "the whole query, with ages and use kept", times,
+                        floorName: "the same without", reach: .ratio(1.05))
+                ]
+            }
+        }
+    }
+
     /// The objects of a response under keys that are their paths, each with as many bytes as its scalars have in JSON.
     private func collect(_ value: ResponseValue, at path: String, _ entries: inout [(key: [UInt8], value: [UInt8])]) {
         switch value.kind {
