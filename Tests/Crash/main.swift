@@ -74,6 +74,8 @@ import LarderTestSupport
 //     larder-crash STORE pages N        loads all pages of a list, and kills itself after N requests and pages: see Paging
 //     larder-crash STORE converge ENDPOINT appsync|websocket [TOKEN]
 //                                       follows a server until it is killed: see Converging
+//     larder-crash STORE book TIME N ORDERS WORK...
+//                                       works on a list of pages, and kills itself after N steps: see Booking
 //     larder-crash STORE use            reads and writes, and says what it reads; fails at any error
 //     larder-crash STORE load WORK      does something large, and says how much memory it took: see Load
 
@@ -198,6 +200,12 @@ case "verify":
     say((try? app.read(shelf)).flatMap(wholeNumber).map { "\($0)" } ?? "none")
     try store.close()
 case "collect": try await Collecting(folder: folder).run(seed: words.number(0), killedAfter: words.number(1))
+case "book":
+    let (time, step): (Int64, Int) = (words.number(0), words.number(1))
+    let orders = words.text(2).split(separator: ",").compactMap { Int($0) }
+    var works: [String] = []
+    while words.has(3 + works.count) { works.append(words.text(3 + works.count)) }
+    try await Booking(folder: folder, time: time, orders: orders, works: works).run(killedAfter: step)
 case "pages": try await Paging(folder: folder).run(killedAfter: words.number(0))
 case "converge":
     guard let endpoint = URL(string: words.text(0)) else { exit(2) }

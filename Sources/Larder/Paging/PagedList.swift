@@ -14,12 +14,16 @@ struct PagePosition: Sendable, Hashable {
 /// What one page holds, and where its neighbours are.
 struct PageContent: Sendable {
     let response: Response
-    /// Without elements that are null.
-    let objects: [ResponseValue]
-    /// The cache key of each object; nil where it has no identity.
-    let keys: [ExactText?]
+    /// The list of the page's elements; nil where the page has none.
+    fileprivate let elements: ResponseValue?
+    fileprivate let node: String?
+    /// Of each object the number of its record, without elements that are null.
+    let records: [UInt64]
     let next: PagePosition?
     let previous: PagePosition?
+
+    /// The objects whose records are `records`.
+    var objects: [ResponseValue] { elements?.objects(under: node) ?? [] }
 }
 
 /// How the pages of an operation are asked for and read.
@@ -135,8 +139,9 @@ struct PagedList: Sendable {
 
     /// How the cache itself goes from page to page.
     ///
-    /// - Throws: `.operation` where it cannot.
-    func chain() throws(LarderError) -> PageChain {
+    /// - Parameter isGrowing: Whether a change puts an object in.
+    /// - Throws: `.operation` where it cannot, or where an object cannot be put in.
+    func chain(takingIn isGrowing: Bool = false) throws(LarderError) -> PageChain {
         if let plan {
             // With their defaults, as the keys in the cache have them.
             let first = try bound(at: .start).binding.variables
@@ -144,88 +149,103 @@ struct PagedList: Sendable {
                 moved(first, to: PagePosition(value: .string(""), isBackward: isBackward), plan)
             }
             let chain = plan.chain(
-                first: first, next: variables(false), previous: variables(true), core.operations.schema)
+                first: first, next: variables(false), previous: variables(true), size: pageSize,
+                origin: origin, core.operations.schema)
+            if isGrowing, let edge = chain?.edge, edge.type == nil {
+                throw LarderError(
+                    .operation,
+                    "An edge of \(place) says more than its node, which only the server knows; ask for node alone, or "
+                        + "refresh the list when the server has answered")
+            }
             if let chain { return chain }
         }
         throw LarderError(
             .operation,
-            "The pages of \(place) cannot be changed as one list: they need tokens or cursors, and a list of objects "
-                + "that are no edges; refresh the list instead")
+            "The pages of \(place) cannot be changed as one list: a list by offset needs a limit, a merger of the "
+                + "program's own is not kept with a mutation, and a list with arguments is another each time; refresh "
+                + "the list instead")
     }
 
     // MARK: Reading
+
+    /// The objects of a page, without elements that are null.
+    ///
+    /// - Parameter isHidden: Which of the objects are left out, by their places; it is told the numbers of their records.
+    func page(_ response: Response, without hidden: ([UInt64]) -> [Int]) -> Page {
+        let elements = elements(of: connection(of: response))
+        let places = hidden(elements?.records(under: plan?.node) ?? [])
+        return Page(response: response, objects: elements?.objects(under: plan?.node, without: places) ?? [])
+    }
+
+    private func connection(of response: Response) -> ResponseValue? {
+        var connection = response.data
+        for name in path { connection = connection?[name] }
+        return connection
+    }
+
+    private func elements(of connection: ResponseValue?) -> ResponseValue? {
+        var list = connection
+        for name in elements { list = list?[name] }
+        return list
+    }
 
     /// What a page holds that was read along `bound`.
     ///
     /// - Throws: `.paging` where the page does not say whether another follows.
     func content(_ response: Response, at position: PagePosition) throws(LarderError) -> PageContent {
-        var connection = response.data
-        for name in path { connection = connection?[name] }
-        var list = connection
-        for name in elements { list = list?[name] }
-        let elements = list?.elements ?? []
-        var objects: [ResponseValue] = []
-        var keys: [ExactText?] = []
-        for element in elements {
-            let object = plan?.node.map { element[$0] } ?? element
-            guard let object, !object.isNull else { continue }
-            objects.append(object)
-            keys.append(identity(of: object))
+        let connection = connection(of: response)
+        let list = elements(of: connection)
+        func content(next: PagePosition?, previous: PagePosition?) -> PageContent {
+            PageContent(
+                response: response, elements: list, node: plan?.node,
+                records: list?.records(under: plan?.node) ?? [], next: next, previous: previous)
         }
         if let merger {
             let variables = operation(at: position).variables
             let isBeforeFirst = position == .start || position.isBackward
-            return PageContent(
-                response: response, objects: objects, keys: keys,
+            return content(
                 next: merger.next(response, variables).map { PagePosition(value: .object($0), isBackward: false) },
                 previous: isBeforeFirst
                     ? merger.previous?(response, variables).map { PagePosition(value: .object($0), isBackward: true) }
                     : nil)
         }
         // A connection that is null has no pages.
-        guard let plan, let connection, !connection.isNull else {
-            return PageContent(response: response, objects: [], keys: [], next: nil, previous: nil)
-        }
-        return PageContent(
-            response: response, objects: objects, keys: keys,
-            next: try next(of: connection, plan, at: position, count: elements.count),
-            previous: try previous(of: connection, plan, at: position, count: elements.count))
+        guard let plan, let connection, !connection.isNull else { return content(next: nil, previous: nil) }
+        // Objects that are no more were on the page when it came, which is as long as the server made it.
+        let count = list?.storedCount ?? 0
+        return content(
+            next: try next(of: connection, plan, at: position, count: count),
+            previous: try previous(of: connection, plan, at: position, count: count))
     }
+
+    /// The cache key of each object of a page; nil where it has no identity.
+    ///
+    /// - Complexity: O(n) in the objects, whose keys are made.
+    func keys(of content: PageContent) -> [ExactText?] { content.objects.map(identity) }
 
     private func next(
         of connection: ResponseValue, _ plan: ConnectionPlan, at position: PagePosition, count: Int
     ) throws(LarderError) -> PagePosition? {
-        switch plan.kind {
-        case .token, .relay:
-            guard let value = try neighbour(plan.next, of: connection) else { return nil }
-            return PagePosition(value: value, isBackward: false)
-        case .offset, .page:
-            // A page that is not full is the last one.
-            guard count > 0, count >= pageSize ?? 1 else { return nil }
-            let (next, isTooLarge) = number(position).addingReportingOverflow(
-                plan.kind == .offset ? Int64(count) : 1)
-            return isTooLarge || next > Int32.max ? nil : PagePosition(value: .int(next), isBackward: false)
+        if let steps = plan.steps(pageSize) {
+            return steps.next(after: number(position), count).map { PagePosition(value: .int($0), isBackward: false) }
         }
+        guard let value = try neighbour(plan.next, of: connection) else { return nil }
+        return PagePosition(value: value, isBackward: false)
     }
 
     private func previous(
         of connection: ResponseValue, _ plan: ConnectionPlan, at position: PagePosition, count: Int
     ) throws(LarderError) -> PagePosition? {
-        switch plan.kind {
-        case .token: return nil
-        case .relay:
-            // A page that another leads to says only how that way goes on.
-            guard position == .start || position.isBackward, plan.backward != nil else { return nil }
-            guard let value = try neighbour(plan.previous, of: connection) else { return nil }
-            return PagePosition(value: value, isBackward: true)
-        case .offset:
-            let here = number(position)
-            return here > 0
-                ? PagePosition(value: .int(max(0, here - Int64(pageSize ?? max(count, 1)))), isBackward: false) : nil
-        case .page:
-            let here = number(position)
-            return here > 1 ? PagePosition(value: .int(here - 1), isBackward: false) : nil
+        if let steps = plan.steps(pageSize) {
+            return steps.previous(before: number(position), count).map {
+                PagePosition(value: .int($0), isBackward: false)
+            }
         }
+        // A page that another leads to says only how that way goes on; a token says only what follows.
+        guard position == .start || position.isBackward, plan.backward != nil, plan.previous != nil,
+            let value = try neighbour(plan.previous, of: connection)
+        else { return nil }
+        return PagePosition(value: value, isBackward: true)
     }
 
     private func number(_ position: PagePosition) -> Int64 {

@@ -16,85 +16,11 @@ import LarderRecords
 /// try await orders.all()
 /// ```
 public final class Pages: Sendable {
-    private struct Entry {
-        var number: Int
-        var position: PagePosition
-        var next: PagePosition?
-        var previous: PagePosition?
-        var keys: [ExactText?]
-        /// Whether the server answered it since this value was made: its token is not older than that.
-        var isFetched: Bool
-    }
-
-    private struct Loaded {
-        var isKnown = false
-        var entries: [Entry] = []
-        /// By object: the number of the entry that shows it.
-        var owners: [ExactText: Int] = [:]
-        var objectCount = 0
-        var lastNumber = 0
-        var stalePageCount = 0
-
-        var status: PagesStatus {
-            PagesStatus(
-                pageCount: entries.count, objectCount: objectCount,
-                isComplete: entries.last.map { $0.next == nil } ?? false, stalePageCount: stalePageCount)
-        }
-
-        func has(_ position: PagePosition) -> Bool { positions.contains(position) }
-
-        private var positions: Set<PagePosition> = []
-
-        /// - Returns: False where the page is no new one: the server's pages lead back.
-        mutating func add(
-            _ content: PageContent, at position: PagePosition, isFetched: Bool, atFront: Bool = false
-        ) -> Bool {
-            let neighbour = atFront ? entries.first : entries.last
-            // A server that does not look at the offset answers the same page again and again.
-            let isSame = neighbour.map {
-                !content.keys.isEmpty && $0.keys == content.keys && !content.keys.contains(nil)
-            }
-            guard isSame != true, positions.insert(position).inserted else { return false }
-            lastNumber += 1
-            for key in content.keys {
-                guard let key else {
-                    objectCount += 1
-                    continue
-                }
-                if owners[key] == nil {
-                    owners[key] = lastNumber
-                    objectCount += 1
-                }
-            }
-            let entry = Entry(
-                number: lastNumber, position: position, next: content.next, previous: content.previous,
-                keys: content.keys, isFetched: isFetched)
-            // Only the pages at the ends are compared with what comes.
-            if atFront {
-                entries.insert(entry, at: 0)
-                if entries.count > 2 { entries[1].keys = [] }
-            } else {
-                entries.append(entry)
-                if entries.count > 2 { entries[entries.count - 2].keys = [] }
-            }
-            return true
-        }
-
-        /// The page as the list shows it.
-        func page(_ content: PageContent, of entry: Entry) -> Page {
-            var shown: Set<ExactText> = []
-            let objects = zip(content.objects, content.keys).filter { _, key in
-                guard let key else { return true }
-                return owners[key] ?? entry.number == entry.number && shown.insert(key).inserted
-            }
-            return Page(response: content.response, objects: objects.map(\.0))
-        }
-    }
-
     let partition: Partition
     let list: PagedList
     private let options: FetchOptions
-    private let loaded = Locked(Loaded())
+    private let loaded = Locked(LoadedPages())
+    private let lastRead = Locked<[(position: PagePosition, operation: BoundOperation)]>([])
     private let isBusy = Locked(false)
     private let changeSignal = ChangeSignal()
     let holding = PagesHolding()
@@ -119,11 +45,54 @@ public final class Pages: Sendable {
     /// - Throws: `.miss` where something of the page was evicted since.
     public func page(_ index: Int) throws(LarderError) -> Page? {
         if !loaded.withLock({ $0.isKnown }) { try know() }
-        let entry = loaded.withLock { $0.entries.indices.contains(index) ? $0.entries[index] : nil }
+        let (entry, generation) = loaded.withLock { loaded in
+            (loaded.entries.indices.contains(index) ? loaded.entries[index] : nil, loaded.generation)
+        }
         guard let entry else { return nil }
-        let answer = try partition.answer(list.bound(at: entry.position), from: .query, allowsPartial: false)
-        let content = try list.content(answer.response, at: entry.position)
-        return loaded.withLock { $0.page(content, of: entry) }
+        let answer = try partition.answer(bound(at: entry.position), from: .query, allowsPartial: false)
+        var records: [UInt64]?
+        let page = list.page(answer.response) { found in
+            // Pages that show what this one hides may have lost it.
+            if answer.generation != generation || found != entry.records || !entry.hidden.isEmpty { records = found }
+            return entry.hidden
+        }
+        guard let records else { return page }
+        // The page has other objects than when it was read last, which other pages may show, or show no more.
+        let hidden = try renew(entry, records, answer.generation)
+        return list.page(answer.response) { _ in hidden }
+    }
+
+    /// The operation that reads a page; those of the pages that were read last are kept.
+    private func bound(at position: PagePosition) throws(LarderError) -> BoundOperation {
+        if let known = lastRead.withLock({ $0.first { $0.position == position } }) { return known.operation }
+        let bound = try list.bound(at: position)
+        lastRead.withLock { lastRead in
+            if lastRead.count >= 4 { lastRead.removeFirst() }
+            lastRead.append((position, bound))
+        }
+        return bound
+    }
+
+    /// Takes in that a page has other records now.
+    ///
+    /// - Returns: Which of them the page does not show.
+    private func renew(
+        _ entry: LoadedPages.Entry, _ records: [UInt64], _ generation: UInt64
+    ) throws(LarderError) -> [Int] {
+        let new = Set(records)
+        let others = loaded.withLock { loaded in
+            generation == loaded.generation ? loaded.entries(with: new) : loaded.entries
+        }
+        var current = [entry.number: records]
+        for other in others where other.number != entry.number {
+            // Of a page that is not there any more nothing is shown.
+            guard let page = try read(other.position) else { current[other.number] = []; continue }
+            if page.generation == generation { current[other.number] = page.content.records }
+        }
+        return loaded.withLock { loaded in
+            loaded.renew(current, generation)
+            return loaded.entries.first { $0.number == entry.number }?.hidden ?? []
+        }
     }
 
     // MARK: Loading
@@ -134,7 +103,8 @@ public final class Pages: Sendable {
     public func next() async throws(LarderError) -> Page? {
         try await exclusively { () async throws(LarderError) in
             try self.know()
-            return try await self.loadNext(asksServer: false)
+            guard let position = self.nextPosition else { return nil }
+            return try await self.load(position, asksServer: false)
         }
     }
 
@@ -159,7 +129,7 @@ public final class Pages: Sendable {
         try await exclusively { () async throws(LarderError) in
             try self.know()
             let before = self.loaded.withLock { $0.entries.count }
-            _ = try await self.content(at: .start, asksServer: true)
+            _ = try await self.page(at: .start, asksServer: true)
             self.forget()
             try self.know()
             return self.loaded.withLock { loaded in
@@ -207,7 +177,8 @@ public final class Pages: Sendable {
             do throws(LarderError) {
                 while self.loaded.withLock({ $0.objectCount < count }) {
                     do throws(LarderError) {
-                        guard try await self.loadNext(asksServer: asksServer) != nil else { break }
+                        guard let position = self.nextPosition else { break }
+                        _ = try await self.take(position, asksServer: asksServer)
                     } catch {
                         let isOldToken = self.loaded.withLock { $0.entries.last.map { !$0.isFetched } ?? false }
                         guard error.code == .serverErrors, isOldToken, !asksServer else { throw error }
@@ -226,72 +197,92 @@ public final class Pages: Sendable {
         }
     }
 
-    private func loadNext(asksServer: Bool) async throws(LarderError) -> Page? {
-        guard let last = loaded.withLock({ $0.entries.last }) else {
-            return try await load(.start, asksServer: asksServer)
-        }
-        guard let position = last.next else { return nil }
-        return try await load(position, asksServer: asksServer)
+    /// Where the page after the last one begins; nil at the end of the list.
+    private var nextPosition: PagePosition? {
+        loaded.withLock { loaded in loaded.entries.last.map(\.next) ?? .start }
     }
 
     private func load(
         _ position: PagePosition, asksServer: Bool, atFront: Bool = false
     ) async throws(LarderError) -> Page {
-        guard !loaded.withLock({ $0.has(position) }) else { throw list.repeated() }
-        let (content, isFetched) = try await content(at: position, asksServer: asksServer)
-        let page = loaded.withLock { loaded -> Page? in
-            guard loaded.add(content, at: position, isFetched: isFetched, atFront: atFront) else { return nil }
-            return (atFront ? loaded.entries.first : loaded.entries.last).map { loaded.page(content, of: $0) }
-        }
-        guard let page else { throw list.repeated() }
-        return page
+        let (page, entry) = try await take(position, asksServer: asksServer, atFront: atFront)
+        return list.page(page.content.response) { _ in entry.hidden }
     }
 
-    private func content(
+    private func take(
+        _ position: PagePosition, asksServer: Bool, atFront: Bool = false
+    ) async throws(LarderError) -> (page: ReadPage, entry: LoadedPages.Entry) {
+        guard !loaded.withLock({ $0.has(position) }) else { throw list.repeated() }
+        let (page, isFetched) = try await page(at: position, asksServer: asksServer)
+        if loaded.withLock({ $0.isOutdated(by: page) }) { try renumber(page.generation) }
+        let entry = loaded.withLock { $0.add(page, at: position, isFetched: isFetched, atFront: atFront) }
+        guard let entry else { throw list.repeated() }
+        return (page, entry)
+    }
+
+    /// Takes in the numbers that the objects of the loaded pages have in another generation.
+    private func renumber(_ generation: UInt64) throws(LarderError) {
+        var records: [Int: [UInt64]] = [:]
+        for entry in loaded.withLock({ $0.entries }) {
+            guard let page = try read(entry.position), page.generation == generation else { continue }
+            records[entry.number] = page.content.records
+        }
+        loaded.withLock { $0.renew(records, generation) }
+    }
+
+    private func page(
         at position: PagePosition, asksServer: Bool
-    ) async throws(LarderError) -> (content: PageContent, isFetched: Bool) {
+    ) async throws(LarderError) -> (page: ReadPage, isFetched: Bool) {
         guard !Task.isCancelled else { throw LarderError(.cancelled, "The task was cancelled") }
-        if !asksServer, let cached = try cached(position) { return (cached, false) }
+        if !asksServer, let cached = try read(position) { return (cached, false) }
         _ = try await partition.fetch(list.operation(at: position), policy: .networkOnly, options: options)
         let answer = try partition.answer(list.bound(at: position), from: .query, allowsPartial: false)
-        return (try list.content(answer.response, at: position), true)
+        return (
+            ReadPage(content: try list.content(answer.response, at: position), generation: answer.generation), true
+        )
     }
 
-    private func cached(_ position: PagePosition) throws(LarderError) -> PageContent? {
+    /// A page that the cache has; nil where it lacks some of it.
+    private func read(_ position: PagePosition) throws(LarderError) -> ReadPage? {
         let answer = try partition.answer(list.bound(at: position), from: .query, allowsPartial: true)
         guard answer.response.isComplete else { return nil }
-        return try list.content(answer.response, at: position)
+        return ReadPage(content: try list.content(answer.response, at: position), generation: answer.generation)
     }
 
     // MARK: What is loaded
 
     /// Follows the pages that the cache has, unless that is done.
     private func know() throws(LarderError) {
-        guard !loaded.withLock({ $0.isKnown }) else { return }
-        var found = Loaded()
-        var position: PagePosition? = .start
-        while let here = position, !found.has(here), let content = try cached(here) {
-            guard found.add(content, at: here, isFetched: false) else { break }
-            position = content.next
-        }
-        position = found.entries.first?.previous
-        while let here = position, !found.has(here), let content = try cached(here) {
-            guard found.add(content, at: here, isFetched: false, atFront: true) else { break }
-            position = content.previous
-        }
-        found.isKnown = true
-        loaded.withLock { loaded in
-            // Another caller may have been quicker, and gone on.
-            if !loaded.isKnown { loaded = found }
+        while !loaded.withLock({ $0.isKnown }) {
+            guard var found = try follow() else { continue }
+            found.isKnown = true
+            loaded.withLock { [found] loaded in
+                // Another caller may have been quicker, and gone on.
+                if !loaded.isKnown { loaded = found }
+            }
         }
     }
 
-    private func forget() { loaded.withLock { $0 = Loaded() } }
+    /// Nil where the cache went on to another generation meanwhile.
+    private func follow() throws(LarderError) -> LoadedPages? {
+        var found = LoadedPages()
+        for isBackward in [false, true] {
+            var position = isBackward ? found.entries.first?.previous : .start
+            while let here = position, !found.has(here), let page = try read(here) {
+                guard !found.isOutdated(by: page) else { return nil }
+                guard let entry = found.add(page, at: here, isFetched: false, atFront: isBackward) else { break }
+                position = isBackward ? entry.previous : entry.next
+            }
+        }
+        return found
+    }
+
+    private func forget() { loaded.withLock { $0 = LoadedPages() } }
 
     private func startOver() {
         holding.begin()
         loaded.withLock { loaded in
-            loaded = Loaded()
+            loaded = LoadedPages()
             loaded.isKnown = true
         }
     }

@@ -11,6 +11,9 @@ final class PagesWatcher: Sendable {
         let position: PagePosition
         var task: Task<Void, Never>?
         var content: PageContent?
+        /// The cache keys of its objects. Watchers read again only what was changed, so that their answers may be of
+        /// different generations, which have other numbers for the same objects.
+        var keys: [ExactText?] = []
         var page: Page?
         var error: LarderError?
         var isOptimistic = false
@@ -103,8 +106,9 @@ final class PagesWatcher: Sendable {
             do throws(LarderError) { content = try list.content(response, at: position) } catch { failure = error }
         }
         let (read, error) = (content, failure)
+        let keys = read.map(list.keys) ?? []
         let gone = progress.withLock { progress in
-            progress.take(read, error, state.isOptimistic, at: number)
+            progress.take(read, keys, error, state.isOptimistic, at: number)
         }
         for task in gone { task.cancel() }
         watchNew()
@@ -140,13 +144,13 @@ extension PagesWatcher.Progress {
 
     /// - Returns: The tasks of slots that are no part of the list any more.
     mutating func take(
-        _ content: PageContent?, _ error: LarderError?, _ isOptimistic: Bool, at number: Int
+        _ content: PageContent?, _ keys: [ExactText?], _ error: LarderError?, _ isOptimistic: Bool, at number: Int
     ) -> [Task<Void, Never>] {
         guard let index = index(of: number), let start = slots.firstIndex(where: { $0.position == .start }) else {
             return []
         }
-        let old = slots[index].content
-        slots[index].content = content
+        let (old, oldKeys) = (slots[index].content, slots[index].keys)
+        (slots[index].content, slots[index].keys) = (content, keys)
         if !slots[index].isRead || content?.response != old?.response || slots[index].isOptimistic != isOptimistic
             || slots[index].error?.code != error?.code
         {
@@ -159,7 +163,7 @@ extension PagesWatcher.Progress {
         if !gone.isEmpty { isChanged = true }
         // Which page shows an object changes only where pages have other objects than before.
         let isNew = old == nil && index == slots.count - 1 || old == nil && slots.lazy.compactMap(\.page).isEmpty
-        if gone.contains(where: { $0.content != nil }) || !isNew && old?.keys != content?.keys {
+        if gone.contains(where: { $0.content != nil }) || !isNew && oldKeys != keys {
             owners = [:]
             for index in slots.indices { show(index) }
         } else if let index = self.index(of: number) {
@@ -196,7 +200,7 @@ extension PagesWatcher.Progress {
         let number = slots[index].number
         var shown: Set<ExactText> = []
         var objects: [ResponseValue] = []
-        for (object, key) in zip(content.objects, content.keys) {
+        for (object, key) in zip(content.objects, slots[index].keys) {
             if let key {
                 let owner = owners[key] ?? number
                 owners[key] = owner

@@ -40,25 +40,43 @@ package struct ConnectionPlan: Sendable {
     private let key: FieldKeyTemplate
     private let pageKey: FieldKeyTemplate
     private let pagination: Pagination
-    /// The name of the field that has the elements; nil where it has arguments, or where the list is the page itself.
-    private let listName: String?
+    /// The field that has the elements, without a name where the list is the page itself; nil where it has arguments.
+    private let list: (name: String?, edge: PageChain.Edge?)?
+    /// Of the fields that lead to the one that has the pages.
+    private let pathKeys: [FieldKeyTemplate]
 
     /// The field's key without the arguments that choose a page: equal for all pages of a list.
     package func listKey(_ variables: [String: Value], _ schema: SchemaIndex) -> String {
         key.key(variables, schema)
     }
 
-    /// How a cache goes from page to page; nil where only a reader of whole answers can: lists by offset and by number,
-    /// lists of edges, and lists below another field.
+    /// How the pages follow each other that say nothing of it; nil where each page says it.
+    ///
+    /// - Parameter size: Of a page; nil where the operation leaves it open.
+    package func steps(_ size: Int?) -> PageSteps? {
+        switch kind {
+        case .token, .relay: nil
+        case .offset, .page: PageSteps(countsElements: kind == .offset, size: size)
+        }
+    }
+
+    /// How a cache goes from page to page; nil where only a reader of whole answers can: by offset without a size, and
+    /// where the list of elements has arguments.
     ///
     /// - Parameters:
     ///   - first: The variables of the first page.
     ///   - next: Those of a page that another leads to.
     ///   - previous: Those of a page before the first.
+    ///   - size: Of a page; nil where the operation leaves it open.
+    ///   - origin: The number of the first page, where pages have numbers.
     package func chain(
-        first: [String: Value], next: [String: Value], previous: [String: Value], _ schema: SchemaIndex
+        first: [String: Value], next: [String: Value], previous: [String: Value], size: Int?, origin: Int64,
+        _ schema: SchemaIndex
     ) -> PageChain? {
-        guard kind == .token || kind == .relay, path.count == 1, node == nil, let listName else { return nil }
+        guard let list else { return nil }
+        var chain = PageChain(first: pageKey.key(first, schema), list: list.name)
+        if !pathKeys.isEmpty { chain.path = pathKeys.map { $0.key(first, schema) } }
+        chain.edge = list.edge
         func way(
             _ direction: Pagination.Direction?, _ neighbours: Neighbours?, _ variables: [String: Value],
             _ names: (has: String, position: String)
@@ -70,10 +88,15 @@ package struct ConnectionPlan: Sendable {
                 info: kind == .relay ? "pageInfo" : nil, has: kind == .relay ? names.has : nil,
                 position: kind == .relay ? names.position : direction.position)
         }
-        return PageChain(
-            first: pageKey.key(first, schema), list: listName,
-            next: way(pagination.forward, self.next, next, ("hasNextPage", "endCursor")),
-            previous: way(pagination.backward, self.previous, previous, ("hasPreviousPage", "startCursor")))
+        guard let steps = steps(size) else {
+            chain.next = way(pagination.forward, self.next, next, ("hasNextPage", "endCursor"))
+            chain.previous = way(pagination.backward, self.previous, previous, ("hasPreviousPage", "startCursor"))
+            return chain
+        }
+        guard chain.edge == nil, size != nil || !steps.countsElements else { return nil }
+        let (before, after) = pageKey.parts(around: pagination.forward.position, next, schema)
+        chain.numbers = PageChain.Numbers(steps: steps, first: origin, before: before, after: after)
+        return chain
     }
 
     /// Finds the list of pages in a plan.
@@ -82,10 +105,13 @@ package struct ConnectionPlan: Sendable {
     ///   variable or a field that paging needs.
     package init(_ plan: Plan, _ schema: SchemaIndex) throws(PlanError) {
         var found:
-            [(path: [String], field: FieldPlan, definition: FieldDefinition, pagination: Pagination, type: String)]
+            [(
+                path: [String], keys: [FieldKeyTemplate], field: FieldPlan, definition: FieldDefinition,
+                pagination: Pagination, type: String
+            )]
         found = []
-        var open = [(path: [String](), selection: plan.root)]
-        while let (path, selection) = open.popLast() {
+        var open = [(path: [String](), keys: [FieldKeyTemplate](), selection: plan.root)]
+        while let (path, keys, selection) = open.popLast() {
             let planned = plan.selections[selection]
             guard let onlyCase = planned.types.first, Set(planned.types.map(\.caseIndex)).count == 1 else { continue }
             for field in plan.fields[plan.cases[onlyCase.caseIndex].fields] {
@@ -94,9 +120,10 @@ package struct ConnectionPlan: Sendable {
                 else { continue }
                 let path = path + [field.responseKey]
                 if let pagination = schema.pagination(of: definition) {
-                    found.append((path, field, definition, pagination, planned.staticTypeName))
+                    found.append((path, keys, field, definition, pagination, planned.staticTypeName))
                 } else if field.type.listDepth == 0 {
-                    open.append((path, inner))
+                    let key = field.key.map { plan.keys[$0] } ?? FieldKeyTemplate(name: field.name, arguments: [])
+                    open.append((path, keys + [key], inner))
                 }
             }
         }
@@ -118,6 +145,7 @@ package struct ConnectionPlan: Sendable {
         (pageKey, pagination) = (template, one.pagination)
         key = template.withoutPages(one.definition)
         let selected = SelectedFields(plan, place)
+        pathKeys = one.keys
         (path, kind, maxLimit, self.place) = (one.path, one.pagination.kind, one.pagination.maxLimit, place)
         forward = try selected.direction(one.pagination.forward, template)
         backward = try one.pagination.backward.flatMap { (direction) throws(PlanError) in
@@ -151,11 +179,14 @@ package struct ConnectionPlan: Sendable {
         case .offset, .page: (next, previous) = (nil, nil)
         }
         if one.field.type.listDepth == 1 {
-            (elements, node, objects, listName) = ([], nil, connection, nil)
+            (elements, node, objects, list) = ([], nil, connection, (nil, nil))
         } else {
-            let list = try selected.list(in: connection)
-            (elements, node, objects) = ([list.key], list.node, list.objects)
-            listName = list.field.key.map { plan.keys[$0].hasArguments } ?? false ? nil : list.field.name
+            let found = try selected.list(in: connection)
+            (elements, node, objects) = ([found.field.responseKey], found.node?.responseKey, found.objects)
+            let hasArguments = [found.field, found.node].contains { field in
+                field?.key.map { plan.keys[$0].hasArguments } ?? false
+            }
+            list = hasArguments ? nil : (found.field.name, found.edge)
         }
     }
 }
@@ -191,7 +222,7 @@ private struct SelectedFields {
     /// The list of the elements: of Relay's `edges`, or of the objects themselves.
     func list(
         in selection: Int
-    ) throws(PlanError) -> (key: String, field: FieldPlan, node: String?, objects: Int) {
+    ) throws(PlanError) -> (field: FieldPlan, node: FieldPlan?, edge: PageChain.Edge?, objects: Int) {
         var lists: [(field: FieldPlan, selection: Int)] = []
         for field in fields(of: selection) where field.type.listDepth == 1 {
             if case .object(let inner) = field.content { lists.append((field, inner)) }
@@ -200,9 +231,15 @@ private struct SelectedFields {
             throw PlanError(
                 .invalid, "The pages of \(place) need a list of objects, which the operation does not ask for")
         }
-        guard list.field.name == "edges" else { return (list.field.responseKey, list.field, nil, list.selection) }
-        let node = try object("node", in: list.selection)
-        return (list.field.responseKey, list.field, node.key, node.selection)
+        guard list.field.name == "edges" else { return (list.field, nil, nil, list.selection) }
+        let (key, objects) = try object("node", in: list.selection)
+        let parts = fields(of: list.selection)
+        let type = plan.selections[list.selection]
+        let isBare = type.isConcrete && parts.allSatisfy { $0.responseKey == key || $0.content == .typename }
+        return (
+            list.field, parts.first { $0.responseKey == key },
+            PageChain.Edge(node: "node", type: isBare ? type.staticTypeName : nil), objects
+        )
     }
 
     /// Nil where the position is no variable: the operation does not go this way.

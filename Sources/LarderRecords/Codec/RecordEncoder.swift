@@ -35,6 +35,9 @@ struct RecordEncoder {
         case stored(ValueWord, PayloadView)
         /// A list of references, with 0 for null.
         case references([RecordID])
+        /// The same, of which some are parts.
+        case elements([RecordID], parts: Set<RecordID>)
+        case reference(RecordID)
     }
 
     /// Safe: the key is read before the call that it is given to returns.
@@ -58,6 +61,8 @@ struct RecordEncoder {
                 try append(entry.field, cell, values)
             case .stored(let word, let payload): append(entry.field, try copy(word, payload))
             case .references(let records): append(entry.field, list(of: records))
+            case .elements(let records, let parts): append(entry.field, list(of: records, parts))
+            case .reference(let record): append(entry.field, reference(record, isPart: false))
             }
         }
         return try end(id)
@@ -119,6 +124,8 @@ struct RecordEncoder {
             word = try encode(cell, values)
         case .stored(let stored, let payload): word = try copy(stored, payload)
         case .references(let records): word = list(of: records)
+        case .elements(let records, let parts): word = list(of: records, parts)
+        case .reference(let record): word = reference(record, isPart: false)
         }
         store(word.bits, at: start + 4)
         guard buffer.count - start < RecordFormat.maximumSize else { throw RecordEncoder.tooLarge }
@@ -137,10 +144,10 @@ struct RecordEncoder {
         store(list(of: records).bits, at: start + 4)
     }
 
-    private mutating func list(of records: [RecordID]) -> ValueWord {
+    private mutating func list(of records: [RecordID], _ parts: Set<RecordID> = []) -> ValueWord {
         let (word, table) = beginList(records.count)
         for (index, record) in records.enumerated() {
-            let element = record == 0 ? ValueWord(.null) : reference(record, isPart: false)
+            let element = record == 0 ? ValueWord(.null) : reference(record, isPart: parts.contains(record))
             store(element.bits, at: table + index * 4)
         }
         return word

@@ -12,6 +12,18 @@ struct ChainedPages {
         var field: FieldID
         /// 0 for null.
         var elements: [RecordID]
+        /// Which of them are objects without identity.
+        var parts: Set<RecordID>
+        /// Of each element the object: the element itself, unless that is an edge.
+        var objects: [RecordID]
+    }
+
+    /// What becomes of one page.
+    struct Change {
+        var page: Page
+        var action: ListEdit.Action
+        /// Where an object goes among the elements.
+        var index = 0
     }
 
     private(set) var pages: [Page] = []
@@ -25,52 +37,52 @@ struct ChainedPages {
         _ chain: PageChain, of root: RecordID, _ generation: Generation,
         _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws {
-        guard let list = try generation.names.lookUp(chain.list, transaction, generation.tables) else { return }
+        guard let walk = try PageWalk(chain, root, generation, transaction),
+            let first = try walk.page(chain.first, transaction)
+        else { return }
         var seen: Set<String> = [chain.first]
-        guard let first = try Self.page(chain.first, list, of: root, generation, transaction) else { return }
         pages = [first]
-        var next = try chain.next.map { try Self.key(by: $0, of: first, generation, transaction) } ?? nil
-        while let (way, key) = chain.next.flatMap({ way in next.map { (way, $0) } }) {
-            guard seen.insert(key).inserted, let page = try Self.page(key, list, of: root, generation, transaction)
-            else {
+        var number = chain.numbers?.first ?? 0
+        while let (key, next) = try walk.next(of: pages[pages.count - 1], number, transaction) {
+            guard seen.insert(key).inserted, let page = try walk.page(key, transaction) else {
                 isWholeAtEnd = false
                 break
             }
             pages.append(page)
-            next = try Self.key(by: way, of: page, generation, transaction)
+            number = next
         }
-        var before: [Page] = []
-        var previous = try chain.previous.map { try Self.key(by: $0, of: first, generation, transaction) } ?? nil
-        while let (way, key) = chain.previous.flatMap({ way in previous.map { (way, $0) } }) {
-            guard seen.insert(key).inserted, let page = try Self.page(key, list, of: root, generation, transaction)
-            else {
+        var before = [first]
+        number = chain.numbers?.first ?? 0
+        while let (key, previous) = try walk.previous(of: before[before.count - 1], number, transaction) {
+            guard seen.insert(key).inserted, let page = try walk.page(key, transaction) else {
                 isWholeAtStart = false
                 break
             }
             before.append(page)
-            previous = try Self.key(by: way, of: page, generation, transaction)
+            number = previous
         }
-        pages = before.reversed() + pages
+        pages = before.dropFirst().reversed() + pages
     }
 
     /// On which pages an edit changes the list, and how it changes them there.
     ///
     /// An object whose place is before or after what is loaded comes with its page.
-    func edits(
+    func changes(
         _ action: ListEdit.Action, _ generation: Generation, _ transaction: borrowing some RecordSnapshot & ~Copyable
-    ) throws -> [(page: Page, action: ListEdit.Action)] {
+    ) throws -> [Change] {
         switch action {
         case .remove(let key):
             guard let object = try generation.tables.record(of: key, transaction) else { return [] }
-            return pages.filter { $0.elements.contains(object) }.map { ($0, action) }
+            return pages.filter { $0.objects.contains(object) }.map { Change(page: $0, action: action) }
         case .insert(let key, let place):
             guard let object = try generation.tables.record(of: key, transaction), let first = pages.first,
-                let last = pages.last, !pages.contains(where: { $0.elements.contains(object) })
+                let last = pages.last, !pages.contains(where: { $0.objects.contains(object) })
             else { return [] }
-            let end = isWholeAtEnd ? [(last, ListEdit.Action.insert(key: key, at: .end))] : []
+            let atEnd = Change(page: last, action: .insert(key: key, at: .end), index: last.elements.count)
+            let end = isWholeAtEnd ? [atEnd] : []
             let (name, isAscending): (String, Bool)
             switch place {
-            case .start: return isWholeAtStart ? [(first, action)] : []
+            case .start: return isWholeAtStart ? [Change(page: first, action: action)] : []
             case .end: return end
             case .ascending(let field): (name, isAscending) = (field, true)
             case .descending(let field): (name, isAscending) = (field, false)
@@ -79,57 +91,110 @@ struct ChainedPages {
                 let own = try generation.orderedValue(of: field, in: object, transaction)
             else { return end }
             for (number, page) in pages.enumerated() {
-                for (index, element) in page.elements.enumerated() where element != 0 {
+                for (index, element) in page.objects.enumerated() where element != 0 {
                     guard let other = try generation.orderedValue(of: field, in: element, transaction),
                         isAscending ? own.isLess(than: other) : other.isLess(than: own)
                     else { continue }
-                    return number == 0 && index == 0 && !isWholeAtStart ? [] : [(page, action)]
+                    return number == 0 && index == 0 && !isWholeAtStart
+                        ? [] : [Change(page: page, action: action, index: index)]
                 }
             }
             return end
         }
     }
+}
 
-    private static func page(
-        _ key: String, _ list: FieldID, of root: RecordID, _ generation: Generation,
+/// Goes from page to page in one snapshot.
+private struct PageWalk {
+    private let chain: PageChain
+    private let generation: Generation
+    /// The record that has the pages.
+    private let holder: RecordID
+    /// The field of a page that has its elements; nil where the page is the list itself.
+    private let list: FieldID?
+    /// The field of an element that has its object.
+    private let node: FieldID?
+
+    /// Nil where the cache has nothing of the list.
+    init?(
+        _ chain: PageChain, _ root: RecordID, _ generation: Generation,
         _ transaction: borrowing some RecordSnapshot & ~Copyable
-    ) throws -> Page? {
-        guard let field = try generation.names.lookUp(key, transaction, generation.tables),
-            let (word, payload) = try value(of: field, in: root, generation, transaction),
-            [.reference, .wideReference, .part, .widePart].contains(word.tag)
-        else { return nil }
-        let id = try payload.record(word)
-        guard let (elements, source) = try value(of: list, in: id, generation, transaction),
-            let references = try source.references(in: elements)
-        else { return nil }
-        return Page(owner: id, field: list, elements: references)
+    ) throws {
+        (self.chain, self.generation) = (chain, generation)
+        var holder = root
+        for key in chain.path ?? [] {
+            guard let field = try generation.names.lookUp(key, transaction, generation.tables),
+                let next = try generation.object(in: field, of: holder, transaction)
+            else { return nil }
+            holder = next
+        }
+        self.holder = holder
+        list = try chain.list.flatMap { name throws in
+            try generation.names.lookUp(name, transaction, generation.tables)
+        }
+        node = try chain.edge.flatMap { edge throws in
+            try generation.names.lookUp(edge.node, transaction, generation.tables)
+        }
+        if chain.list != nil, list == nil { return nil }
     }
 
-    private static func value(
-        of field: FieldID, in id: RecordID, _ generation: Generation,
-        _ transaction: borrowing some RecordSnapshot & ~Copyable
-    ) throws -> (word: ValueWord, payload: PayloadView)? {
-        guard let record = try generation.record(id, transaction), !record.isTombstone else { return nil }
-        return try generation.value(of: field, in: record, id, transaction)
+    func page(
+        _ key: String, _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws -> ChainedPages.Page? {
+        guard let field = try generation.names.lookUp(key, transaction, generation.tables) else { return nil }
+        var (owner, place) = (holder, field)
+        if let list {
+            guard let page = try generation.object(in: field, of: holder, transaction) else { return nil }
+            (owner, place) = (page, list)
+        }
+        guard let (word, payload) = try generation.storedValue(of: place, in: owner, transaction),
+            let (elements, parts) = try payload.elements(in: word)
+        else { return nil }
+        var objects = elements
+        if chain.edge != nil {
+            for (index, element) in elements.enumerated() where element != 0 {
+                objects[index] = try node.flatMap { try generation.object(in: $0, of: element, transaction) } ?? 0
+            }
+        }
+        return ChainedPages.Page(owner: owner, field: place, elements: elements, parts: parts, objects: objects)
     }
 
-    /// The field key of the page to which a page leads; nil where it says that none follows, or says nothing.
-    private static func key(
-        by way: PageChain.Way, of page: Page, _ generation: Generation,
-        _ transaction: borrowing some RecordSnapshot & ~Copyable
+    /// The field key of the page to which a page leads, and its number; nil where it says that none follows, or says
+    /// nothing.
+    func next(
+        of page: ChainedPages.Page, _ number: Int64, _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws -> (key: String, number: Int64)? {
+        if let numbers = chain.numbers {
+            return numbers.steps.next(after: number, page.elements.count).map { (numbers.key(at: $0), $0) }
+        }
+        guard let way = chain.next else { return nil }
+        return try key(by: way, of: page, transaction).map { ($0, 0) }
+    }
+
+    func previous(
+        of page: ChainedPages.Page, _ number: Int64, _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws -> (key: String, number: Int64)? {
+        if let numbers = chain.numbers {
+            return numbers.steps.previous(before: number, page.elements.count).map { (numbers.key(at: $0), $0) }
+        }
+        guard let way = chain.previous else { return nil }
+        return try key(by: way, of: page, transaction).map { ($0, 0) }
+    }
+
+    private func key(
+        by way: PageChain.Way, of page: ChainedPages.Page, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> String? {
         func field(_ name: String) throws -> FieldID? {
             try generation.names.lookUp(name, transaction, generation.tables)
         }
         var owner = page.owner
         if let info = try way.info.map(field) {
-            guard let info, let (word, payload) = try value(of: info, in: owner, generation, transaction),
-                [.reference, .wideReference, .part, .widePart].contains(word.tag)
-            else { return nil }
-            owner = try payload.record(word)
+            guard let info, let found = try generation.object(in: info, of: owner, transaction) else { return nil }
+            owner = found
         }
         if let has = try way.has.map(field) {
-            guard let has, let (word, _) = try value(of: has, in: owner, generation, transaction), word.tag == .yes
+            guard let has, let (word, _) = try generation.storedValue(of: has, in: owner, transaction),
+                word.tag == .yes
             else { return nil }
         }
         guard let position = try field(way.position) else { return nil }
@@ -138,5 +203,48 @@ struct ChainedPages {
         case .text(let text): return text.isEmpty ? nil : way.key(at: String(decoding: text, as: UTF8.self))
         case .float, nil: return nil
         }
+    }
+}
+
+extension Generation {
+    /// The value of a field; nil where the record is not there, is a tombstone, or does not have it.
+    fileprivate func storedValue(
+        of field: FieldID, in id: RecordID, _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws -> (word: ValueWord, payload: PayloadView)? {
+        guard let record = try record(id, transaction), !record.isTombstone else { return nil }
+        return try value(of: field, in: record, id, transaction)
+    }
+
+    /// The object that is the value of a field.
+    fileprivate func object(
+        in field: FieldID, of id: RecordID, _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws -> RecordID? {
+        guard let (word, payload) = try storedValue(of: field, in: id, transaction), word.tag?.isRecord ?? false
+        else { return nil }
+        return try payload.record(word)
+    }
+}
+
+extension PayloadView {
+    /// The elements of a list of objects, 0 for a null among them, and which of them are parts; nil where the value is
+    /// anything else.
+    fileprivate func elements(in word: ValueWord) throws(DamagedRecord) -> ([RecordID], parts: Set<RecordID>)? {
+        guard word.tag == .list else { return nil }
+        let list = try list(word)
+        var elements: [RecordID] = []
+        var parts: Set<RecordID> = []
+        elements.reserveCapacity(list.count)
+        for index in 0..<list.count {
+            switch list[index].tag {
+            case .null: elements.append(0)
+            case .reference, .wideReference: elements.append(try record(list[index]))
+            case .part, .widePart:
+                let part = try record(list[index])
+                elements.append(part)
+                parts.insert(part)
+            default: return nil
+            }
+        }
+        return (elements, parts)
     }
 }

@@ -30,13 +30,20 @@ struct OpenLists {
 
 extension Overlay {
     /// Edits a list over what is in here so far.
-    func edit(_ edit: ListEdit, _ snapshot: borrowing LayeredSnapshot) throws {
+    ///
+    /// - Parameter blank: Changes without anything in them, for what no open list can take in.
+    func edit(_ edit: ListEdit, _ blank: @autoclosure () -> RecordChanges, _ snapshot: borrowing LayeredSnapshot) throws
+    {
         guard let owner = try generation.tables.record(of: edit.owner.key, snapshot) else { return }
         if let chain = edit.pages {
             let pages = try ChainedPages(chain, of: owner, generation, snapshot)
-            for (page, action) in try pages.edits(edit.action, generation, snapshot) {
-                try apply(action, to: page.field, of: page.owner, snapshot)
+            let changed = try pages.changes(edit.action, generation, snapshot)
+            guard chain.isPlain else {
+                var changes = blank()
+                try changes.make(changed, of: chain, generation, snapshot)
+                return lay(changes)
             }
+            for change in changed { try apply(change.action, to: change.page.field, of: change.page.owner, snapshot) }
         } else if let field = try generation.names.lookUp(edit.field, snapshot, generation.tables) {
             try apply(edit.action, to: field, of: owner, snapshot)
         }

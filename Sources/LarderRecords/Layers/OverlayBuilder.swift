@@ -108,6 +108,6 @@ struct OverlayBuilder {
             var changes = blank
             if try changes.removeEntity(id, leavingTombstone: true, generation, snapshot) { overlay.lay(changes) }
         }
-        for edit in content.edits { try overlay.edit(edit, snapshot) }
+        for edit in content.edits { try overlay.edit(edit, blank, snapshot) }
     }
 }

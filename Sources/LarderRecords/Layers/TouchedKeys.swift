@@ -25,8 +25,9 @@ package struct TouchedKeys: Sendable, Hashable {
     /// list is found by looking into the list's objects.
     let isWhole: Bool
 
-    /// Nil where it touches too many.
+    /// Nil where it touches too many, or where the object that has a list is found by way of others.
     package init?(_ content: OptimisticLayer.Content) {
+        guard content.edits.allSatisfy({ $0.pages?.path == nil }) else { return nil }
         var numbers: Set<UInt64> = []
         unsafe content.forEachKey { unsafe numbers.insert(Self.number(of: $0)) }
         let isWhole = content.edits.allSatisfy { edit in

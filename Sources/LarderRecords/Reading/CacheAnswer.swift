@@ -12,6 +12,9 @@ package struct CacheAnswer: Sendable {
     /// that was looked for, or have removed it.
     package let isOptimistic: Bool
 
+    /// In which the records of the answer have their numbers.
+    package var generation: UInt64 { plan.generation.identity }
+
     /// The records that the answer was made of, and how each was read. Two answers of the same footprint have the same
     /// dependencies, which take longer to work out.
     ///

@@ -101,8 +101,7 @@ extension ResponseReader {
         }
         depth -= 1
         if isMissing { return .missing }
-        builder.store(
-            ResponseCell(.list, count: UInt32(truncatingIfNeeded: kept), payload: UInt64(block)), at: place)
+        builder.store(.list(kept, leftOut: elements.count - kept, at: block), at: place)
         return .read
     }
 

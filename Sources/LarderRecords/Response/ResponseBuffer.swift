@@ -41,6 +41,18 @@ final class ResponseBuffer: Sendable {
         }
     }
 
+    /// The record from which an object other than the root was read; nil where the response does not come from a cache.
+    /// The reader notes its visit right before the block of its fields.
+    @inline(__always)
+    func record(of cell: ResponseCell) -> UInt64? {
+        guard lastVisit != 0, cell.kind == .object, cell.offset >= ResponseCell.size + MemoryLayout<Visit>.size else {
+            return nil
+        }
+        let visit = memory.load(at: cell.offset - MemoryLayout<Visit>.size, as: Visit.self)
+        assert(visit.caseIndex == cell.count, "An object's visit stands before its fields")
+        return visit.record
+    }
+
     @inline(__always)
     func cell(at offset: Int) -> ResponseCell { memory.load(at: offset, as: ResponseCell.self) }
 

@@ -21,6 +21,8 @@ enum CellKind: UInt32 {
 /// | 0-3 | kind | `CellKind` |
 /// | 4-7 | count | bytes of text, elements of a list, shape of an object |
 /// | 8-15 | payload | the number itself, or the offset of text, elements or fields in the buffer |
+///
+/// An offset takes 36 bits. Above it a list has how many elements were left out of it.
 struct ResponseCell {
     static let size = 16
 
@@ -41,5 +43,18 @@ struct ResponseCell {
     @inline(__always)
     static func float(_ value: Double) -> ResponseCell { ResponseCell(.float, payload: value.bitPattern) }
 
-    var offset: Int { Int(truncatingIfNeeded: payload) }
+    private static let offsetBits: UInt64 = 36
+
+    /// - Parameter leftOut: Elements that are no more, so that the list goes without them.
+    @inline(__always)
+    static func list(_ count: Int, leftOut: Int, at offset: Int) -> ResponseCell {
+        ResponseCell(
+            .list, count: UInt32(truncatingIfNeeded: count),
+            payload: UInt64(offset) | UInt64(min(leftOut, 1 << 28 - 1)) << offsetBits)
+    }
+
+    // `ResponseBuilder.greatest` needs fewer bits.
+    @inline(__always)
+    var offset: Int { Int(truncatingIfNeeded: payload & (1 << Self.offsetBits - 1)) }
+    var leftOut: Int { Int(truncatingIfNeeded: payload >> Self.offsetBits) }
 }

@@ -24,6 +24,14 @@ public struct ResponseValue: Sendable {
         self.cell = cell
     }
 
+    /// - Precondition: The cell is not `.absent`.
+    @inline(__always)
+    init(buffer: ResponseBuffer, trusted cell: ResponseCell) {
+        assert(cell.kind != .absent, "A value is there")
+        self.buffer = buffer
+        self.cell = cell
+    }
+
     /// What kind of value it is.
     public var kind: Kind {
         switch cell.kind {

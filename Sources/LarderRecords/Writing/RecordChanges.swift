@@ -28,6 +28,8 @@ struct RecordChanges {
     var changes = ChangeSet()
     /// What becomes known of mutations.
     var applied: [AppliedEntry] = []
+    /// The object that stands for those that were taken out of lists, where it comes into being.
+    var placeholderID: RecordID?
     /// Idempotency keys of which nothing will be known any more.
     var forgotten: [String] = []
     /// The new values of rows of the table `positions`, by their keys; nil removes a row.

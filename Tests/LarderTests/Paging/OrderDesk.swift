@@ -14,10 +14,20 @@ let orderSchema = """
       ordersAt(offset: Int = 0, limit: Int): [Order]
       ordersOn(page: Int, size: Int): [Order]
       order(id: ID!): Order
+      shop: Shop
+      depot(id: ID!): Depot
     }
     type Mutation { rename(id: ID!): Order }
     input OrderFilter { owner: String }
     type Order { id: ID! sku: String }
+    type Depot @fieldPolicy(forField: "orders", paginationArgs: "limit nextToken") {
+      id: ID!
+      orders(limit: Int, nextToken: String): OrderList
+    }
+    type Shop @fieldPolicy(forField: "orders", paginationArgs: "limit nextToken") {
+      name: String
+      orders(limit: Int, nextToken: String): OrderList
+    }
     type OrderList { items: [Order] nextToken: String }
     type OrderConnection { edges: [OrderEdge] nodes: [Order] pageInfo: PageInfo }
     type OrderEdge { cursor: String node: Order }
@@ -57,7 +67,7 @@ final class OrderDesk: Sendable {
         ScriptedServer { [self] request in
             let values = request.values
             let token =
-                ["nextToken", "after", "before", "offset", "page"].lazy
+                ["nextToken", "after", "before", "offset", "page", "id"].lazy
                 .compactMap { name in values[name].flatMap { $0 is NSNull ? nil : "\($0)" } }.first ?? ""
             let limit =
                 ["limit", "first", "last", "size"].lazy

@@ -304,4 +304,55 @@ struct PageEdgeTests {
             #expect(state.error?.code == .paging && !state.isComplete)
         }
     }
+
+    @Test("An object that goes to another page is shown there, and once, by the same value of Pages")
+    func moves() async throws {
+        let pages = ["": OrderDesk.tokenPage(1...3, next: "a"), "a": OrderDesk.tokenPage(4...6, next: nil)]
+        try await withPages(pages, orderList) { (pages, desk, app, _) async throws in
+            try await pages.all()
+            var (first, second) = (orderList, orderList)
+            (first.variables, second.variables) = (["limit": 1_000], ["limit": 1_000, "nextToken": "a"])
+            desk.set(OrderDesk.tokenPage([1, 3], next: "a"), at: "")
+            desk.set(OrderDesk.tokenPage([4, 2, 5, 6], next: nil), at: "a")
+            _ = try await app.fetch(second, policy: .networkOnly)
+            // The first page has it too, still.
+            #expect(try pages.page(1)?.skus == skus(4...6))
+            _ = try await app.fetch(first, policy: .networkOnly)
+            #expect(try pages.page(1)?.skus == skus([4, 2, 5, 6]))
+            #expect(try await pages.skus() == skus([1, 3, 4, 2, 5, 6]))
+            #expect(try await pages.status().objectCount == 6)
+        }
+    }
+
+    @Test("Objects on overlapping pages appear once after the cache was compacted as well")
+    func compacted() async throws {
+        let pages = [
+            "": OrderDesk.tokenPage(1...3, next: "a"), "a": OrderDesk.tokenPage(3...5, next: "b"),
+            "b": OrderDesk.tokenPage(5...7, next: nil),
+        ]
+        try await withPages(pages, orderList) { (pages, _, app, _) async throws in
+            try await pages.all(upTo: 4)
+            _ = try await app.records.compact()
+            #expect(try pages.page(1)?.skus == skus(4...5))
+            _ = try await app.records.compact()
+            #expect(try await pages.all() == PagesStatus(pageCount: 3, objectCount: 7, isComplete: true))
+            #expect(try await pages.skus() == skus(1...7))
+        }
+    }
+
+    @Test("A page by offset or number one of whose objects is no more leads to the next page as before")
+    func deletedObjects() async throws {
+        let pages = ["": at(1...2), "2": at(3...4), "4": at(5...5)]
+        try await withPages(pages, ordersAt, ["limit": 2]) { (pages, desk, app, _) async throws in
+            try await pages.all()
+            try await app.remove("Order:2", as: .deleted)
+            try await app.remove("Order:3", as: .deleted)
+            var operation = ordersAt
+            operation.variables = ["limit": 2]
+            let later = try app.pages(operation)
+            #expect(try await later.status() == PagesStatus(pageCount: 3, objectCount: 3, isComplete: true))
+            #expect(try await later.skus() == skus([1, 4, 5]))
+            #expect(desk.requests.count == 3)
+        }
+    }
 }

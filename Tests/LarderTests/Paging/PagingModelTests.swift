@@ -4,52 +4,6 @@ import LarderTestSupport
 import Synchronization
 import Testing
 
-/// A list of orders in ascending order of their numbers, three to a page, by tokens that say where a page begins.
-private final class OrderBook: Sendable {
-    static let pageSize = 3
-    private let rows = Mutex<[Int]>([])
-
-    init(_ ids: [Int]) { rows.withLock { $0 = ids } }
-
-    var ids: [Int] { rows.withLock { $0 } }
-
-    func insert(_ id: Int) { rows.withLock { $0 = Set($0 + [id]).sorted() } }
-    func remove(_ id: Int) { rows.withLock { $0.removeAll { $0 == id } } }
-
-    /// What a page beginning after an order has, and the order after which the next one begins.
-    func page(after last: Int?) -> (ids: [Int], next: Int?) {
-        let rest = ids.filter { $0 > last ?? -1 }
-        let page = Array(rest.prefix(Self.pageSize))
-        return (page, rest.count > page.count ? page.last : nil)
-    }
-
-    var transport: ScriptedServer {
-        ScriptedServer { [self] (request: GraphQLRequest) in
-            if let id = request.values["add"] as? Int {
-                insert(id)
-                return #"{"data":{"add":\#(OrderDesk.object(id))}}"#
-            }
-            if let id = request.values["drop"] as? Int {
-                remove(id)
-                return #"{"data":{"drop":\#(OrderDesk.object(id))}}"#
-            }
-            let page = page(after: (request.values["nextToken"] as? String).flatMap { Int($0) })
-            return #"{"data":{\#(OrderDesk.tokenPage(page.ids, next: page.next.map { "\($0)" }))}}"#
-        }
-    }
-}
-
-private let schema = """
-    type Query @fieldPolicy(forField: "listOrders", paginationArgs: "limit nextToken") {
-      listOrders(limit: Int, nextToken: String): OrderList
-    }
-    type Mutation { add(add: Int!): Order drop(drop: Int!): Order }
-    type Order { id: ID! sku: String }
-    type OrderList { items: [Order] nextToken: String }
-    """
-private let list = GraphQLOperation(
-    "query L($nextToken: String) { listOrders(limit: 3, nextToken: $nextToken) { items { id sku } nextToken } }")
-
 /// What a cache has to have of a list, as dictionaries of pages and of times say.
 private struct BookModel {
     /// By the token of a page, "" for the first: its orders, the token of the next page, and when it came.
@@ -76,6 +30,14 @@ private struct BookModel {
         let page = book.page(after: Int(token))
         pages[token] = (page.ids, page.next.map { "\($0)" }, now)
         for id in page.ids { times[id] = now }
+    }
+
+    mutating func cameAll(_ book: OrderBook, at now: Int64) {
+        var token: String? = ""
+        while let here = token {
+            came(here, book, at: now)
+            token = pages[here]?.next
+        }
     }
 
     mutating func insert(_ id: Int) {
@@ -105,6 +67,7 @@ private struct BookModel {
 struct PagingModelTests {
     private final class Run {
         private let folder: URL
+        private var storeFolder: URL { folder.appending(path: "store") }
         private var random: SeededNumbers
         private let book = OrderBook((0..<20).map { 100 + $0 * 40 })
         private let clock = TestClock()
@@ -118,7 +81,7 @@ struct PagingModelTests {
         init(_ folder: URL, seed: UInt64) throws {
             self.folder = folder
             random = SeededNumbers(seed: seed)
-            (store, app) = try Self.open(folder, book, clock)
+            (store, app) = try Self.open(folder.appending(path: "store"), book, clock)
         }
 
         private static func open(
@@ -127,16 +90,16 @@ struct PagingModelTests {
             var options = Store.Options()
             options.silence()
             options.now = { clock.now }
-            let store = try Store.open(at: folder, schema: try Schema(parsing: schema), options: options)
-            return (store, try store.partition(transport: book.transport))
+            let store = try Store.open(at: folder, schema: try Schema(parsing: OrderBook.schema), options: options)
+            return (store, try store.partition(transport: book.transport()))
         }
 
         private func number(_ count: Int) -> Int { Int(random.next() % UInt64(count)) }
         private var now: Int64 { Int64(clock.now.timeIntervalSince1970) }
 
         func step() async throws {
-            let pages = try app.pages(list)
-            switch number(14) {
+            let pages = try app.pages(OrderBook.list)
+            switch number(16) {
             case 0...2:
                 let next = model.next
                 #expect((try await pages.next() == nil) == (next == nil))
@@ -150,7 +113,7 @@ struct PagingModelTests {
                 guard let id = model.ids.isEmpty ? nil : model.ids[number(model.ids.count)] else { return }
                 try await change(pages, id, isNew: false)
             case 8:
-                try await app.pin(named: "list", list)
+                try await app.pin(named: "list", OrderBook.list)
                 isPinned = true
             case 9:
                 try await app.unpin(named: "list")
@@ -160,36 +123,24 @@ struct PagingModelTests {
                 let seconds = Int64(number(3) == 0 ? -number(4000) : number(4000))
                 clock.advance(by: .seconds(seconds))
             case 12: try await letGo()
+            case 14 where ChildProgram.isBuilt: try await kill()
             default:
                 states = nil
                 try store.close()
-                (store, app) = try Self.open(folder, book, clock)
+                (store, app) = try Self.open(storeFolder, book, clock)
             }
             try await compare()
         }
 
         func loadAll() async throws {
-            try await app.pages(list).all(startingOver: true)
-            var token: String? = ""
-            while let here = token {
-                model.came(here, book, at: now)
-                token = model.pages[here]?.next
-            }
+            try await app.pages(OrderBook.list).all(startingOver: true)
+            model.cameAll(book, at: now)
             #expect(model.ids == book.ids)
         }
 
         /// A mutation that puts an order into the list, or takes one out: it is seen at once, and the same afterwards.
         private func change(_ pages: Pages, _ id: Int, isNew: Bool) async throws {
-            let name = isNew ? "add" : "drop"
-            let operation = GraphQLOperation(
-                "mutation M($\(name): Int!) { \(name)(\(name): $\(name)) { id sku } }",
-                variables: [name: .int(Int64(id))])
-            let change =
-                isNew
-                ? try pages.inserting("Order:\(id)", at: .ascending(field: "id")) : try pages.removing("Order:\(id)")
-            let response: Value = [name: ["__typename": "Order", "id": .string("\(id)"), "sku": .string("s\(id)")]]
-            try await app.enqueue(
-                operation, options: MutationOptions(optimisticResponse: response, listChanges: [change]))
+            try await OrderBook.queue(isNew ? "add" : "drop", id, in: pages, app)
             if isNew { model.insert(id) } else { model.remove(id) }
             #expect(try await shown() == model.ids)
             try await MutationRunner(app).drain()
@@ -211,22 +162,124 @@ struct PagingModelTests {
             let isTight = number(4) == 0
             _ = try? await app.evict(maxBytes: isTight ? 0 : nil, maxAge: .seconds(maxAge))
             _ = try await app.collectGarbage()
+            try takeOver(after: isTight ? nil : maxAge, needed)
+        }
+
+        /// Takes over which pages are there after an eviction.
+        ///
+        /// - Parameter maxAge: Up to which pages must be there; nil where young ones may have gone.
+        private func takeOver(after maxAge: Int64?, _ needed: [String], isWhole: Bool = true) throws {
             for (token, page) in model.pages {
                 let isThere = try content(token) != nil
                 if needed.contains(token) {
                     #expect(isThere, "page \(token) is needed")
-                } else if page.time < now - maxAge {
+                } else if let maxAge, isWhole, page.time < now - maxAge {
                     #expect(!isThere, "page \(token) came too long ago")
-                } else if !isTight, page.ids.allSatisfy({ model.times[$0] ?? 0 >= now - maxAge }) {
+                } else if let maxAge, page.ids.allSatisfy({ model.times[$0] ?? 0 >= now - maxAge }),
+                    page.time >= now - maxAge
+                {
                     #expect(isThere, "page \(token) is young")
                 }
                 if !isThere { model.pages[token] = nil }
             }
         }
 
+        // MARK: Kills
+
+        /// A program that works on the same store and is killed: what it had done is there, and of what it was doing
+        /// each page is either as before or as afterwards.
+        private func kill() async throws {
+            states = nil
+            try store.close()
+            var works: [String] = []
+            for _ in 0..<1 + number(5) {
+                let id = 100 + number(800)
+                works.append(
+                    [
+                        "next", "next", "all", "refresh", "add:\(id)", "add:\(id)",
+                        "drop:\(model.ids.isEmpty ? id : model.ids[number(model.ids.count)])", "pin", "unpin",
+                        "clock:\(number(5000) - 1000)",
+                    ][number(10)])
+            }
+            if number(2) == 0 { works.append("let:\(number(3000))") }
+            let orders = book.ids.map { "\($0)" }.joined(separator: ",")
+            let said = folder.appending(path: "said")
+            let arguments = ["book", "\(now)", "\(1 + number(25))", orders] + works
+            let child = try ChildProgram.start(storeFolder, arguments, output: said)
+            await child.ended()
+            let lines = try ChildProgram.lines(of: said)
+            (store, app) = try Self.open(storeFolder, book, clock)
+            #expect(try app.records.check().problems == [], "\(arguments)")
+            var (left, sent) = (works[...], [Int]())
+            for line in lines {
+                let words = line.split { $0 == " " || $0 == ":" }.map(String.init)
+                switch words[0] {
+                case "add":
+                    sent.append(Int(words[1]) ?? 0)
+                    book.insert(sent[sent.count - 1])
+                case "drop":
+                    sent.append(Int(words[1]) ?? 0)
+                    book.remove(sent[sent.count - 1])
+                default:
+                    try finished(left.removeFirst())
+                    sent = []
+                }
+            }
+            if let work = left.first { try await takeOver(cutOff: work, isSent: !sent.isEmpty) }
+        }
+
+        private func finished(_ work: String) throws {
+            let words = work.split(separator: ":").map(String.init)
+            let number = words.count > 1 ? Int(words[1]) ?? 0 : 0
+            switch words[0] {
+            case "next": if let next = model.next { model.came(next, book, at: now) }
+            case "all": model.cameAll(book, at: now)
+            case "refresh": model.came("", book, at: now)
+            case "add":
+                model.insert(number)
+                model.times[number] = now
+            case "drop":
+                model.remove(number)
+                model.times[number] = now
+            case "pin": isPinned = true
+            case "unpin": isPinned = false
+            case "clock": clock.advance(by: .seconds(number))
+            default: try takeOver(after: Int64(number), isPinned ? model.chain : [])
+            }
+        }
+
+        private func takeOver(cutOff work: String, isSent: Bool) async throws {
+            let words = work.split(separator: ":").map(String.init)
+            switch words[0] {
+            case "add", "drop":
+                let isQueued = try !app.mutations(in: [.pending, .inFlight, .acknowledged]).isEmpty
+                try await MutationRunner(app).drain()
+                if isSent || isQueued { try finished(work) }
+            case "next", "all", "refresh":
+                let before = model
+                try finished(work)
+                let after = model
+                model = before
+                for token in Set(before.pages.keys).union(after.pages.keys) {
+                    let content = try content(token)
+                    if let page = after.pages[token], content?.ids == page.ids, content?.age == .zero {
+                        model.pages[token] = page
+                        for id in page.ids { model.times[id] = now }
+                    } else {
+                        #expect(content?.ids == before.pages[token]?.ids, "page \(token) is neither")
+                    }
+                }
+            case "pin", "unpin": isPinned = try !app.pins().isEmpty
+            case "let":
+                try takeOver(
+                    after: words.count > 1 ? Int64(words[1]) : nil, isPinned ? model.chain : [], isWhole: false)
+            default: break
+            }
+        }
+
         /// What the cache has of a page; nil where something of it is not there.
         private func content(_ token: String) throws -> (ids: [Int], age: Duration?)? {
-            var operation = list
+            var operation = OrderBook.list
             if !token.isEmpty { operation.variables["nextToken"] = .string(token) }
             let response = try app.read(operation, allowsPartial: true)
             guard response.isComplete else { return nil }
@@ -235,7 +288,7 @@ struct PagingModelTests {
         }
 
         private func shown() async throws -> [Int] {
-            try await app.pages(list).skus().compactMap { Int($0.dropFirst()) }
+            try await app.pages(OrderBook.list).skus().compactMap { Int($0.dropFirst()) }
         }
 
         private func compare() async throws {
@@ -260,11 +313,11 @@ struct PagingModelTests {
             try await loadAll()
             try await compare()
             try store.close()
-            try expectSound(folder)
+            try expectSound(storeFolder)
         }
     }
 
-    @Test("A list is what a model says, whatever is loaded, changed, pinned, watched, let go of and reopened")
+    @Test("A list is what a model says, whatever is loaded, changed, pinned, watched, let go of, reopened and killed")
     func random() async throws {
         for index in 0..<6 {
             let seed = TestSeed.of("paging model", index)
