@@ -138,6 +138,9 @@ final class Generations: Sendable {
         try checkOpen()
         try held.withLock { current in
             guard current === old, !isSuspended.load(ordering: .sequentiallyConsistent) else { return }
+            // A suspension that was given up had closed it for a moment. Taken for superseded, it would get an empty one
+            // above it.
+            if try !isResting.load(ordering: .relaxed) && isCurrent(old) { return }
             current = try folder.openCurrent(
                 above: isResting.load(ordering: .relaxed) ? old.number - 1 : old.number)
             isResting.store(false, ordering: .relaxed)
@@ -148,6 +151,16 @@ final class Generations: Sendable {
         guard isClosed.load(ordering: .sequentiallyConsistent) else { return }
         // Closed meanwhile, when the old one was still current.
         try current.environment.close()
+    }
+}
+
+extension Generations {
+    /// Whether a generation is open, and not superseded.
+    private func isCurrent(_ generation: Generation) throws -> Bool {
+        do {
+            let transaction = try generation.environment.beginRead()
+            return try generation.isCurrent(transaction)
+        } catch let error as LMDBError where error.code == .closed { return false }
     }
 }
 

@@ -1,8 +1,10 @@
+import Dispatch
 import Foundation
 import LarderFiles
 import LarderGraphQL
 import LarderLMDB
 import LarderTestSupport
+import Synchronization
 import Testing
 
 @testable import LarderRecords
@@ -85,6 +87,62 @@ struct RestTests {
             try sample.cache.resume()
             #expect(try sample.cache.read(sample.operation(text)).response["node"]?["a"]?.int == 1)
             try sample.cache.rest()
+        }
+    }
+
+    @Test("Reads that wait while a cache cannot be suspended find it as it was")
+    func givenUp() async throws {
+        try await withTemporaryFolder { folder in
+            var options = RecordCache.Options()
+            options.suspensionWait = .seconds(300)
+            let sample = try SampleCache(
+                SchemaIndex(parsing: schema), path: folder.appending(path: "records").path, options: options)
+            try await sample.write(text, data: #"{"node":{"id":"1","a":1}}"#)
+            let cache = sample.cache
+            let operation = try sample.operation(text)
+            let identity = cache.generations.current.identity
+            let hasBegun = Atomic(false)
+            let mayEnd = Atomic(false)
+            let count = Atomic(0)
+            let failures = Mutex<[String]>([])
+            let done = DispatchGroup()
+            func onThread(_ body: @escaping @Sendable () throws -> Void) {
+                done.enter()
+                Thread.detachNewThread {
+                    do { try body() } catch { failures.withLock { $0.append("\(error)") } }
+                    done.leave()
+                }
+            }
+            onThread {
+                try cache.generations.withSnapshot { _, _ in
+                    hasBegun.store(true, ordering: .relaxed)
+                    while !mayEnd.load(ordering: .relaxed) { usleep(1_000) }
+                }
+            }
+            while !hasBegun.load(ordering: .relaxed) { try await Task.sleep(for: .milliseconds(1)) }
+            for _ in 0..<2 {
+                onThread {
+                    while !mayEnd.load(ordering: .relaxed) {
+                        let value = try cache.read(operation).response["node"]?["a"]?.int
+                        if value != 1 { failures.withLock { $0.append("read \(value as Any)") } }
+                        count.add(1, ordering: .relaxed)
+                    }
+                }
+            }
+            for _ in 0..<20 {
+                let before = count.load(ordering: .relaxed)
+                while count.load(ordering: .relaxed) == before, failures.withLock(\.isEmpty) {
+                    try await Task.sleep(for: .milliseconds(1))
+                }
+                await #expect(throws: RecordError.self) { try await cache.suspend(until: .now + .milliseconds(20)) }
+            }
+            mayEnd.store(true, ordering: .relaxed)
+            await withCheckedContinuation { continuation in done.notify(queue: .global()) { continuation.resume() } }
+            #expect(failures.withLock { $0 } == [])
+            #expect(cache.generations.current.identity == identity)
+            #expect(try cache.read(operation).response["node"]?["a"]?.int == 1)
+            #expect(try cache.check(.everything).problems == [])
+            try cache.close()
         }
     }
 
