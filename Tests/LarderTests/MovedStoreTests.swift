@@ -85,6 +85,66 @@ struct MovedStoreTests {
         }
     }
 
+    @Test("Transfers that are half way when the home moves go on with the parts that have arrived")
+    func movedHalfWay() async throws {
+        try await withTemporaryFolder { folder in
+            let (before, after) = (folder.appending(path: "one"), folder.appending(path: "two"))
+            try FileManager.default.createDirectory(at: before, withIntermediateDirectories: true)
+            let bytes = (0..<10_000).map { UInt8(truncatingIfNeeded: $0 / 7) }
+            try Data(bytes).write(to: before.appending(path: "source"))
+            let (up, down) = (ObjectLocation(bucket: "b", key: "up"), ObjectLocation(bucket: "b", key: "down"))
+            let storage = MemoryStorage()
+            storage.keep(bytes, at: down)
+            let isMended = Flag()
+            // Neither is there as a whole before the move.
+            storage.onCall { call throws(ObjectError) in
+                guard !isMended.isSet else { return }
+                switch call {
+                case .putPart(let number) where number > 4: throw ObjectError(.interrupted, "for a test")
+                case .get(let range) where range.lowerBound > 5_000: throw ObjectError(.interrupted, "for a test")
+                default: break
+                }
+            }
+            let (store, app) = try open(before.appending(path: "store"), home: before)
+            let upload = try await app.transfers.upload(before.appending(path: "source"), to: up)
+            let download = try await app.transfers.download(down, to: before.appending(path: "copy"))
+            let first = Task { try await Self.runner(app, storage).run() }
+            try await eventually {
+                let arrived = try [upload, download].map { try $0.status().arrived }
+                return arrived[0] >= 4_096 && arrived[1] >= 5_000
+            }
+            first.cancel()
+            try await first.value
+            try store.close()
+            try FileManager.default.moveItem(at: before, to: after)
+            isMended.set()
+            let asked = storage.calls.count
+            let (again, moved) = try open(after.appending(path: "store"), home: after)
+            try await Self.runner(moved, storage).drain()
+            #expect(storage.object(up)?.bytes == bytes)
+            #expect(try Array(Data(contentsOf: after.appending(path: "copy"))) == bytes)
+            for call in storage.calls[asked...] {
+                switch call {
+                case .putPart(let number): #expect(number > 4)
+                case .get(let range): #expect(range.lowerBound > 4_000)
+                default: break
+                }
+            }
+            try again.close()
+            try expectSound(after.appending(path: "store"))
+        }
+    }
+
+    private static func runner(_ app: Partition, _ storage: MemoryStorage) -> TransferRunner {
+        var options = TransferRunner.Options()
+        options.multipartThreshold = 4_000
+        options.partSize = 1_024
+        options.connectionsPerHost = 1
+        options.maximumFaults = 1_000_000
+        options.backoff = Backoff(first: .milliseconds(1), cap: .milliseconds(5))
+        return TransferRunner(app, storage: storage, options: options)
+    }
+
     @Test("A file outside of the home keeps its whole path")
     func outside() async throws {
         try await withTemporaryFolder { folder in
@@ -129,6 +189,60 @@ struct MovedStoreTests {
             #expect(try state(original, receipt)?.state == .applied)
             #expect(server.effects == ["1 5"])
             try again.close()
+            try expectSound(copy)
+        }
+    }
+
+    @Test("A copy of a store whose upload is half way sends nothing, and leaves the parts to the original")
+    func copiedHalfWay() async throws {
+        try await withTemporaryFolder { folder in
+            let (place, copy) = (folder.appending(path: "store"), folder.appending(path: "copy"))
+            let here = FileDeviceTokens(folder: folder.appending(path: "here"))
+            let there = FileDeviceTokens(folder: folder.appending(path: "there"))
+            let bytes = (0..<10_000).map { UInt8(truncatingIfNeeded: $0 / 7) }
+            let source = folder.appending(path: "source")
+            try Data(bytes).write(to: source)
+            let (up, small) = (ObjectLocation(bucket: "b", key: "up"), ObjectLocation(bucket: "b", key: "small"))
+            let storage = MemoryStorage()
+            let isMended = Flag()
+            storage.onCall { call throws(ObjectError) in
+                if case .putPart(let number) = call, number > 4, !isMended.isSet {
+                    throw ObjectError(.interrupted, "for a test")
+                }
+            }
+            let (store, app) = try open(place, tokens: here)
+            let upload = try await app.transfers.upload(source, to: up)
+            let first = Task { try await Self.runner(app, storage).run() }
+            try await eventually { try upload.status().arrived >= 4_096 }
+            first.cancel()
+            try await first.value
+            let paused = try await app.transfers.upload(source, to: small)
+            try await paused.pause()
+            try store.close()
+            try FileManager.default.copyItem(at: place, to: copy)
+            let (other, copied) = try open(copy, tokens: there)
+            let asked = storage.calls.count
+            isMended.set()
+            try await Self.runner(copied, storage).drain()
+            #expect(storage.calls.count == asked, "\(storage.calls[asked...])")
+            for id in [upload.id, paused.id] {
+                let status = try copied.transfers[id].status()
+                #expect(status.state == .failed)
+                #expect(status.failure?.code == .restoredTransfer)
+            }
+            try other.close()
+            let (again, original) = try open(place, tokens: here)
+            try await Self.runner(original, storage).drain()
+            #expect(storage.object(up)?.bytes == bytes)
+            // The parts that had arrived are of use still.
+            #expect(storage.calls.count { $0 == .putPart(1) } == 1)
+            try again.close()
+            // A person who has looked has the copy send it.
+            let (last, retried) = try open(copy, tokens: there)
+            try await retried.transfers[upload.id].retry()
+            try await Self.runner(retried, storage).drain()
+            #expect(try retried.transfers[upload.id].status().state == .done)
+            try last.close()
             try expectSound(copy)
         }
     }

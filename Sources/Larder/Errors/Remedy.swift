@@ -172,7 +172,7 @@ package enum Situation: String, CaseIterable, Sendable {
         .unfinished: [.unsettled, .unfinishedTransfer, .operationsDuplicate],
         .expired: [.expiredTransfer, .operationsExpired],
         .unsentWork: [.operationsUnsentWork, .operationsUploadsLeft],
-        .unknownOutcome: [.operationsCommitUnknown],
+        .unknownOutcome: [.operationsCommitUnknown, .restoredTransfer],
         .otherAccount: [.parked, .operationsParked, .operationsOtherPartition],
         .programFault: [
             .schema, .syntax, .operation, .variables, .data, .noTransport, .environment, .noEnvironment,

@@ -27,6 +27,8 @@ extension LarderError.Code {
     public static let unfinishedTransfer = Self(rawValue: "transfer.unfinished")
     /// The runner does not have the storage that the transfer names; the transfer waits.
     public static let noStorage = Self(rawValue: "transfer.noStorage")
+    /// The store is a copy of another one, which may have sent the file since.
+    public static let restoredTransfer = Self(rawValue: "transfer.restored")
     /// The transfer was given up.
     public static let cancelledTransfer = Self(rawValue: "transfer.cancelled")
     /// The transfer's time was over before it was done.

@@ -48,7 +48,10 @@ extension OperationsDatabase {
             if options.device != nil {
                 let known = [noted.token, noted.next].compactMap(\.self)
                 let isKnown = known.isEmpty || kept.map(known.contains) ?? false
-                if !isKnown { copied = try RestorationDoubt.distrustAll(db, isProven: false, Date()) }
+                if !isKnown {
+                    copied = try RestorationDoubt.distrustAll(db, isProven: false, Date())
+                    try TransferTransaction(db: db).distrustUploads(now: Date())
+                }
                 (noted.token, noted.next) = (isKnown ? kept : nil, next)
             }
             try db.run(

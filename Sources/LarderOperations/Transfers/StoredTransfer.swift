@@ -86,6 +86,8 @@ package struct TransferFailure: Sendable, Hashable {
     static let damagedRow = OperationsError.Code.damagedRow.rawValue
     /// The code of one that waits because the runner does not have its storage.
     package static let noStorage = "transfer.noStorage"
+    /// The store is a copy of another, which may have carried the transfer out.
+    package static let restored = "transfer.restored"
 
     package init(code: String, message: String, time: Date) {
         self.code = code

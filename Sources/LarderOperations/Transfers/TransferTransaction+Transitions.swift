@@ -141,6 +141,23 @@ extension TransferTransaction {
             sequence, "The transfer it waits for has failed: \(failure.message)", failure.code, now)
     }
 
+    /// Has the uploads of a copied store fail: the original may have made the objects since, which may have become others
+    /// by now, or goes on with the same parts. What is at the storage is the original's, and stays there.
+    func distrustUploads(now: Date) throws {
+        let failure = TransferFailure(
+            code: TransferFailure.restored,
+            message: "The store is a copy, and the original may have sent the file since; look whether the storage has "
+                + "it, then retry or cancel the upload", time: now)
+        let uploads = try db.rows(
+            "SELECT sequence, state FROM transfer WHERE kind = \(kind: .upload) AND state IN "
+                + "\(transfer: [.pending, .running, .paused, .failed]) ORDER BY sequence"
+        ) { (sequence: try $0.integer(0), state: try TransferState(stored: $0.integer(1))) }
+        for (sequence, state) in uploads {
+            try note(.restart, of: sequence)
+            if state != .failed { _ = try fail(sequence, failure, now: now) }
+        }
+    }
+
     func retry(_ id: UUID, _ source: FileIdentity?, _ expires: Date?) throws {
         let entry = try entry(id, in: [.failed])
         guard let transfer = try transfer(id) else { return }
