@@ -112,7 +112,13 @@ case "count":
         switch random.next() % 12 {
         case 0:
             say("compacting")
-            _ = try await app.records.compact()
+            async let report = app.records.compact()
+            for _ in 0..<random.next() % 8 {
+                number += 1
+                try await app.write(shelf, json: shelfData(number))
+                say("wrote \(number)")
+            }
+            _ = try await report
             say("compacted")
         case 1 where random.next() % 3 == 0:
             say("clearing")

@@ -10,7 +10,8 @@ struct BenchTests {
             var name, what, unit: String
             var value: Double
             var floorName: String?
-            var floor, ratio, fastest, fastestFloor, reachRatio, reachExcess: Double?
+            var floor, ratio, fastest, fastestFloor, reachRatio, reachExcess, p50, p99, maximum: Double?
+            var waits: Int?
             var isReached: Bool?
         }
 
@@ -84,9 +85,50 @@ struct BenchTests {
         for row in report.rows { try expectComparison(row) }
     }
 
+    @Test("An earlier run is shown beside this one, and a file that is none is refused before anything is timed")
+    func compares() async throws {
+        try await withTemporaryFolder { folder in
+            let file = folder.appending(path: "earlier.json")
+            let options = ["--rounds", "1", "--folder", folder.path, "--rows", "parse-shapes"]
+            let first = try await LarderProcess.run(program: "larder-bench", ["--json"] + options)
+            try #require(first.status == 0, "\(first.errors)")
+            try Data(first.output.utf8).write(to: file)
+            let second = try await LarderProcess.run(program: "larder-bench", ["--compare", file.path] + options)
+            try #require(second.status == 0, "\(second.errors)")
+            let lines = second.output.split(separator: "\n").map(String.init)
+            #expect(lines.first == "beside \(file.path)")
+            let names = ["keyed", "unkeyed", "deep", "strings", "floats", "cjk", "issues"].map { "parse-\($0)" }
+            // Once with the earlier figures, and once as without.
+            for name in names { #expect(lines.count { $0.hasPrefix("\(name) ") } == 2, "\(name)") }
+            #expect(lines.first { $0.hasPrefix("parse-deep ") }?.contains(" - ") == true, "it has no waits")
+            try Data("{}".utf8).write(to: file)
+            let third = try await LarderProcess.run(program: "larder-bench", ["--compare", file.path] + options)
+            #expect(third.status == 1)
+            #expect(third.output == "")
+            #expect(third.errors.contains("cannot be compared with"), "\(third.errors)")
+        }
+    }
+
+    @Test("Each wait that people have is told with its middle, its 99th of 100, and the longest")
+    func waits() async throws {
+        let report = try await report(["--largest", "2000", "--rows", "upkeep-waits"])
+        #expect(
+            report.rows.map(\.name) == [
+                "check-wait", "check-memory", "compact-wait", "compact-memory", "backup-wait", "backup-memory",
+            ])
+        for row in report.rows where row.name.hasSuffix("-wait") {
+            let (half, most) = (try #require(row.p50), try #require(row.maximum))
+            #expect(row.value == row.p99 && half <= row.value && row.value <= most, "\(row.name)")
+            #expect((row.waits ?? 0) > 0, "\(row.name)")
+        }
+    }
+
     @Test(
         "Arguments that make no sense are refused",
-        arguments: ["--rows nonsense", "--rounds 0", "--largest 0", "--schema only.graphqls", "--wat"])
+        arguments: [
+            "--rows nonsense", "--rounds 0", "--largest 0", "--schema only.graphqls", "--json --compare x",
+            "--wat",
+        ])
     func refuses(_ arguments: String) async throws {
         let outcome = try await LarderProcess.run(
             program: "larder-bench", arguments.split(separator: " ").map(String.init))

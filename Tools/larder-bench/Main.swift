@@ -7,7 +7,9 @@ struct LarderBench: AsyncParsableCommand {
         commandName: "larder-bench",
         abstract: "Times Larder against floors measured in the same run.",
         discussion: "Rows: \(Bench.Row.allCases.map(\.rawValue).joined(separator: ", ")).",
-        subcommands: [Measure.self, ServeObjects.self, CarryTransfers.self, RepeatTransfers.self],
+        subcommands: [
+            Measure.self, ServeObjects.self, CarryTransfers.self, RepeatTransfers.self, CopyCache.self, AnswerOnce.self,
+        ],
         defaultSubcommand: Measure.self)
 }
 
@@ -25,16 +27,20 @@ struct Measure: AsyncParsableCommand {
     var folder = FileManager.default.temporaryDirectory.path
     @Option(help: "Records of the largest store.") var largest = 1_000_000
     @Flag(help: "Prints JSON instead of a table.") var json = false
+    @Option(help: "The JSON of an earlier run, whose figures are shown beside those of this one.") var compare: String?
 
     func validate() throws {
         let given = [schema, operation, response].compactMap { $0 }.count
         guard given == 0 || given == 3 else {
             throw ValidationError("--schema, --operation and --response belong together.")
         }
+        guard compare == nil || !json else { throw ValidationError("--compare prints a table; leave out --json.") }
         guard rounds > 0, largest > 0 else { throw ValidationError("--rounds and --largest must be positive.") }
     }
 
     func run() async throws {
+        // Before all that takes long.
+        let comparison = try compare.map(Comparison.init(path:))
         let input = try input()
         let work = "\(folder)/larder-bench-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: work, withIntermediateDirectories: true)
@@ -45,6 +51,7 @@ struct Measure: AsyncParsableCommand {
             FileHandle.standardError.write(Data("larder-bench: \(row.rawValue)\n".utf8))
             report.rows += try await bench.run(row)
         }
+        if let comparison { print("\(comparison.table(of: report))\n") }
         print(json ? try report.json() : "\(report.input); medians of \(rounds) rounds\n\n\(report.table)")
     }
 

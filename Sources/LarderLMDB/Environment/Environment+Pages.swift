@@ -35,6 +35,21 @@ extension Environment {
 }
 
 extension Environment {
+    /// Walks every page that a snapshot sees, while others write.
+    ///
+    /// A snapshot knows no page of the free pages' tree; only its meta page leads there. LMDB writes the two meta pages
+    /// in turns: that of a snapshot stays until the second commit after it.
+    ///
+    /// - Returns: Nil where another commit was made before the meta page was read; then a newer snapshot has to be taken.
+    package func walk(_ snapshot: borrowing ReadTransaction) throws(LMDBError) -> PageWalk.Summary? {
+        let meta = try MetaPage.newest(in: files.data.pages)
+        // The second look finds that the other page was not written yet when this one was read.
+        guard meta.transaction == snapshot.id, try MetaPage.newest(in: files.data.pages) == meta else { return nil }
+        return try PageWalk.run(files.data.pages, size: try files.data.status().size, from: meta)
+    }
+}
+
+extension Environment {
     /// Writes both meta pages once more as they are, so that the next sync makes them durable whatever became of the
     /// syncs before it.
     ///

@@ -7,7 +7,7 @@
 /// 12   4  -                    32   8  map size             144   8  transaction
 /// ```
 /// All numbers are in the machine's own byte order.
-struct MetaPage {
+struct MetaPage: Hashable {
     var pageSize: Int
     var mapSize: UInt64
     var freeTree: TreeRecord

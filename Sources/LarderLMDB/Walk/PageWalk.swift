@@ -6,7 +6,8 @@ package import LarderFiles
 /// `pread` into its own memory and checks every number before it is used: any file and any bytes are an answer or an
 /// error. It does not see a flipped bit inside a value.
 ///
-/// No process may write meanwhile. The walk costs about as much as reading the file once; memory: one bit for each
+/// No process may write meanwhile, unless the pages are those of a snapshot that stays open: no commit changes a page
+/// that a snapshot sees. The walk costs about as much as reading the file once; memory: one bit for each
 /// page.
 package enum PageWalk {
     /// What a sound file holds.
@@ -42,7 +43,11 @@ package enum PageWalk {
 
     static func run(_ file: PageFile, size: Int64) throws(LMDBError) -> Summary {
         guard size > 0 else { return Summary() }
-        let meta = try MetaPage.newest(in: file)
+        return try run(file, size: size, from: MetaPage.newest(in: file))
+    }
+
+    /// Walks the pages to which a meta page leads.
+    static func run(_ file: PageFile, size: Int64, from meta: MetaPage) throws(LMDBError) -> Summary {
         let walk = TreeWalk(file: file, meta: meta, fileSize: size)
         return try walk.run()
     }

@@ -48,7 +48,7 @@ extension RecordCache {
         _ answers: [MutationAnswer], deadline: ContinuousClock.Instant? = nil
     ) async throws(RecordError) -> [Result<Commit, RecordError>] {
         guard !answers.isEmpty else { return [] }
-        // The server has done what they tell of: behind a compaction of this process they wait for longer.
+        // The server has done what they tell of: behind other writes of this process they wait for longer.
         let turnDeadline = ContinuousClock.now + max(options.lockTimeout, .seconds(60))
         let parts = answers.map { answer -> [WriteStep] in
             [

@@ -73,4 +73,10 @@ package struct CheckReport: Sendable {
         problemCount += 1
         if problems.count < Self.limit { problems.append(Problem(place: place, what: what)) }
     }
+
+    /// Takes in the problems of another part of the same cache. The counts are this one's alone.
+    mutating func join(_ other: CheckReport) {
+        problemCount += other.problemCount
+        problems += other.problems.prefix(max(0, Self.limit - problems.count))
+    }
 }

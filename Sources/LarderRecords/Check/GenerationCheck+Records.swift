@@ -3,10 +3,15 @@ import LarderLMDB
 /// Safe: the bytes belong to the transaction of `run`, as all do that a `GenerationCheck` looks at. They are read
 /// through `RecordView`, `PayloadView` and `TextHeap`, which check every offset.
 extension GenerationCheck {
-    mutating func checkRecords(_ transaction: borrowing some RecordSnapshot & ~Copyable) throws(LMDBError) {
+    /// - Parameter range: The numbers of those that are looked at.
+    mutating func checkRecords(
+        _ transaction: borrowing some RecordSnapshot & ~Copyable, in range: ClosedRange<RecordID> = 0 ... .max
+    ) throws(LMDBError) {
         var cursor = try transaction.cursor(in: tables.records)
-        while let entry = try cursor.next() {
+        var next = try cursor.seek(atLeast: range.lowerBound)
+        while let entry = next {
             let id = entry.integerKey
+            guard id <= range.upperBound else { break }
             let bytes = unsafe entry.value.withUnsafeBytes { unsafe $0 }
             do {
                 unsafe try check(RecordView(bytes), id, transaction)
@@ -17,6 +22,7 @@ extension GenerationCheck {
             } catch {
                 report.add(.record(id), "\(error)")
             }
+            next = try cursor.next()
         }
     }
 
@@ -46,8 +52,8 @@ extension GenerationCheck {
             split.insert(id)
             if record.count > 0 { report.add(.record(id), "it is split and has fields of its own") }
         }
-        if let owner = record.owner {
-            parts[id] = (owner.record, owner.field, 0)
+        if record.owner != nil {
+            parts.insert(id)
             if keyed.contains(id) { report.add(.record(id), "a key leads to it, and it is a part") }
         } else {
             let key = unsafe StoredKey.bytes(Array(try record.key))
@@ -61,7 +67,7 @@ extension GenerationCheck {
             let field = record.field(index)
             if field <= last { report.add(.field(record: id, field: field), "fields are out of order") }
             last = field
-            check(record.value(index), record.payload, id, field)
+            try check(record.value(index), record.payload, id, field, transaction)
         }
         checkLists(id)
     }
@@ -84,7 +90,7 @@ extension GenerationCheck {
                 report.add(.field(record: key.record, field: key.field), "it belongs to no split record")
             }
             let payload = unsafe PayloadView(bytes: bytes)
-            check(payload.word, payload, key.record, key.field)
+            try check(payload.word, payload, key.record, key.field, transaction)
             checkLists(key.record)
         }
     }
@@ -102,14 +108,19 @@ extension GenerationCheck {
     }
 
     /// Checks a field's value: everything in it can be read, and what it refers to is there.
-    private mutating func check(_ word: ValueWord, _ payload: PayloadView, _ record: RecordID, _ field: FieldID) {
+    private mutating func check(
+        _ word: ValueWord, _ payload: PayloadView, _ record: RecordID, _ field: FieldID,
+        _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws(LMDBError) {
         if !names.contains(field) { report.add(.field(record: record, field: field), "the field has no name") }
+        holdings.removeAll(keepingCapacity: true)
         do throws(DamagedRecord) {
             var budget = ListBudget(payload)
             try checkValue(word, payload, record, field, &budget, depth: 0)
         } catch {
             report.add(.field(record: record, field: field), error.what)
         }
+        for part in holdings { try checkHolding(part, record, field, transaction) }
     }
 
     // The recursion ends at `greatestListDepth`.
@@ -142,7 +153,7 @@ extension GenerationCheck {
             // The record may be gone; its key stays.
             guard keyed.contains(target) else { throw DamagedRecord("it refers to \(target), which no key leads to") }
         case .part, .widePart:
-            holdings.append((try payload.record(word), record, field))
+            holdings.append(try payload.record(word))
         }
     }
 
@@ -150,20 +161,31 @@ extension GenerationCheck {
         guard unsafe String(validating: text, as: UTF8.self) != nil else { throw DamagedRecord("a text is not UTF-8") }
     }
 
-    /// Every part is held exactly once, by the record and field that it names.
+    /// A part that a field holds is there, and says the same.
+    private mutating func checkHolding(
+        _ part: RecordID, _ owner: RecordID, _ field: FieldID,
+        _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws(LMDBError) {
+        let stored = try transaction.get(part, in: tables.records)
+        let known = unsafe stored?.withUnsafeBytes { bytes in unsafe (try? RecordView(bytes))?.owner }
+        guard let known = known ?? nil else {
+            return report.add(.field(record: owner, field: field), "its part \(part) does not exist")
+        }
+        if known.record != owner || known.field != field {
+            report.add(.record(part), "record \(owner) holds it, and it names \(known.record)")
+        }
+        if !held.insert(part) { holders[part, default: 1] += 1 }
+    }
+
+    /// Every part is held exactly once.
     mutating func checkHoldings() {
-        for (part, owner, field) in holdings {
-            guard let known = parts[part] else {
-                report.add(.field(record: owner, field: field), "its part \(part) does not exist")
-                continue
-            }
-            if known.owner != owner || known.field != field {
-                report.add(.record(part), "record \(owner) holds it, and it names \(known.owner)")
-            }
-            parts[part] = (known.owner, known.field, known.holders + 1)
+        var (report, parts) = (report, parts)
+        parts.drain { part in
+            if !held.contains(part) { report.add(.record(part), "nothing holds it") }
         }
-        for (part, known) in parts.sorted(by: { $0.key < $1.key }) where known.holders != 1 {
-            report.add(.record(part), known.holders == 0 ? "nothing holds it" : "it is held \(known.holders) times")
+        for (part, count) in holders.sorted(by: { $0.key < $1.key }) {
+            report.add(.record(part), "it is held \(count) times")
         }
+        self.report = report
     }
 }

@@ -1,3 +1,5 @@
+import Dispatch
+import LarderFiles
 import LarderLMDB
 
 /// Goes through the tables of a generation and collects their faults.
@@ -13,11 +15,14 @@ import LarderLMDB
     /// All numbers of `texts` that are names.
     var names: Set<FieldID> = []
     /// The records that cache keys lead to, whether they exist or not.
-    var keyed: Set<RecordID> = []
-    /// By part: what it says about who holds it, and how often it was found to be held.
-    var parts: [RecordID: (owner: RecordID, field: FieldID, holders: Int)] = [:]
-    /// What was found to hold parts: compared once all parts are known.
-    var holdings: [(part: RecordID, owner: RecordID, field: FieldID)] = []
+    var keyed = CheckedRecords()
+    /// The records that are parts, and those that something was found to hold.
+    var parts = CheckedRecords()
+    var held = CheckedRecords()
+    /// The parts that the field holds which is being checked.
+    var holdings: [RecordID] = []
+    /// How often the parts are held that are held more than once.
+    var holders: [RecordID: Int] = [:]
     /// The records whose fields are in `fields`.
     var split: Set<RecordID> = []
     /// Where the lists of the record that is being checked lie.
@@ -34,11 +39,23 @@ import LarderLMDB
     }
 
     mutating func run(_ transaction: borrowing some RecordSnapshot & ~Copyable) throws(LMDBError) {
+        try checkNamesAndKeys(transaction)
+        try checkRecords(transaction)
+        try checkOthers(transaction)
+    }
+
+    /// The counters, names and keys.
+    fileprivate mutating func checkNamesAndKeys(
+        _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws(LMDBError) {
         checkState(transaction)
         try checkTexts(transaction)
         try checkNames(transaction)
         try checkKeys(transaction)
-        try checkRecords(transaction)
+    }
+
+    /// What is neither record, nor name or key.
+    fileprivate mutating func checkOthers(_ transaction: borrowing some RecordSnapshot & ~Copyable) throws(LMDBError) {
         try checkSplitFields(transaction)
         if isThorough { checkHoldings() }
         try checkChanges(transaction)
@@ -90,15 +107,16 @@ import LarderLMDB
     private mutating func checkNames(_ transaction: borrowing some RecordSnapshot & ~Copyable) throws(LMDBError) {
         var cursor = try transaction.cursor(in: tables.names)
         while let entry = try cursor.next() {
-            let key = unsafe entry.key.withUnsafeBytes(Array.init)
             let isSound = unsafe entry.value.withUnsafeBytes { value in
-                unsafe key.withUnsafeBytes { unsafe StoredNumber.isSound(value, under: $0) }
+                unsafe entry.key.withUnsafeBytes { unsafe StoredNumber.isSound(value, under: $0) }
             }
+            if isSound, !isThorough { continue }
+            let key = unsafe entry.key.withUnsafeBytes(Array.init)
             guard isSound else {
                 report.add(.name(shown(key)), "its number has another checksum")
                 continue
             }
-            guard isThorough, let number = unsafe entry.value.withUnsafeBytes(StoredNumber.number) else { continue }
+            guard let number = unsafe entry.value.withUnsafeBytes(StoredNumber.number) else { continue }
             // That the text leads back was looked at from the other side; two names of one number were not.
             let text = unsafe try transaction.get(number, in: tables.texts)?.withUnsafeBytes { bytes in
                 unsafe SealedText.text(bytes).map { unsafe Array($0) } ?? []
@@ -115,19 +133,19 @@ import LarderLMDB
         var cursor = try transaction.cursor(in: tables.keys)
         while let entry = try cursor.next() {
             report.counts.keys += 1
-            let key = unsafe entry.key.withUnsafeBytes(Array.init)
             let isSound = unsafe entry.value.withUnsafeBytes { value in
-                unsafe key.withUnsafeBytes { unsafe StoredNumber.isSound(value, under: $0) }
+                unsafe entry.key.withUnsafeBytes { unsafe StoredNumber.isSound(value, under: $0) }
             }
+            if isSound, !isThorough { continue }
+            let key = unsafe entry.key.withUnsafeBytes(Array.init)
             guard isSound, let id = unsafe entry.value.withUnsafeBytes(StoredNumber.number) else {
                 report.add(.key(shown(key)), "its number has another checksum")
                 continue
             }
-            guard isThorough else { continue }
             if let state, id == 0 || id >= state.nextRecord {
                 report.add(.key(shown(key)), "record \(id) was never given; the next is \(state.nextRecord)")
             }
-            if !keyed.insert(id).inserted { report.add(.key(shown(key)), "another key leads to record \(id) as well") }
+            if !keyed.insert(id) { report.add(.key(shown(key)), "another key leads to record \(id) as well") }
             // A key outlives its record.
             guard let stored = try transaction.get(id, in: tables.records) else { continue }
             // What of the record cannot be read is found when the records are checked.
@@ -229,6 +247,40 @@ import LarderLMDB
             }
             guard unsafe !entry.value.withUnsafeBytes({ unsafe ReceivedRow.isSound($0, under: key) }) else { continue }
             report.add(.field(record: key.record, field: key.field), "when it came has another checksum")
+        }
+    }
+}
+
+extension Generation {
+    /// Compares every value with its checksum, on as many processors as there are.
+    ///
+    /// - Returns: What is wrong, as far as it was found.
+    func checkChecksums() throws -> CheckReport {
+        let greatest = try greatestRecord(environment.beginRead()) ?? 0
+        // More than there are processors, so that none waits long for another.
+        let slices: RecordID = 16
+        let width = greatest / slices + 1
+        let outcomes = Locked<[Int: Result<CheckReport, LMDBError>]>([:])
+        DispatchQueue.concurrentPerform(iterations: Int(slices) + 1) { index in
+            let outcome = Result { () throws(LMDBError) -> CheckReport in
+                let transaction = try environment.beginRead()
+                var check = GenerationCheck(self, .checksums)
+                if index == 0 {
+                    try check.checkNamesAndKeys(transaction)
+                    try check.checkOthers(transaction)
+                } else {
+                    let first = RecordID(index - 1) * width
+                    let last = index == Int(slices) ? RecordID.max : first + width - 1
+                    try check.checkRecords(transaction, in: first...last)
+                }
+                return check.report
+            }
+            outcomes.withLock { $0[index] = outcome }
+        }
+        return try outcomes.withLock { outcomes throws in
+            var all = CheckReport()
+            for (_, outcome) in outcomes.sorted(by: { $0.key < $1.key }) { all.join(try outcome.get()) }
+            return all
         }
     }
 }

@@ -31,6 +31,39 @@ struct GenerationDraft {
         self.tables = tables
     }
 
+    /// A draft that lies in its folder whole.
+    private init(_ number: Int, in folder: GenerationFolder, at path: String) throws {
+        (self.number, self.folder, temporary) = (number, folder, path)
+        var options = folder.options.environment
+        options.durability = .none
+        options.mustExist = true
+        environment = try Environment(folder: path, tables: Tables.definitions, options: options)
+        guard let tables = Tables(environment) else { throw RecordError.damagedState }
+        self.tables = tables
+    }
+
+    /// The same draft in another folder, without the pages that are free, all others walked: what takes the place of
+    /// another generation is looked at first. Durable on return. This one is removed.
+    func packed() throws -> GenerationDraft {
+        do {
+            try environment.copy(to: packedPath, compacting: true)
+            try environment.close()
+            try files.removeTree(temporary)
+            return try GenerationDraft(number, in: folder, at: packedPath)
+        } catch {
+            abandon()
+            throw error
+        }
+    }
+
+    /// Makes durable what was written so far, so that little is left for `place`.
+    func synchronize() throws {
+        do { try environment.synchronize() } catch {
+            abandon()
+            throw error
+        }
+    }
+
     /// Runs `body` in a write transaction of the draft, and commits it.
     func fill(_ body: (inout WriteTransaction, Tables) throws -> Void) throws {
         do {
@@ -48,7 +81,7 @@ struct GenerationDraft {
     func abandon() {
         try? environment.close()
         try? files.removeTree(temporary)
-        try? files.removeTree(packed)
+        try? files.removeTree(packedPath)
     }
 
     /// Makes everything durable, and gives the draft its name unless that is taken.
@@ -77,29 +110,18 @@ struct GenerationDraft {
         RecordError(.storage, "A new generation of the record cache could not be put in place.", cause: error)
     }
 
-    private var packed: String { temporary + "-packed" }
+    private var packedPath: String { temporary + "-packed" }
 
-    /// Makes everything durable, and gives the draft its name. Cleans up where another process was quicker.
+    /// Makes everything durable, and gives the draft its name, which another's may have by then.
     ///
-    /// - Parameter packs: Leaves out the pages that are free, and walks all others: what takes the place of another
-    ///   generation is looked at first.
     /// - Returns: False where another process has removed the draft, which it took for a leftover.
-    func finish(packs: Bool) throws -> Bool {
+    func finish() throws -> Bool {
         do {
-            let whole = packs ? packed : temporary
-            if packs {
-                try environment.copy(to: whole, compacting: true)
-                try environment.close()
-                try files.removeTree(temporary)
-                // Opened once, so that closing it leaves the stamp of a clean close.
-                try Environment(folder: whole, tables: Tables.definitions, options: folder.options.environment).close()
-            } else {
-                try environment.close()
-                // Its file has a name before it has its own, as after copying: without the file it cannot be opened.
-                try files.synchronizeFolder(whole)
-            }
-            defer { try? files.removeTree(whole) }
-            do throws(FileError) { try files.rename(whole, folder.path(of: number)) } catch {
+            try environment.close()
+            // Its file has a name before it has its own, as after copying: without the file it cannot be opened.
+            try files.synchronizeFolder(temporary)
+            defer { try? files.removeTree(temporary) }
+            do throws(FileError) { try files.rename(temporary, folder.path(of: number)) } catch {
                 if error.code == .missing { return false }
                 guard error.code == .exists else { throw Self.notPlaced(error) }
             }

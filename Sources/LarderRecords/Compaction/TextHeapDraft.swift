@@ -3,13 +3,16 @@
 /// Safe: the transaction from which it was made lasts as long as the compaction.
 @safe struct TextHeapDraft {
     /// By number; valid as long as the transaction from which they were read.
-    let earlier: [UInt32: UnsafeRawBufferPointer]
-    /// Segments that are full, or were asked for, and their numbers.
+    private var earlier: [UInt32: UnsafeRawBufferPointer]
+    /// Segments that are full, or were asked for, and their numbers. They stay until they are committed.
     private(set) var finished: [(number: UInt32, bytes: [UInt8])] = []
     private var number: UInt32 = 0
     private var segment: [UInt8] = []
 
     init(earlier: [UInt32: UnsafeRawBufferPointer]) { unsafe self.earlier = unsafe earlier }
+
+    /// Goes on with texts of another transaction.
+    mutating func read(from earlier: [UInt32: UnsafeRawBufferPointer]) { unsafe self.earlier = unsafe earlier }
 
     func earlierText(at place: TextPlace) throws(DamagedRecord) -> UnsafeRawBufferPointer {
         guard let segment = unsafe earlier[place.segment] else {
@@ -40,10 +43,7 @@
         number += 1
     }
 
-    mutating func takeFinished() -> [(number: UInt32, bytes: [UInt8])] {
-        defer { finished = [] }
-        return finished
-    }
+    mutating func forgetFinished() { finished = [] }
 
     /// The checksum of a segment, of which the first four bytes are left out.
     static func checksum(of segment: UnsafeRawBufferPointer, number: UInt32) -> UInt32 {

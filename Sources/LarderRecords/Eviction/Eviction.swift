@@ -275,16 +275,7 @@ final class Eviction: @unchecked Sendable {
             handled += 1
             if .now >= deadline { break }
         }
-        if let root, !fields.isEmpty {
-            var names: Set<ExactText> = []
-            for field in fields {
-                if let name = try generation.names.lookUpName(of: field, transaction, generation.tables) {
-                    names.insert(ExactText(name))
-                }
-            }
-            _ = try changes.removeFields(
-                of: root, where: { names.contains(ExactText($0)) }, generation, transaction)
-        }
+        if let root, !fields.isEmpty { try changes.removeFields(fields, of: root, generation, transaction) }
     }
 
     /// Whether an object came before the end of the limit, still.

@@ -112,7 +112,7 @@ struct GenerationFolder: Sendable {
             maximumAnswerSize: options.maximumAnswerSize, keepsUse: options.keepsUse, now: options.now)
         if environment.wasVerified || options.verifiesAlways {
             // Whatever the pages' walk does not see must not be read as if it were so.
-            let report = try generation.check(.checksums, reading)
+            let report = try generation.checkChecksums()
             if let problem = report.problems.first {
                 let others = report.problemCount > 1 ? ", and \(report.problemCount - 1) more" : ""
                 throw RecordError(
@@ -152,7 +152,7 @@ struct GenerationFolder: Sendable {
         try draft.fill { transaction, tables in
             try store(.fresh(), &transaction, tables)
         }
-        guard try draft.finish(packs: false) else { return }
+        guard try draft.finish() else { return }
         // Where others have come further meanwhile, theirs is the current one.
         if try numbers().contains(where: { $0 > number }) { remove(number) }
     }
@@ -182,16 +182,25 @@ struct GenerationFolder: Sendable {
         try? files.removeTree(doomed)
     }
 
-    /// Removes what a crash left of generations that were being made or removed.
+    /// Removes what a crash left of generations that were being made or removed, and the draft of a compaction that is
+    /// under way, which finds then that another was quicker.
     ///
     /// Only for the writer of the current generation: no other process makes one meanwhile. What cannot be removed
     /// takes disk and does no other harm.
-    func removeLeftovers(above number: Int) {
-        for next in (try? numbers()) ?? [] where next > number { remove(next) }
-        let names = (try? files.names(in: path)) ?? []
-        for name in names where name.contains(".draft-") || name.contains(".removed-") {
-            try? files.removeTree("\(path)/\(name)")
+    func removeLeftovers(above number: Int) { removeAll(leftovers(above: number)) }
+
+    /// The same in two steps, of which only this one is for the writer alone: takes generations their names, and answers
+    /// which folders are to be removed.
+    func leftovers(above number: Int) -> [String] {
+        for next in (try? numbers()) ?? [] where next > number {
+            try? files.rename(path(of: next), "\(path)/\(next).removed-\(FileSystem.uniqueSuffix())")
         }
+        let names = (try? files.names(in: path)) ?? []
+        return names.filter { $0.contains(".draft-") || $0.contains(".removed-") }
+    }
+
+    func removeAll(_ leftovers: [String]) {
+        for name in leftovers { try? files.removeTree("\(path)/\(name)") }
     }
 }
 

@@ -43,8 +43,21 @@ extension JSONScanner {
         if bytes[cursor] == 0x2E {
             cursor += 1
             let fraction = cursor
-            while cursor < end, isDigit(bytes[cursor]) { cursor += 1 }
+            while cursor < end, isDigit(bytes[cursor]) {
+                let (product, overflow) = magnitude.multipliedReportingOverflow(by: 10)
+                let (sum, carry) = product.addingReportingOverflow(UInt64(bytes[cursor] &- 0x30))
+                fits = fits && !overflow && !carry
+                magnitude = sum
+                cursor += 1
+            }
             guard cursor > fraction else { throw JSONError(.invalidNumber, at: cursor) }
+            let hasExponent = cursor < end && bytes[cursor] | 0x20 == 0x65
+            if fits, !hasExponent,
+                let value = ShortDecimal(significand: magnitude, places: cursor - fraction).exactDouble
+            {
+                position = cursor
+                return .float(isNegative ? -value : value)
+            }
         }
         if cursor < end, bytes[cursor] | 0x20 == 0x65 {
             cursor += 1

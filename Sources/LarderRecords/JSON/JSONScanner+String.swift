@@ -58,8 +58,26 @@ extension JSONScanner {
                 cursor += 1
             } else {
                 cursor += try sequenceLength(at: cursor)
+                cursor = plainTriples(from: cursor)
             }
         }
+    }
+
+    /// Passes over sequences of three bytes, as nearly all of Chinese, Japanese and Korean text is made of.
+    ///
+    /// - Returns: Where something else begins, or a sequence that needs a closer look.
+    @inline(__always)
+    private func plainTriples(from start: Int) -> Int {
+        var cursor = start
+        while end - cursor >= 8 {
+            let word = UInt64(littleEndian: bytes.word(at: cursor))
+            guard word & 0xC0_C0F0 == 0x80_80E0 else { break }
+            // Of the bytes after these two, some are no text.
+            let lead = word & 0xFF
+            guard lead != 0xE0, lead != 0xED else { break }
+            cursor += 3
+        }
+        return cursor
     }
 
     /// A word whose highest bit is set in the byte of every quotation mark, backslash, control character or

@@ -85,9 +85,7 @@ enum WriteStep: Sendable {
             }
         case .removeField(let field, let key):
             guard let id = try generation.tables.record(of: key, transaction) else { break }
-            _ = try changes.removeFields(
-                of: id, where: { $0.hasSameBytes(as: field) || $0.utf8.starts(with: (field + "(").utf8) },
-                generation, transaction)
+            try changes.removeField(field, of: id, generation, transaction)
         case .forget(let keys):
             for key in keys where try generation.tables.applied(key.text, transaction) != nil {
                 changes.forgotten.append(key.text)

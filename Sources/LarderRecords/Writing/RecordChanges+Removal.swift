@@ -67,42 +67,76 @@ extension RecordChanges {
         return true
     }
 
-    /// Removes those of an entity's fields whose keys fit; what they hold goes with them.
+    /// Removes a field of an entity with whatever arguments it was stored; what it holds goes with it.
     ///
-    /// - Returns: How many fields were removed.
-    mutating func removeFields(
-        of id: RecordID, where fits: (String) -> Bool, _ generation: Generation,
+    /// - Complexity: O(log n) in the entity's fields, and O(m) in the arguments with which the cache knows the field.
+    mutating func removeField(
+        _ name: String, of id: RecordID, _ generation: Generation,
         _ transaction: borrowing some RecordSnapshot & ~Copyable
-    ) throws -> Int {
-        guard let record = try generation.record(id, transaction), !record.isTombstone else { return 0 }
+    ) throws {
+        try removeFields(generation.numbers(ofField: name, transaction), of: id, generation, transaction)
+    }
+
+    /// Removes those of the fields that an entity has; what they hold goes with them.
+    mutating func removeFields(
+        _ fields: Set<FieldID>, of id: RecordID, _ generation: Generation,
+        _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws {
+        guard let record = try generation.record(id, transaction), !record.isTombstone else { return }
         var parts: [RecordID] = []
-        var removed = 0
-        func isRemoved(_ field: FieldID) throws -> Bool {
-            try generation.names.lookUpName(of: field, transaction, generation.tables).map(fits) ?? false
-        }
         if record.isSplit {
-            try generation.forEachSplitField(of: id, transaction) { (field, payload) throws in
-                guard try isRemoved(field) else { return }
+            for field in fields.sorted() {
+                let key = SplitFieldKey(record: id, field: field)
+                guard let payload = try generation.splitField(key, transaction) else { continue }
                 parts += try payload.parts(in: payload.word)
-                removedSplitFields.append(SplitFieldKey(record: id, field: field))
+                removedSplitFields.append(key)
                 changed(id, field)
-                removed += 1
             }
         } else {
             var kept: [RecordEncoder.Entry] = []
             for index in 0..<record.count {
                 let (field, word) = (record.field(index), record.value(index))
-                if try isRemoved(field) {
+                if fields.contains(field) {
                     parts += try record.payload.parts(in: word)
                     changed(id, field)
-                    removed += 1
                 } else {
                     kept.append(.init(field: field, source: .stored(word, record.payload)))
                 }
             }
-            if removed > 0 { try rewrite(record, id, kept) }
+            if kept.count < record.count { try rewrite(record, id, kept) }
         }
         try removeParts(parts, generation, transaction)
-        return removed
+    }
+}
+
+extension Generation {
+    /// The numbers of a field with whatever arguments it was ever stored, or of one field key.
+    ///
+    /// Safe: a key and its number are read while the transaction lends them.
+    fileprivate func numbers(
+        ofField name: String, _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws -> Set<FieldID> {
+        var found: Set<FieldID> = []
+        if let number = try names.lookUp(name, transaction, tables) { found.insert(number) }
+        let beginning = name + "("
+        let prefix = StoredKey.prefix(Array(beginning.utf8))
+        let isWhole = prefix.count == beginning.utf8.count
+        var cursor = try transaction.cursor(in: tables.names)
+        var entry = try cursor.seek(atLeast: prefix.rawSpan)
+        while let current = entry {
+            guard unsafe current.key.withUnsafeBytes({ unsafe $0.starts(with: prefix) }) else { break }
+            guard let number = unsafe current.value.withUnsafeBytes(StoredNumber.number).flatMap(FieldID.init(exactly:))
+            else {
+                throw RecordError(.damaged, "The number of a field that begins with \(beginning.prefix(80)) is damaged")
+            }
+            // A shortened key tells only how the name begins.
+            if try isWhole
+                || names.lookUpName(of: number, transaction, tables)?.utf8.starts(with: beginning.utf8) ?? false
+            {
+                found.insert(number)
+            }
+            entry = try cursor.next()
+        }
+        return found
     }
 }

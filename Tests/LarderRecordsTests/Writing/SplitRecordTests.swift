@@ -58,6 +58,40 @@ struct SplitRecordTests {
         }
     }
 
+    @Test("A field is removed with arguments of any length, and none whose name only begins alike", arguments: [2, 40])
+    func alike(_ count: Int) async throws {
+        let schema = "type Query { note(text: String): String notes(text: String): String no: String }"
+        try await withSampleCache(schema) { sample in
+            // Keys this long are shortened where they are stored; these begin alike.
+            let texts = (0..<count).map { String(repeating: "long ", count: 200) + "\($0)" } + ["short", "note("]
+            for name in ["note", "notes"] {
+                for text in texts {
+                    try await sample.write(
+                        "query Q($text: String) { \(name)(text: $text) }", ["text": .string(text)],
+                        data: "{\"\(name)\":\"\(name)\"}")
+                }
+                try await sample.write("{ \(name) }", data: "{\"\(name)\":\"bare\"}")
+            }
+            try await sample.write("{ no }", data: #"{"no":"no"}"#)
+            func missing(_ name: String) throws -> Int {
+                try texts.reduce(into: sample.missing("{ \(name) }").count) { count, text in
+                    count += try sample.missing(
+                        "query Q($text: String) { \(name)(text: $text) }", ["text": .string(text)]
+                    ).count
+                }
+            }
+            #expect(try CacheDump(sample.cache).splitRecords.isEmpty == (count < 40))
+            let long = #"note({"text":"\#(texts[0])"})"#
+            try await sample.changing { try await $0.remove(field: long, of: "QUERY_ROOT") }
+            #expect(try (missing("note"), missing("notes")) == (1, 0))
+            try await sample.changing { try await $0.remove(field: "note", of: "QUERY_ROOT") }
+            #expect(try (missing("note"), missing("notes")) == (texts.count + 1, 0))
+            #expect(try sample.missing("{ no }") == [])
+            let nothing = try await sample.changing { try await $0.remove(field: "n", of: "QUERY_ROOT") }
+            #expect(nothing.changes.isEmpty)
+        }
+    }
+
     @Test("A part of many fields is split, and replaced whole in a list")
     func splitPart() async throws {
         let fields = (0..<70).map { "f\($0): Int" }.joined(separator: " ")

@@ -23,6 +23,8 @@ struct BenchRow {
     /// The fastest of the rounds, ours and the floor's; nil for a figure that is not timed.
     var fastest: Double?
     var fastestFloor: Double?
+    /// All waits of which the value is what 99 of 100 do not exceed; nil where people wait for the whole.
+    var waits: Measurement.Waits?
     var reach: Reach?
     /// What else belongs to the figure.
     var note: String?
@@ -36,6 +38,17 @@ struct BenchRow {
             name: name, what: what, value: times[0].median, floorName: floorName, floor: times[1].median,
             reach: reach, note: note)
         (fastest, fastestFloor) = (times[0].fastest, times[1].fastest)
+    }
+
+    /// A row of waits, of which 99 of 100 are to be short.
+    init(
+        name: String, what: String, _ waits: Measurement.Waits, floorName: String? = nil,
+        floor: Measurement.Waits? = nil, reach: Reach? = nil
+    ) {
+        self.init(
+            name: name, what: what, value: waits.ninetyNine, floorName: floorName, floor: floor?.ninetyNine,
+            reach: reach)
+        self.waits = waits
     }
 
     init(

@@ -12,6 +12,23 @@ struct Measurement {
         func dividing(by count: Double) -> Times { Times(median: median / count, fastest: fastest / count) }
     }
 
+    /// How long people waited, one by one, in seconds: where the longest waits matter, and not the middle one.
+    struct Waits {
+        private let sorted: [Double]
+
+        init(_ times: [Double]) { sorted = times.sorted() }
+
+        var count: Int { sorted.count }
+        var longest: Double { sorted.last ?? 0 }
+        var half: Double { atMost(of: 50) }
+        var ninetyNine: Double { atMost(of: 99) }
+
+        /// What so many of a hundred did not exceed.
+        private func atMost(of hundred: Int) -> Double {
+            sorted.isEmpty ? 0 : sorted[min(sorted.count * hundred / 100, sorted.count - 1)]
+        }
+    }
+
     /// Runs each once to warm up, unless that would take too long, then all in turns.
     static func times(
         rounds: Int, warmingUp: Bool = true, _ contenders: [Contender]

@@ -17,6 +17,9 @@ struct Report {
         var floorName: String?
         var floor, ratio, fastest, fastestFloor, reachRatio, reachExcess, reachMost: Double?
         var isReached: Bool?
+        /// Of the waits of one row: how many there were, and what 50 and 99 of 100 and the longest took.
+        var waits: Int?
+        var p50, p99, maximum: Double?
         var note: String?
 
         init(_ row: BenchRow) {
@@ -24,6 +27,8 @@ struct Report {
             (value, floorName, floor, ratio) = (row.value, row.floorName, row.floor, row.ratio)
             (fastest, fastestFloor) = (row.fastest, row.fastestFloor)
             (isReached, note) = (row.isReached, row.note)
+            (waits, p50, p99) = (row.waits?.count, row.waits?.half, row.waits?.ninetyNine)
+            maximum = row.waits?.longest
             switch row.reach {
             case .ratio(let limit): reachRatio = limit
             case .excess(let limit): reachExcess = limit
@@ -61,16 +66,27 @@ struct Report {
                     row.ratio.map { String(format: "%.2f x", $0) } ?? "-", Self.text(row.reach, row.unit),
                     row.isReached.map { $0 ? "ok" : "MISS" } ?? "",
                     row.fastestRatio.map { String(format: "%.2f x", $0) } ?? "-", row.floorName ?? "-",
-                    row.what + (row.note.map { " (\($0))" } ?? ""),
+                    row.what + Self.text(row.waits) + (row.note.map { " (\($0))" } ?? ""),
                 ]
             }
+        return Self.table(lines)
+    }
+
+    private static func text(_ waits: Measurement.Waits?) -> String {
+        guard let waits else { return "" }
+        return "; 99 of 100 of \(waits.count), half \(text(waits.half, .seconds)), longest "
+            + text(waits.longest, .seconds)
+    }
+
+    static func table(_ lines: [[String]]) -> String {
+        guard let header = lines.first else { return "" }
         let widths = header.indices.map { column in lines.map { $0[column].count }.max() ?? 0 }
         return lines.map { line in
             zip(line, widths).map { $0.padding(toLength: $1, withPad: " ", startingAt: 0) }.joined(separator: "  ")
         }.joined(separator: "\n")
     }
 
-    private static func text(_ value: Double, _ unit: BenchRow.Unit) -> String {
+    static func text(_ value: Double, _ unit: BenchRow.Unit) -> String {
         switch unit {
         case .seconds where value < 1e-6: String(format: "%.0f ns", value * 1e9)
         case .seconds where value < 1e-3: String(format: "%.2f µs", value * 1e6)

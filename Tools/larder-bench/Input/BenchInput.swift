@@ -8,6 +8,8 @@ struct BenchInput {
     var source: String
     var schema: SchemaIndex
     var operation: BoundOperation
+    /// What it was made of.
+    var texts: (schema: String, document: String)
     var body: [UInt8]
     /// Whether the response is the one that `GitHubTypes` describes.
     var isGitHub = false
@@ -16,6 +18,7 @@ struct BenchInput {
         self.source = source
         self.body = body
         self.schema = try SchemaIndex(parsing: schema)
+        texts = (schema, document)
         let compiled = try CompiledOperation(operation: name, in: Document(parsing: document), self.schema)
         var values: [String: Value] = [:]
         if let variables, case .object(let members) = try Value(json: variables) { values = members }

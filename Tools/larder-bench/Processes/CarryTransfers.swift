@@ -32,15 +32,20 @@ enum Memory {
     static var current: Int? { status(/VmRSS:\s+([0-9]+) kB/) }
 
     /// Of these, bytes that no file has: what is mapped of a store does not count.
-    static var own: Int? { status(/RssAnon:\s+([0-9]+) kB/) }
+    static var own: Int? { own(of: getpid()) }
+
+    /// The same of another process.
+    static func own(of process: Int32) -> Int? { status(/RssAnon:\s+([0-9]+) kB/, of: process) }
+    /// Bytes of address space that it takes.
+    static var reserved: Int? { status(/VmSize:\s+([0-9]+) kB/) }
 
     /// From now on the peak is what comes.
     static func forgetPeak() { try? Data("5".utf8).write(to: URL(filePath: "/proc/self/clear_refs")) }
 
-    private static func status(_ line: Regex<(Substring, Substring)>) -> Int? {
+    private static func status(_ line: Regex<(Substring, Substring)>, of process: Int32 = getpid()) -> Int? {
         #if os(Linux)
         // What `getrusage` says may be that of the process it was forked from.
-        guard let status = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8),
+        guard let status = try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8),
             let match = status.firstMatch(of: line)
         else { return nil }
         return Int(match.1).map { $0 << 10 }

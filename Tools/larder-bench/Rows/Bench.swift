@@ -35,6 +35,16 @@ struct Bench {
         case sharedRefresh = "shared-refresh"
         case requestSession = "request-session"
         case event, events, sync, resubscribe
+        case parseShapes = "parse-shapes"
+        case commitShapes = "commit-shapes"
+        case visitShapes = "visit-shapes"
+        case upkeepWaits = "upkeep-waits"
+        case openKilled = "open-killed"
+        case firstAnswer = "first-answer"
+        case environments
+        case removeNothing = "remove-nothing"
+        case noDeadLetters = "no-dead-letters"
+        case manyOperations = "many-operations"
     }
 
     var input: BenchInput
@@ -89,6 +99,16 @@ struct Bench {
         case .events: try await events()
         case .sync: try await sync()
         case .resubscribe: try await resubscribe()
+        case .parseShapes: try await parseShapes()
+        case .commitShapes: try await commitShapes()
+        case .visitShapes: try await visitShapes()
+        case .upkeepWaits: try await upkeepWaits()
+        case .openKilled: try await openKilled()
+        case .firstAnswer: try await firstAnswer()
+        case .environments: try await manyEnvironments()
+        case .removeNothing: try await removeNothing()
+        case .noDeadLetters: try await noDeadLetters()
+        case .manyOperations: try await manyOperations()
         }
     }
 

@@ -52,6 +52,47 @@ extension Bench {
         }
     }
 
+    /// A store that was killed in the midst of writing: no stamp says that its file is whole.
+    func openKilled() async throws -> [BenchRow] {
+        try await withLargeStore { path in
+            let fragment = try ItemShop().fragment
+            let (file, stamp) = ("\(path)/1/data.mdb", "\(path)/1/clean.stamp")
+            @Sendable func firstRead() throws -> Double {
+                var opened: RecordCache?
+                let time = try Measurement.time {
+                    let cache = try RecordCache(folder: path, stamp: "bench")
+                    opened = cache
+                    guard try cache.read(fragment, from: .object(key: ItemShop.key(77))).response.isComplete else {
+                        throw BenchFailure("an item is missing")
+                    }
+                }
+                try opened?.close()
+                return time
+            }
+            let times = try await Measurement.times(
+                rounds: min(rounds, 7),
+                [
+                    {
+                        try FileManager.default.removeItem(atPath: stamp)
+                        let time = try firstRead()
+                        // The epoch that an unclean close asks for begins with a commit, after which a close is clean.
+                        let cache = try RecordCache(folder: path, stamp: "bench")
+                        try await ItemShop().fill(cache, 0..<1)
+                        try cache.close()
+                        return time
+                    },
+                    { try Measurement.time { keep(try PageWalk.run(path: file)) } },
+                    { try firstRead() },
+                ])
+            let clean = String(format: "after a clean close %.2f ms", times[2].median * 1e3)
+            return [
+                BenchRow(
+                    name: "open-killed", what: "opening after a kill in the midst of writing, and a first read", times,
+                    floorName: "the page walk", reach: .most(0.05), note: "\(largest) records; \(clean)")
+            ]
+        }
+    }
+
     func walk() async throws -> [BenchRow] {
         try await withLargeStore { path in
             let file = "\(path)/1/data.mdb"

@@ -102,6 +102,25 @@ extension Bench {
         }
     }
 
+    func readAndVisit() async throws -> [BenchRow] {
+        try await withInputCache { cache in
+            let response = try cache.read(input.operation).response
+            guard response.isComplete else { throw BenchFailure("the cache does not answer what was written") }
+            let bytes = response.json
+            let times = try await Measurement.times(
+                rounds: rounds * 3,
+                [
+                    { try Measurement.time { keep(try cache.read(input.operation).response.data.map(touch)) } },
+                    { Measurement.time { keep(bytes.reduce(0 as UInt64) { $0 &+ UInt64($1) }) } },
+                ])
+            return [
+                BenchRow(
+                    name: "read-visit", what: "the whole query read, and every field of the Response touched", times,
+                    floorName: "one pass over its JSON", reach: .ratio(8))
+            ]
+        }
+    }
+
     func decode() async throws -> [BenchRow] {
         try await withInputCache { cache in
             let response = try cache.read(input.operation).response

@@ -65,7 +65,6 @@ extension Bench {
                     return 0
                 },
             ])
-        waits.sort()
         return [
             BenchRow(
                 name: "collect", what: "collecting a store of \(largest), half of them garbage", times,
@@ -75,14 +74,13 @@ extension Bench {
                 name: "collect-memory", what: "most memory of its own above what there was before", unit: .bytes,
                 value: Double(growth.max() ?? 0), reach: .most(64 * 1_048_576)),
             BenchRow(
-                name: "collect-wait", what: "one write while garbage is collected, 99 of 100",
-                value: waits.isEmpty ? 0 : waits[waits.count * 99 / 100], reach: .most(0.01),
-                note: String(format: "%d writes, at most %.1f ms", waits.count, (waits.last ?? 0) * 1e3)),
+                name: "collect-wait", what: "one write while garbage is collected", Measurement.Waits(waits),
+                reach: .most(0.01)),
         ]
     }
 
     /// Changes one object after the other until `body` is done, and says how long each write took.
-    private func writing(into cache: RecordCache, _ body: @Sendable @escaping () async throws -> Void) async throws
+    func writing(into cache: RecordCache, _ body: @Sendable @escaping () async throws -> Void) async throws
         -> [Double]
     {
         let shop = try ItemShop()
