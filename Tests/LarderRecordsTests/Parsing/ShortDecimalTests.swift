@@ -45,7 +45,7 @@ struct ShortDecimalTests {
         }
     }
 
-    @Test("The shortest description of a double is that double, and its neighbours in the last place are what texts say")
+    @Test("The shortest description of a double is that double, and with another last digit it is what texts say")
     func described() throws {
         let seed = TestSeed.of("doubles")
         var random = SeededNumbers(seed: seed)
