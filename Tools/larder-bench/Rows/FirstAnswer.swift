@@ -14,7 +14,7 @@ extension Bench {
         guard let body = try JSONSerialization.jsonObject(with: Data(input.body)) as? [String: Any],
             let data = body["data"]
         else { throw BenchFailure("the response has no data") }
-        let json = try JSONSerialization.data(withJSONObject: data)
+        let json = try JSONSerialization.data(withJSONObject: identified(data))
         try await store.partition().write(GraphQLOperation(input.texts.document), json: Array(json))
         try store.close()
         var parts: [String: [Double]] = [:]
@@ -53,6 +53,20 @@ extension Bench {
                 value: median(first), floorName: "the second read", floor: median(parts["again"] ?? []),
                 reach: .excess(0.003)),
         ]
+    }
+
+    /// The same data, in which every object has an id, since the store asks for ids that the recorded query leaves out.
+    private func identified(_ value: Any, _ path: String = "") -> Any {
+        switch value {
+        case let members as [String: Any]:
+            var object = members.reduce(into: [String: Any]()) {
+                $0[$1.key] = identified($1.value, "\(path)/\($1.key)")
+            }
+            if object["id"] == nil { object["id"] = path }
+            return object
+        case let list as [Any]: return list.enumerated().map { identified($1, "\(path)/\($0)") }
+        default: return value
+        }
     }
 
     /// Environments that are opened one after the other: what stays open of those that were left.
