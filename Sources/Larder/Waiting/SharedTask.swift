@@ -7,13 +7,13 @@ final class SharedTask<Value: Sendable>: Sendable {
     private let result = Mutex<Value?>(nil)
     private let changeSignal = ChangeSignal()
 
-    /// Begins the work, where it may block its thread.
+    /// Begins the work, where it may block its thread. It goes ahead of the callers, who can only wait for it.
     init(
         on executor: OutsideExecutor, until deadline: ContinuousClock.Instant,
         _ work: @escaping @Sendable () async -> Value
     ) {
         self.deadline = deadline
-        Task.detached(executorPreference: executor) { self.finish(await work()) }
+        Task.detached(executorPreference: executor, priority: .high) { self.finish(await work()) }
     }
 
     var isFinished: Bool { result.withLock { $0 != nil } }

@@ -149,15 +149,21 @@ final class SyncedLog: Sendable {
     /// Whether a checkpoint of some process has ended before its time, after an earlier one had copied frames: these
     /// are not copied again. One that another process makes at this moment looks the same, and holds the lock.
     private static func hasBrokenCheckpoint(_ db: Database) throws -> Bool {
+        // Safe: the connection keeps the region mapped, and it has so many bytes.
+        guard let found = try sharedMemory(of: db) else { return false }
+        let copied = found.load(fromByteOffset: 96, as: UInt32.self)
+        return copied > 0 && found.load(fromByteOffset: 128, as: UInt32.self) > copied
+    }
+
+    /// The first region of the memory that a database's connections share, which stays where it is for as long as the
+    /// connection is open; nil where there is none.
+    static func sharedMemory(of db: Database) throws -> UnsafeMutableRawPointer? {
         let (file, calls) = try self.file(SQLITE_FCNTL_FILE_POINTER, of: db)
         var found: UnsafeMutableRawPointer?
         try withUnsafeMutablePointer(to: &found) { region in
             try check(calls.xShmMap?(file, 0, sharedRegion, 0, region))
         }
-        // Safe: the connection keeps the region mapped, and it has so many bytes.
-        guard let found else { return false }
-        let copied = found.load(fromByteOffset: 96, as: UInt32.self)
-        return copied > 0 && found.load(fromByteOffset: 128, as: UInt32.self) > copied
+        return found
     }
 
     /// Bytes of a region of the shared memory; the first says at 96 and 128 how many frames checkpoints have copied,
