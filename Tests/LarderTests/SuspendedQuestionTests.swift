@@ -23,11 +23,10 @@ struct SuspendedQuestionTests {
 
     /// As `suspend` and `resume` do, but that the work is waited for however slow the machine is.
     private func breakOffWork(of store: Store) async throws {
-        try store.suspension.ask()
+        let number = try await store.suspension.ask()
         store.operationsStore.changeSignal.notify()
-        while await !store.suspension.workHasEnded(within: .milliseconds(20)) {}
-        store.suspension.withdraw()
-        store.operationsStore.changeSignal.notify()
+        while try await !store.suspension.workHasEnded(number, within: .milliseconds(20)) {}
+        try store.resume()
     }
 
     /// Has a mutation sent, and breaks off three questions, more than would set it aside.

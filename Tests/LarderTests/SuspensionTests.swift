@@ -265,7 +265,9 @@ struct SuspensionTests {
                 return Date()
             }
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            let app = try store.partition(transport: ScriptedServer.rating())
+            // A runner with something to carry out looks again and again.
+            let app = try store.partition(transport: ScriptedServer { _, _ in .failure(.away) })
+            try await app.enqueue(giveStars("1", 5))
             let service = Task { try await app.run(RunOptions(storage: MemoryStorage())) }
             var watch = try app.watch(recipeList).makeAsyncIterator()
             _ = try await next(&watch)
@@ -317,13 +319,13 @@ struct SuspensionTests {
     @Test("The deadline of a wait for an outcome stands still while the store is suspended")
     func deadlines() async throws {
         let suspension = Suspension()
-        try suspension.ask()
+        _ = try await suspension.ask()
         let waited = Task { await suspension.sitOut() }
         let start = ContinuousClock.now
         try await Task.sleep(for: .milliseconds(50))
         let least = ContinuousClock.now - start
         // Begun by now or not: a wait that begins later is the shorter by that.
-        suspension.withdraw()
+        _ = suspension.beginOpening()
         #expect(await waited.value <= ContinuousClock.now - start)
         #expect(least >= .milliseconds(50))
         try await withTemporaryFolder { folder in

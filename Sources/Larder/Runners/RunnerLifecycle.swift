@@ -90,8 +90,22 @@ final class RunnerLifecycle: Sendable {
             progress.withLock { $0 = Progress() }
             note(.stopped)
         }
-        try await work()
+        try await whileAwake(work)
         if let failure = progress.withLock({ $0.failure }) { throw failure }
+    }
+
+    /// Work that began while the store was suspended begins anew when it is resumed: it has done nothing yet.
+    private func whileAwake(_ work: () async throws -> Void) async throws {
+        let suspension = core.operationsStore.suspension
+        while !isStopped {
+            let signals = changeSignal.count
+            do { return try await work() } catch {
+                guard LarderError(translating: error).code == .suspended else { throw error }
+                try core.requireCurrent()
+                set(.suspended)
+                if suspension.isAsked { await changeSignal.wait(past: signals, for: nil) }
+            }
+        }
     }
 
     private func stop() {

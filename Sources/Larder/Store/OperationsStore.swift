@@ -72,9 +72,11 @@ final class OperationsStore: Sendable {
     }
 
     /// Gives the file back until `resume`.
-    func suspend(until deadline: ContinuousClock.Instant) throws(LarderError) {
+    func suspend(until deadline: ContinuousClock.Instant, while isWanted: () -> Bool) throws(LarderError) {
         guard case .open(let database) = state.withLock({ $0 }) else { return }
-        do throws(OperationsError) { try database.suspend(until: deadline) } catch { throw LarderError(error) }
+        do throws(OperationsError) { try database.suspend(until: deadline, while: isWanted) } catch {
+            throw LarderError(error)
+        }
     }
 
     func resume() throws(LarderError) {

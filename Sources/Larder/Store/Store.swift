@@ -204,12 +204,16 @@ public final class Store: Sendable {
     /// Reads that are under way end as they would have. Waiting writes that had not begun throw `.parked`.
     public func close() throws(LarderError) {
         var failure: LarderError?
-        let open = partitions.close()
+        // No other call closes or opens a file from here on.
         suspension.close()
+        let open = partitions.close()
         for partition in open {
             do throws(LarderError) { try partition.close() } catch { failure = failure ?? error }
         }
+        // Runners and calls that a suspension holds wake to a store that is closed.
         defer {
+            suspension.lift()
+            operationsStore.changeSignal.notify()
             for partition in open { partition.core.transfers.notifyAll() }
             options.temporaryFolder?.remove()
         }

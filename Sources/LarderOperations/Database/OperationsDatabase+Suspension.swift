@@ -75,11 +75,18 @@ extension OperationsDatabase {
     /// Closes the file until `resume`: no lock and no descriptor of it stays. Calls that are under way end first; calls
     /// meanwhile wait for as long as `Options.suspensionWait`, and then throw `.suspended`.
     ///
-    /// - Throws: `.busy` where a call is under way past the deadline; then nothing is suspended.
-    package func suspend(until deadline: ContinuousClock.Instant) throws(OperationsError) {
+    /// - Parameter isWanted: Asked while calls are under way: whether to wait for them still.
+    /// - Throws: `.busy` where a call is under way past the deadline, or is not waited for any more; then nothing is
+    ///   suspended.
+    package func suspend(
+        until deadline: ContinuousClock.Instant, while isWanted: () -> Bool = { true }
+    ) throws(OperationsError) {
         use.withLock { $0.isSuspended = true }
-        let isIdle: Void? = poll(until: deadline) { use.withLock { $0.count == 0 ? () : nil } }
-        guard isIdle != nil else {
+        let isIdle = poll(until: deadline) { () -> Bool? in
+            if use.withLock({ $0.count == 0 }) { return true }
+            return isWanted() ? nil : false
+        }
+        guard isIdle == true else {
             use.withLock { $0.isSuspended = false }
             throw OperationsError(.busy, "A call of this process still uses larder.sqlite; wait longer")
         }
