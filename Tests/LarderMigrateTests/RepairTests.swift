@@ -384,10 +384,19 @@ extension MigrationFixture {
         try queue.close()
     }
 
+    /// Apple's SQLite keeps the log after closing, and what it holds would take the place of damaged pages.
+    private func emptyLog() throws {
+        let path = store.appending(path: "larder.sqlite").path
+        guard FileManager.default.fileExists(atPath: path + "-wal") else { return }
+        let queue = try DatabaseQueue(path: path)
+        _ = try queue.writeWithoutTransaction { try $0.checkpoint(.truncate) }
+        try queue.close()
+    }
+
     /// Overwrites pages of the database, as a failing disk would.
     func damage(pages: Range<Int>, after offset: Int = 0) throws {
         let path = store.appending(path: "larder.sqlite").path
-        try #require(!FileManager.default.fileExists(atPath: path + "-wal"))
+        try emptyLog()
         let file = try FileHandle(forUpdating: URL(filePath: path))
         defer { try? file.close() }
         try file.seek(toOffset: UInt64(pages.lowerBound * 4096 + offset))
