@@ -9,6 +9,7 @@ struct LarderBench: AsyncParsableCommand {
         discussion: "Rows: \(Bench.Row.allCases.map(\.rawValue).joined(separator: ", ")).",
         subcommands: [
             Measure.self, ServeObjects.self, CarryTransfers.self, RepeatTransfers.self, CopyCache.self, AnswerOnce.self,
+            SuspendCache.self,
         ],
         defaultSubcommand: Measure.self)
 }

@@ -47,21 +47,36 @@ enum ChildProcess {
 
     /// Runs `body` with a server of objects, given its URL.
     static func withObjectServer<Result>(_ body: (String) async throws -> Result) async throws -> Result {
-        let server = try own(["serve-objects"])
-        // It ends with its input: when this process does, in whatever way.
-        let (input, output) = (Pipe(), Pipe())
-        (server.standardInput, server.standardOutput) = (input, output)
-        try server.run()
+        let (server, input, line) = try beginOwn(["serve-objects"])
         defer {
             try? input.fileHandleForWriting.close()
             server.waitUntilExit()
         }
+        return try await body(line)
+    }
+
+    /// Has a process write to a cache and suspend it, and kills it then.
+    static func killSuspended(with path: String) throws {
+        let (child, input, _) = try beginOwn(["suspend-cache", path])
+        kill(child.processIdentifier, SIGKILL)
+        child.waitUntilExit()
+        // Closed, it would have ended the child.
+        withExtendedLifetime(input) {}
+    }
+
+    /// Starts this program once more, and waits for the first line that it prints. It ends with its input: when this
+    /// process does, in whatever way.
+    private static func beginOwn(_ arguments: [String]) throws -> (child: Process, input: Pipe, line: String) {
+        let child = try own(arguments)
+        let (input, output) = (Pipe(), Pipe())
+        (child.standardInput, child.standardOutput) = (input, output)
+        try child.run()
         var line = Data()
         while !line.contains(UInt8(ascii: "\n")) {
             let bytes = output.fileHandleForReading.availableData
-            guard !bytes.isEmpty else { throw BenchFailure("the server of objects did not start") }
+            guard !bytes.isEmpty else { throw BenchFailure("\(arguments[0]) did not start") }
             line += bytes
         }
-        return try await body(String(decoding: line, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines))
+        return (child, input, String(decoding: line, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines))
     }
 }

@@ -27,10 +27,7 @@ extension Bench {
                 [
                     { try opening() },
                     {
-                        let left = try RecordCache(folder: path, stamp: "bench")
-                        try await ItemShop().fill(left, 0..<1)
-                        // As a process leaves it that is suspended, and killed then.
-                        try await left.suspend(until: .now + .seconds(60))
+                        try ChildProcess.killSuspended(with: path)
                         return try opening()
                     },
                     {
