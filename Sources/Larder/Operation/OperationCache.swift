@@ -33,6 +33,8 @@ final class OperationCache: Sendable {
     private struct Known {
         var compiled = RecentlyUsed<DocumentKey, CompiledOperation>(limit: OperationCache.compiledLimit)
         var bound = RecentlyUsed<BoundKey, BoundOperation>(limit: OperationCache.boundLimit)
+        /// The keys of `bound`, by their documents.
+        var boundKeys: [DocumentKey: Set<BoundKey>] = [:]
 
         /// Its document counts as used as well: it would take this along when it went.
         mutating func use(_ key: BoundKey) -> BoundOperation? {
@@ -42,11 +44,31 @@ final class OperationCache: Sendable {
         }
 
         /// Keeps an operation, or takes its new size where plans have been made of it since.
-        mutating func keep(_ operation: CompiledOperation, for key: DocumentKey) {
-            let gone = Set(
-                compiled.keep(operation, for: key, size: operation.size + key.document.text.utf8.count + 256))
+        ///
+        /// - Returns: What went.
+        mutating func keep(
+            _ operation: CompiledOperation, for key: DocumentKey
+        ) -> [(key: DocumentKey, value: CompiledOperation)] {
+            let size = operation.size + key.document.text.utf8.count + 256
+            let gone = compiled.keep(operation, for: key, size: size)
             // Their plans would stay with them.
-            if !gone.isEmpty { bound.remove { gone.contains($0.document) } }
+            for (document, _) in gone {
+                for key in boundKeys.removeValue(forKey: document) ?? [] { bound.remove(key) }
+            }
+            return gone
+        }
+
+        /// Keeps an operation with variables.
+        ///
+        /// - Returns: What went.
+        mutating func keep(_ operation: BoundOperation, for key: BoundKey) -> [(key: BoundKey, value: BoundOperation)] {
+            let gone = bound.keep(operation, for: key, size: operation.size + key.variables.count * 8 + 512)
+            boundKeys[key.document, default: []].insert(key)
+            for (key, _) in gone {
+                boundKeys[key.document]?.remove(key)
+                if boundKeys[key.document]?.isEmpty == true { boundKeys[key.document] = nil }
+            }
+            return gone
         }
     }
 
@@ -140,10 +162,8 @@ final class OperationCache: Sendable {
         if let bound = known.withLock({ $0.use(key) }) { return bound }
         let compiled = try compiled(document)
         let bound = try bind(compiled, variables, exposesAdded)
-        known.withLock { known in
-            known.bound.keep(bound, for: key, size: bound.size + key.variables.count * 8 + 512)
-            known.keep(compiled, for: document)
-        }
+        // What went is freed once the lock is given back.
+        _ = known.withLock { known in (known.keep(bound, for: key), known.keep(compiled, for: document)) }
         return bound
     }
 
@@ -158,7 +178,7 @@ final class OperationCache: Sendable {
                 ? try CompiledOperation(fragment: key.name?.text, in: document, schema)
                 : try CompiledOperation(operation: key.name?.text, in: document, schema)
         } catch { throw LarderError(error) }
-        known.withLock { $0.keep(compiled, for: key) }
+        _ = known.withLock { $0.keep(compiled, for: key) }
         return compiled
     }
 }

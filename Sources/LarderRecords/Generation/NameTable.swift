@@ -16,10 +16,7 @@ final class NameTable: Sendable {
         mutating func learn(_ name: ExactText, _ number: FieldID) {
             names[number] = name
             let size = name.text.utf8.count + NameTable.entrySize
-            let gone = numbers.keep(number, for: name, size: size)
-            guard !gone.isEmpty else { return }
-            let old = Set(gone)
-            names = names.filter { !old.contains($0.value) }
+            for (_, gone) in numbers.keep(number, for: name, size: size) { names[gone] = nil }
         }
     }
 

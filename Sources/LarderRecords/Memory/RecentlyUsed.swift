@@ -1,17 +1,24 @@
 /// Values that are kept while there is room for them, the most recently used ones before others.
 ///
-/// Each has a size. Once all together are larger than the limit, the least recently used ones go, until a quarter of
-/// the limit is free: what is used again and again stays, however much is used once.
+/// Each has a size. Once all together are larger than the limit, the least recently used ones go, as many as have to:
+/// what is used again and again stays, however much is used once, and no call waits for much to go at once.
 package struct RecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+    /// A link of a chain from the value that was used longest ago to the one that was used last.
     private struct Entry {
+        var key: Key
         var value: Value
         var size: Int
-        /// The count of uses when it was used last.
-        var used: UInt64
+        /// Where the neighbours are; nil at the ends of the chain.
+        var older: Int?
+        var newer: Int?
     }
 
-    private var entries: [Key: Entry] = [:]
-    private var uses: UInt64 = 0
+    private var places: [Key: Int] = [:]
+    /// Nil where a value has gone, and the next may be put.
+    private var entries: [Entry?] = []
+    private var free: [Int] = []
+    private var oldest: Int?
+    private var newest: Int?
     private let limit: Int
     /// The sizes of all values together.
     package private(set) var size = 0
@@ -19,42 +26,59 @@ package struct RecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable
     /// - Parameter limit: In bytes.
     package init(limit: Int) { self.limit = limit }
 
-    package var count: Int { entries.count }
+    package var count: Int { places.count }
 
     /// The value, which counts as used now.
     package mutating func value(for key: Key) -> Value? {
-        guard let index = entries.index(forKey: key) else { return nil }
-        uses += 1
-        entries.values[index].used = uses
-        return entries.values[index].value
+        guard let place = places[key] else { return nil }
+        if place != newest {
+            unlink(place)
+            link(place)
+        }
+        return entries[place]?.value
     }
 
     /// Keeps a value, which counts as used now; it is kept even where it is larger than the limit by itself.
     ///
     /// - Parameter size: In bytes, with what a dictionary takes for it.
-    /// - Returns: The keys whose values went.
-    /// - Complexity: O(1) on average; O(n log n) where values go, which is once in a quarter of the limit.
+    /// - Returns: What went, the least recently used first.
+    /// - Complexity: O(1) on average, and O(1) for each value that goes.
     @discardableResult
-    package mutating func keep(_ value: Value, for key: Key, size: Int) -> [Key] {
-        uses += 1
-        self.size += size - (entries[key]?.size ?? 0)
-        entries[key] = Entry(value: value, size: size, used: uses)
-        guard self.size > limit else { return [] }
-        var gone: [Key] = []
-        for (key, entry) in entries.sorted(by: { $0.value.used < $1.value.used }).dropLast() {
-            guard self.size > limit - limit / 4 else { break }
-            entries[key] = nil
-            self.size -= entry.size
-            gone.append(key)
+    package mutating func keep(_ value: Value, for key: Key, size: Int) -> [(key: Key, value: Value)] {
+        remove(key)
+        let place = free.popLast() ?? entries.count
+        let entry = Entry(key: key, value: value, size: size)
+        if place < entries.count { entries[place] = entry } else { entries.append(entry) }
+        places[key] = place
+        self.size += size
+        link(place)
+        var gone: [(key: Key, value: Value)] = []
+        while self.size > limit, let oldest, oldest != newest, let entry = entries[oldest] {
+            gone.append((entry.key, entry.value))
+            remove(entry.key)
         }
         return gone
     }
 
-    /// Forgets all values whose keys match.
-    package mutating func remove(where matches: (Key) -> Bool) {
-        for (key, entry) in entries where matches(key) {
-            entries[key] = nil
-            size -= entry.size
-        }
+    /// Forgets a value, if it is there.
+    package mutating func remove(_ key: Key) {
+        guard let place = places.removeValue(forKey: key) else { return }
+        unlink(place)
+        size -= entries[place]?.size ?? 0
+        entries[place] = nil
+        free.append(place)
+    }
+
+    private mutating func link(_ place: Int) {
+        entries[place]?.older = newest
+        entries[place]?.newer = nil
+        if let newest { entries[newest]?.newer = place } else { oldest = place }
+        newest = place
+    }
+
+    private mutating func unlink(_ place: Int) {
+        let (older, newer) = (entries[place]?.older, entries[place]?.newer)
+        if let older { entries[older]?.newer = newer } else { oldest = newer }
+        if let newer { entries[newer]?.older = older } else { newest = older }
     }
 }
