@@ -95,9 +95,10 @@ extension Partition {
     /// - Parameter states: Nil for all that are not settled.
     public func mutations(in states: Set<MutationStatus.State>? = nil) throws(LarderError) -> [MutationStatus] {
         guard let database = try core.operationsStore.database(making: false) else { return [] }
+        let stored = states.map { states in Set(MutationState.allCases.filter { states.contains(.init($0)) }) }
         do {
-            return try database.mutations.list(MutationFilter(partition: core.name)).map(MutationStatus.init)
-                .filter { states?.contains($0.state) ?? true }
+            let filter = MutationFilter(partition: core.name, states: stored)
+            return try database.mutations.list(filter).map(MutationStatus.init)
         } catch { throw LarderError(error) }
     }
 
