@@ -70,7 +70,7 @@ extension Bench {
                 rounds: min(rounds, 7),
                 [
                     {
-                        try FileManager.default.removeItem(atPath: stamp)
+                        remove(stamp)
                         let time = try firstRead()
                         // The epoch that an unclean close asks for begins with a commit, after which a close is clean.
                         let cache = try RecordCache(folder: path, stamp: "bench")
