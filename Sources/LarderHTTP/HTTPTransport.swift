@@ -146,37 +146,39 @@ public final class HTTPTransport: GraphQLTransport {
             signer: signer)
         switch options.persistedQueries {
         case .off:
-            return try await perform(form.httpRequest(.text), departure)
+            return try await perform(form, .text)
         case .trustedDocuments:
-            return try await perform(form.httpRequest(.hash), departure)
+            return try await perform(form, .hash)
         case .automatic:
             guard request.kind == .query, !persistedQueriesAreRefused.withLock({ $0 }) else {
-                return try await perform(form.httpRequest(.text), departure)
+                return try await perform(form, .text)
             }
-            let answer = try await perform(form.httpRequest(.hash), departure)
+            let answer = try await perform(form, .hash)
             switch PersistedQueryRefusal(in: answer.body) {
             case nil:
                 return answer
             case .notFound:
-                return try await perform(form.httpRequest(.textAndHash), departure)
+                return try await perform(form, .textAndHash)
             case .notSupported:
                 persistedQueriesAreRefused.withLock { $0 = true }
-                return try await perform(form.httpRequest(.text), departure)
+                return try await perform(form, .text)
             }
         }
     }
 
     private func perform(
-        _ request: HTTPClientRequest, _ departure: Departure
+        _ form: RequestForm, _ told: RequestDocument.Told
     ) async throws(TransportError) -> GraphQLAnswer {
+        let request = try form.httpRequest(told)
         try request.requireBoundedHead()
         let response: HTTPClientResponse
         do {
             // The waiting callers keep the time (`JoinedExchange`): the client's own deadline ends with the head.
             response = try await client.execute(request, deadline: .now() + .hours(24 * 365))
         } catch {
-            throw TransportError(ofClient: error, in: request.body == nil ? nil : departure.withdraw())
+            throw TransportError(ofClient: error, in: request.body == nil ? nil : form.departure.withdraw())
         }
+        form.signer?.heard(response.headers.first(name: "Date"))
         return try await AnswerReader(limit: options.maximumAnswerSize, wallClock: options.wallClock)
             .read(try ClientAnswer(response))
     }

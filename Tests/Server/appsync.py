@@ -22,6 +22,7 @@ import socket
 import sys
 import threading
 import time
+from datetime import datetime, timezone
 from http.client import HTTPMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -103,7 +104,16 @@ def check_signature(handler, body):
     auth = WithGivenHeaders(signed, Credentials(known["key"], known["secret"]), service, region)
     if auth.recompute(request, handler.headers["X-Amz-Date"]) != parts["Signature"]:
         return refusal(403, "InvalidSignatureException", "The request signature we calculated does not match.")
-    return None
+    return time_refusal(handler.headers["X-Amz-Date"])
+
+
+def time_refusal(stamp):
+    """As AWS: a signature is good for five minutes before and after the time that it says."""
+    signed = datetime.strptime(stamp, "%Y%m%dT%H%M%SZ").replace(tzinfo=timezone.utc).timestamp()
+    if abs(signed - time.time()) <= 300:
+        return None
+    said = "Signature expired" if signed < time.time() else "Signature not yet current"
+    return refusal(403, "InvalidSignatureException", f"{said}: {stamp} is not within 5 min. of now")
 
 
 def of_pool(token):

@@ -41,17 +41,19 @@ final class AppSyncRealTime: SubscriptionDialect {
     private let authorization: AppSyncAuthorization
     private let pacing: SubscriptionPacing
     private let wallClock: @Sendable () -> Date
+    private let signing: SigningClock
     private let state: Mutex<State>
 
     /// - Parameter refused: The proof that the server did not take in an earlier handshake.
     init(
         _ endpoint: URL, _ authorization: AppSyncAuthorization, _ pacing: SubscriptionPacing, refused: Proof? = nil,
-        wallClock: @escaping @Sendable () -> Date
+        wallClock: @escaping @Sendable () -> Date, signing: SigningClock
     ) {
         self.endpoint = endpoint
         self.authorization = authorization
         self.pacing = pacing
         self.wallClock = wallClock
+        self.signing = signing
         state = Mutex(State(refused: refused))
     }
 
@@ -69,6 +71,7 @@ final class AppSyncRealTime: SubscriptionDialect {
             url: AppSyncEndpoint.realTime(of: endpoint), subprotocols: [Self.subprotocol, "header-\(encoded)"])
         // AppSync keeps the connection alive by messages of its own, and tells how often.
         connection.pings = false
+        connection.heard = { [signing] in signing.hear($0) }
         return connection
     }
 
@@ -198,7 +201,8 @@ final class AppSyncRealTime: SubscriptionDialect {
         let said = types.isEmpty ? "" : ": \(types.joined(separator: ", "))"
         // A proof that ended on an open connection says nothing of the next one, which is got for the next handshake.
         let hasOpened = state.withLock { $0.hasOpened }
-        if !hasOpened, types.contains(where: { AppSyncErrorType.unauthorizedException.matches($0) }) {
+        let refusals = AppSyncErrorType.refusalsOfSignatures.map(AppSyncErrorType.init) + [.unauthorizedException]
+        if !hasOpened, types.contains(where: { type in refusals.contains { $0.matches(type) } }) {
             return TransportError(.notSignedIn, "AppSync did not take the proof of who asks\(said)")
         }
         if types.contains(where: { AppSyncErrorType.badRequestException.matches($0) }) {
@@ -223,7 +227,7 @@ final class AppSyncRealTime: SubscriptionDialect {
             let signed = RequestSignature.headers(
                 to: path.isEmpty ? endpoint : endpoint.appending(path: path), Self.headers, body: body, credentials,
                 service: "appsync",
-                region: region, at: wallClock())
+                region: region, at: signing.now)
             for header in Self.headers + signed { members[Self.spelling(header.name)] = .string(header.value) }
             return members
         }

@@ -16,6 +16,8 @@ public import Foundation
 ///   signature's credentials), another is asked for, and the request sent once more. Such a refusal comes before
 ///   anything is carried out, so that a mutation is not repeated. A rule that forbids something (`Unauthorized`, with
 ///   the status 200) leads to no refresh.
+/// - **A wrong clock is corrected**: where the API refuses a signature and says another time than this machine's, the
+///   request is signed by that time and sent once more. So are all later ones, and connections for subscriptions.
 /// - **Errors keep what AppSync says**: `errorType`, `errorInfo` and `data` of each error; see ``AppSyncErrorType``.
 /// - Everything else is as with ``HTTPTransport``, which carries the requests.
 public final class AppSyncTransport: GraphQLTransport {
@@ -24,6 +26,7 @@ public final class AppSyncTransport: GraphQLTransport {
 
     private let http: HTTPTransport
     private let wallClock: @Sendable () -> Date
+    private let signing: SigningClock
 
     /// Where requests are sent.
     package var endpoint: URL { http.endpoint }
@@ -47,6 +50,7 @@ public final class AppSyncTransport: GraphQLTransport {
     ) {
         self.authorization = authorization
         wallClock = options.wallClock
+        signing = SigningClock(wallClock: options.wallClock)
         http = HTTPTransport(endpoint: endpoint, client: client, options: options)
     }
 
@@ -54,6 +58,7 @@ public final class AppSyncTransport: GraphQLTransport {
     init(endpoint: URL, authorization: AppSyncAuthorization, options: HTTPTransport.Options) {
         self.authorization = authorization
         wallClock = options.wallClock
+        signing = SigningClock(wallClock: options.wallClock)
         http = HTTPTransport(endpoint: endpoint, owning: OwnedClient(options), options: options)
     }
 
@@ -104,10 +109,12 @@ public final class AppSyncTransport: GraphQLTransport {
         case .apiKey(let key):
             return try await http.send(request.adding("x-api-key", key), within: .until(deadline))
         case .iam(let region, let source):
-            return try await send(request, by: source, deadline) { [wallClock] credentials in
-                let signer = RequestSigner(identity: "\(region) \(credentials.accessKeyID)") { url, headers, body in
+            return try await send(request, by: source, deadline) { [signing] credentials in
+                let signer = RequestSigner(
+                    identity: "\(region) \(credentials.accessKeyID) \(signing.offset)", heard: signing.hear
+                ) { url, headers, body in
                     RequestSignature.headers(
-                        to: url, headers, body: body, credentials, service: "appsync", region: region, at: wallClock())
+                        to: url, headers, body: body, credentials, service: "appsync", region: region, at: signing.now)
                 }
                 return (request, signer)
             }
@@ -131,8 +138,7 @@ public final class AppSyncTransport: GraphQLTransport {
         proven: (Proof) throws(TransportError) -> (GraphQLRequest, RequestSigner?)
     ) async throws(TransportError) -> GraphQLAnswer {
         let proof = try await prepared(by: deadline) { try await source(nil, .until(deadline)) }
-        let (first, signer) = try proven(proof)
-        let outcome = await outcome(of: first, signer, deadline)
+        let outcome = try await outcome(of: proof, deadline, proven)
         guard outcome.isRefusalOfProof else { return try outcome.get() }
         let other: Proof
         do throws(TransportError) {
@@ -142,8 +148,20 @@ public final class AppSyncTransport: GraphQLTransport {
             if error.code == .notSignedIn { return try outcome.get() }
             throw error
         }
-        let (second, otherSigner) = try proven(other)
-        return try await http.send(second, deadline: deadline, signer: otherSigner)
+        return try await self.outcome(of: other, deadline, proven).get()
+    }
+
+    /// Sends a request with a proof, and once more where the API refuses it for the time of its signature.
+    private func outcome<Proof: Sendable>(
+        of proof: Proof, _ deadline: ContinuousClock.Instant,
+        _ proven: (Proof) throws(TransportError) -> (GraphQLRequest, RequestSigner?)
+    ) async throws(TransportError) -> Result<GraphQLAnswer, TransportError> {
+        let offset = signing.offset
+        let (request, signer) = try proven(proof)
+        let outcome = await outcome(of: request, signer, deadline)
+        guard signer != nil, outcome.isRefusalOfSignature, signing.correct(from: offset) else { return outcome }
+        let (again, otherSigner) = try proven(proof)
+        return await self.outcome(of: again, otherSigner, deadline)
     }
 
     private func outcome(
@@ -174,12 +192,17 @@ extension AppSyncTransport: SubscriptionTransport {
         _ line: SubscriptionLine, openedWithin time: Duration
     ) async throws(TransportError) {
         let deadline = ContinuousClock.now + time
-        let first = AppSyncRealTime(endpoint, authorization, pacing, wallClock: wallClock)
+        let offset = signing.offset
+        let first = AppSyncRealTime(endpoint, authorization, pacing, wallClock: wallClock, signing: signing)
         do throws(TransportError) { return try await carry(line, by: first, deadline) } catch {
             // There is no other key.
             if case .apiKey = authorization { throw error }
-            guard error.code == .notSignedIn, let refused = first.refusedAtOpening else { throw error }
-            let second = AppSyncRealTime(endpoint, authorization, pacing, refused: refused, wallClock: wallClock)
+            var refused = first.refusedAtOpening
+            guard error.code == .notSignedIn, refused != nil else { throw error }
+            // The credentials are good where the time was wrong.
+            if case .iam = authorization, signing.correct(from: offset) { refused = nil }
+            let second = AppSyncRealTime(
+                endpoint, authorization, pacing, refused: refused, wallClock: wallClock, signing: signing)
             try await carry(line, by: second, deadline)
         }
     }
@@ -205,20 +228,40 @@ extension GraphQLRequest {
 extension Result<GraphQLAnswer, TransportError> {
     /// Whether the API has refused the proof of who asks, before it did anything.
     fileprivate var isRefusalOfProof: Bool {
-        let (status, body): (Int?, [UInt8]) =
+        status == 401
+            || isForbidden(["UnauthorizedException", "ExpiredTokenException", "UnrecognizedClientException"])
+    }
+
+    /// Whether the API has refused a signature, of which the time may be the reason.
+    fileprivate var isRefusalOfSignature: Bool { isForbidden(AppSyncErrorType.refusalsOfSignatures) }
+
+    private var status: Int? {
+        switch self {
+        case .success(let answer): answer.status
+        case .failure(let error): error.status
+        }
+    }
+
+    private func isForbidden(_ kinds: [String]) -> Bool {
+        let body =
             switch self {
-            case .success(let answer): (answer.status, answer.body)
-            case .failure(let error): (error.status, error.body)
+            case .success(let answer): answer.body
+            case .failure(let error): error.body
             }
-        guard status != 401 else { return true }
         guard status == 403, let refusal = try? JSONDecoder().decode(Refusal.self, from: Data(body)) else {
             return false
         }
-        let kinds = ["UnauthorizedException", "ExpiredTokenException", "UnrecognizedClientException"]
         return refusal.errors.contains { error in
             kinds.contains { AppSyncErrorType(rawValue: $0).matches(error.errorType) }
         }
     }
+}
+
+extension AppSyncErrorType {
+    /// What AWS calls a signature that it does not take, be it for its time or for another reason.
+    static let refusalsOfSignatures = [
+        "InvalidSignatureException", "SignatureDoesNotMatch", "RequestExpired", "RequestTimeTooSkewed",
+    ]
 }
 
 /// As much of an answer as says whether credentials were refused.

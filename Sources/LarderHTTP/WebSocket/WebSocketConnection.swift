@@ -24,6 +24,8 @@ package struct WebSocketConnection: Sendable {
     package var silence = Duration.seconds(60)
     /// Whether a silent server is asked to say something.
     package var pings = true
+    /// Told the field `Date` of the answer to the handshake.
+    package var heard: @Sendable (_ date: String?) -> Void = { _ in }
 
     package init(url: URL, subprotocols: [String]) {
         self.url = url
@@ -149,7 +151,10 @@ package struct WebSocketConnection: Sendable {
                         + "\(subprotocols.first ?? ""); is the URL that of its subscriptions?", phase: .beforeSending)
             }
             return channel
-        case .refused(let head): throw refusal(try await head.get())
+        case .refused(let head):
+            let head = try await head.get()
+            heard(head.headers.first(name: "Date"))
+            throw refusal(head)
         }
     }
 
@@ -180,12 +185,13 @@ package struct WebSocketConnection: Sendable {
     private func negotiate(
         _ channel: any Channel, _ head: HTTPRequestHead, _ limit: TimeAmount
     ) throws -> EventLoopFuture<Upgrade> {
-        let (maximumMessageSize, silence, pings) = (maximumMessageSize, silence, pings)
+        let (maximumMessageSize, silence, pings, heard) = (maximumMessageSize, silence, pings, heard)
         // NIO's own handling of errors would close the channel before its reader is told of them.
         let upgrader = NIOTypedWebSocketClientUpgrader<Upgrade>(
             maxFrameSize: maximumMessageSize, enableAutomaticErrorHandling: false
         ) { channel, response in
-            channel.eventLoop.makeCompletedFuture {
+            heard(response.headers.first(name: "Date"))
+            return channel.eventLoop.makeCompletedFuture {
                 let operations = channel.pipeline.syncOperations
                 try operations.addHandlers([
                     // Fragments may be as small as they like; there are not more than a message has room for.

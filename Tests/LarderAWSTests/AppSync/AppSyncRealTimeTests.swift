@@ -16,10 +16,11 @@ struct AppSyncRealTimeTests {
     private static let opaque: AppSyncAuthorization.Source<String> = { _, _ in "opaque" }
 
     private func subscribe(
-        _ fixture: AppSyncFixture, _ authorization: AppSyncAuthorization,
+        _ fixture: AppSyncFixture, _ authorization: AppSyncAuthorization, clockOff seconds: Double = 0,
         _ body: (Partition, Subscription) async throws -> Void
     ) async throws {
         var options = HTTPTransport.Options()
+        options.wallClock = { Date().addingTimeInterval(seconds) }
         options.subscriptions.pacing.backoff = Backoff(first: .milliseconds(5), cap: .milliseconds(50))
         let transport = AppSyncTransport(
             endpoint: fixture.endpoint, authorization: authorization, client: fixture.client, options: options)
@@ -92,6 +93,24 @@ struct AppSyncRealTimeTests {
             let seen = try await fixture.realTime()
             #expect(seen.connects == [200, 200, 200, 200, 200])
             #expect(seen.starts.map(\.status) == [200, 200, 200, 200, 200])
+        }
+    }
+
+    @Test(
+        "A clock that is two hours off opens a connection and starts by the API's time", arguments: [-7_200.0, 7_200])
+    func clockOff(by seconds: Double) async throws {
+        try await AppSyncFixture.run { fixture in
+            let asked = Mutex<[String?]>([])
+            let authorization = AppSyncAuthorization.iam(region: "eu-west-1") { refused, _ in
+                asked.withLock { $0.append(refused?.accessKeyID) }
+                return AppSyncFixture.credentials
+            }
+            try await subscribe(fixture, authorization, clockOff: seconds) { _, subscription in
+                #expect(await wait(subscription, for: .live) != nil)
+            }
+            let seen = try await fixture.realTime()
+            #expect(seen.connects == [403, 200] && seen.starts.map(\.status) == [200])
+            #expect(asked.withLock { $0.allSatisfy { $0 == nil } })
         }
     }
 

@@ -240,6 +240,47 @@ struct AppSyncTransportTests {
         }
     }
 
+    @Test(
+        "A clock that is two hours off signs by the API's time, once that has refused it", arguments: [-7_200.0, 7_200])
+    func clockOff(by seconds: Double) async throws {
+        try await AppSyncFixture.run { fixture in
+            var options = HTTPTransport.Options()
+            options.wallClock = { Date().addingTimeInterval(seconds) }
+            let asked = Mutex<[String?]>([])
+            let transport = AppSyncTransport(
+                endpoint: fixture.endpoint,
+                authorization: .iam(region: "eu-west-1") { refused, _ in
+                    asked.withLock { $0.append(refused?.accessKeyID) }
+                    return AppSyncFixture.credentials
+                }, client: fixture.client, options: options)
+            for _ in 0..<2 {
+                let answer = try await transport.send(.appSync("mutation { rename }", kind: .mutation), within: ample)
+                #expect(answer.status == 200)
+            }
+            #expect(try await fixture.control().map(\.status) == [403, 200, 200])
+            // The credentials are good: no others are asked for.
+            #expect(asked.withLock { $0 } == [nil, nil])
+        }
+    }
+
+    @Test("A signature that is wrong for another reason is refused, whatever the clock shows, and is no loop")
+    func wrongSecret() async throws {
+        try await AppSyncFixture.run { fixture in
+            var wrong = AppSyncFixture.credentials
+            wrong.secretAccessKey = "wrong"
+            for (seconds, statuses) in [(0, [403]), (7_200.0, [403, 403])] {
+                var options = HTTPTransport.Options()
+                options.wallClock = { Date().addingTimeInterval(seconds) }
+                let transport = AppSyncTransport(
+                    endpoint: fixture.endpoint, authorization: .iam(region: "eu-west-1") { [wrong] _, _ in wrong },
+                    client: fixture.client, options: options)
+                let before = try await fixture.control().count
+                #expect(try await transport.send(.appSync("{ name }"), within: ample).status == 403)
+                #expect(try await fixture.control().dropFirst(before).map(\.status) == statuses)
+            }
+        }
+    }
+
     @Test("A source that never answers ends at the deadline, of which nothing was sent")
     func slowSource() async throws {
         try await AppSyncFixture.run { fixture in
