@@ -41,6 +41,18 @@ struct StampTests {
         }
     }
 
+    @Test("An environment whose folder was removed closes without an error, and leaves nothing")
+    func removed() async throws {
+        try await withTemporaryFolder { base in
+            let folder = base.appending(path: "removed")
+            let environment = try Environment(folder: folder.path, tables: sampleTables)
+            try environment.write { try $0.put(1, bytes("x").rawSpan, in: try environment.records) }
+            try FileManager.default.removeItem(at: folder)
+            try environment.close()
+            #expect(!FileManager.default.fileExists(atPath: folder.path))
+        }
+    }
+
     @Test("A clean close leaves a stamp that fits, and a later change makes it not fit")
     func stamp() async throws {
         try await withTemporaryFolder { folder in

@@ -94,7 +94,12 @@ final class EnvironmentFiles: Sendable {
         try synchronize()
         // Synchronizing writes, which moves the file's time.
         let stamp = try currentStamp()
-        try translated { () throws(FileError) in try stamp.write(in: folder, options.files) }
+        try translated { () throws(FileError) in
+            do throws(FileError) { try stamp.write(in: folder, options.files) } catch {
+                // Another process has removed the folder: no opener will ask what the stamp would tell.
+                guard error.code == .missing, try !options.files.exists(folder) else { throw error }
+            }
+        }
     }
 
     private func currentStamp() throws(LMDBError) -> CleanCloseStamp {
