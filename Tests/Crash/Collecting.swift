@@ -1,9 +1,11 @@
 import Foundation
 import Larder
+import LarderRecords
 import LarderTestSupport
 import Synchronization
 
-/// Makes garbage beside what is needed, and collects it in slices of next to nothing, until it is killed in one.
+/// Makes garbage beside what is needed, and collects it or evicts all that may go, in slices of next to nothing, until it
+/// is killed in one.
 struct Collecting {
     static let schema = """
         type Query @fieldPolicy(forField: "node", keyArgs: ["id"]) { nodes(of: Int!): [Node!]! node(id: ID!): Node }
@@ -20,10 +22,10 @@ struct Collecting {
 
     let folder: URL
 
-    /// Says which object is pinned, and when the collection is done.
+    /// Says which object is pinned, and when the collection or eviction is done.
     ///
     /// - Parameter slice: After which the program kills itself.
-    func run(seed: UInt64, killedAfter slice: Int) async throws {
+    func run(seed: UInt64, killedAfter slice: Int, evicting: Bool) async throws {
         var random = SeededNumbers(seed: seed)
         let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema))
         let app = try store.partition()
@@ -32,10 +34,18 @@ struct Collecting {
         _ = try await fill(app, &random)
         say("pinned \(pinned)")
         let slices = Atomic(0)
-        _ = try await app.collectGarbage(sliceTime: .zero) { _ in
+        @Sendable func ended() {
             guard slices.add(1, ordering: .relaxed).newValue == slice else { return }
             kill(getpid(), SIGKILL)
             sleep(3600)
+        }
+        if evicting {
+            do { _ = try await app.evict(0, nil, sliceTime: .zero, progress: ended) } catch {
+                // What is pinned takes more than nothing.
+                guard error.code.rawValue == RecordError.Code.full.rawValue else { throw error }
+            }
+        } else {
+            _ = try await app.collectGarbage(sliceTime: .zero) { _ in ended() }
         }
         say("done")
         try store.close()

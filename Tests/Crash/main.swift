@@ -70,7 +70,9 @@ import LarderTestSupport
 //     larder-crash STORE forget NAME [STEP]
 //     larder-crash STORE stamp N        writes to a record cache and stamps it, and kills itself before its Nth call of
 //                                       the system: see Stamping
-//     larder-crash STORE collect SEED N makes garbage and collects it, and kills itself after N slices: see Collecting
+//     larder-crash STORE collect|evict SEED N
+//                                       makes garbage and collects it, or evicts what may go, and kills itself after N
+//                                       slices: see Collecting
 //     larder-crash STORE pages N        loads all pages of a list, and kills itself after N requests and pages: see Paging
 //     larder-crash STORE converge ENDPOINT appsync|websocket [TOKEN]
 //                                       follows a server until it is killed: see Converging
@@ -205,7 +207,9 @@ case "verify":
     }
     say((try? app.read(shelf)).flatMap(wholeNumber).map { "\($0)" } ?? "none")
     try store.close()
-case "collect": try await Collecting(folder: folder).run(seed: words.number(0), killedAfter: words.number(1))
+case "collect", "evict":
+    let (seed, slice): (UInt64, Int) = (words.number(0), words.number(1))
+    try await Collecting(folder: folder).run(seed: seed, killedAfter: slice, evicting: words.verb == "evict")
 case "book":
     let (time, step): (Int64, Int) = (words.number(0), words.number(1))
     let orders = words.text(2).split(separator: ",").compactMap { Int($0) }

@@ -54,6 +54,34 @@ struct EvictionTests {
         }
     }
 
+    @Test("Of many pins that hold too much the error names twenty")
+    func manyPins() async throws {
+        try await withStoreFixture { app in
+            try await app.store(1)
+            for number in 1...30 { try await app.pin(named: "p\(number)", stored(1)) }
+            let error = await larderError { try await app.evict(maxBytes: 0) }
+            #expect(error?.code == .recordsFull)
+            #expect(error?.message.contains("and 10 more") == true, "\(error?.message ?? "none")")
+        }
+    }
+
+    @Test("Ages and bounds below zero are as zero; an age beyond a century, or any bound, keeps everything")
+    func extremes() async throws {
+        try await withAgedStore { app, wait in
+            try await app.store(1)
+            wait(100)
+            for age in [Duration.seconds(200 * 365 * 86_400), .seconds(Int64.max)] { try await app.evict(maxAge: age) }
+            try await app.evict(maxBytes: .max, maxAge: .seconds(Int64.max))
+            #expect(try app.read(stored(1)).isComplete)
+            try await app.evict(maxAge: .seconds(-5))
+            #expect(throws: LarderError.self) { try app.read(stored(1)) }
+            try await app.store(2)
+            // The tables themselves take more.
+            #expect(await larderError { try await app.evict(maxBytes: .min) }?.code == .recordsFull)
+            #expect(throws: LarderError.self) { try app.read(stored(2)) }
+        }
+    }
+
     @Test("A bound that cannot be kept keeps nothing from going by its age")
     func ageBesideBound() async throws {
         try await withAgedStore { app, wait in

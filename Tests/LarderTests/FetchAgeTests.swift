@@ -49,11 +49,11 @@ struct FetchAgeTests {
         }
     }
 
-    @Test("A maximum age of zero takes nothing from the cache")
-    func zero() async throws {
+    @Test("A maximum age of zero, or below it, takes nothing from the cache", arguments: [0, -1, Int64.min])
+    func zero(seconds: Int64) async throws {
         let server = server()
         try await withAgedStore(server) { app, _ in
-            for _ in 0..<3 { _ = try await app.fetch(recipeList, options: FetchOptions(maxAge: .zero)) }
+            for _ in 0..<3 { _ = try await app.fetch(recipeList, options: FetchOptions(maxAge: .seconds(seconds))) }
             #expect(server.requests.count == 3)
         }
     }

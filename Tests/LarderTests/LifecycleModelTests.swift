@@ -235,4 +235,37 @@ struct KilledCollectionTests {
             try expectSound(place)
         }
     }
+
+    @Test("An eviction that is killed after any slice leaves what is pinned and a sound store, and the next goes on")
+    func evicted() async throws {
+        let seed = TestSeed.of("killed eviction")
+        try await withTemporaryFolder { folder in
+            let place = folder.appending(path: "store")
+            let said = folder.appending(path: "said")
+            var ends = 0
+            for slice in 1...40 {
+                let child = try ChildProgram.start(
+                    place, "evict", "\(seed + UInt64(slice))", "\(slice)", output: said)
+                await child.ended()
+                let lines = try ChildProgram.lines(of: said)
+                let pinned = try #require(lines.first?.split(separator: " ").last.flatMap { Int($0) })
+                if lines.last == "done" { ends += 1 }
+                let store = try Store.open(at: place, schema: try Schema(parsing: LifecycleModel.schema))
+                let app = try store.partition()
+                #expect(try app.records.check().problems == [], "seed \(seed), slice \(slice)")
+                #expect(
+                    try app.read(GraphQLOperation("{ node(id: \(pinned)) { name next { name } } }")).isComplete,
+                    "seed \(seed), slice \(slice)")
+                try store.close()
+            }
+            #expect(ends < 30, "hardly any was killed")
+            let store = try Store.open(at: place, schema: try Schema(parsing: LifecycleModel.schema))
+            let app = try store.partition()
+            #expect(await larderError { try await app.evict(maxBytes: 0) }?.code.rawValue == "records.full")
+            let kept = try app.records.inspect.keys(type: "Node")
+            #expect(kept.count == 1 || kept.count == 2, "\(kept)")
+            try store.close()
+            try expectSound(place)
+        }
+    }
 }

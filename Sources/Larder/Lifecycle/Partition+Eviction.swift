@@ -20,10 +20,19 @@ extension Partition {
     public func evict(
         maxBytes: Int? = nil, maxAge: Duration? = nil, isRehearsal: Bool = false
     ) async throws(LarderError) -> EvictionReport {
+        try await evict(maxBytes, maxAge, isRehearsal: isRehearsal, sliceTime: .milliseconds(4))
+    }
+
+    /// - Parameter sliceTime: For how long it reads, or keeps other writes waiting, at a time.
+    package func evict(
+        _ maxBytes: Int?, _ maxAge: Duration?, isRehearsal: Bool = false, sliceTime: Duration,
+        progress: @Sendable () -> Void = {}
+    ) async throws(LarderError) -> EvictionReport {
         try await core.requireAwake()
         let rule = EvictionRule(maximumBytes: maxBytes, maximumAge: maxAge)
         let report = try await noting { (needed) async throws(RecordError) in
-            try await core.cache.evict(rule, keeping: needed, isRehearsal: isRehearsal)
+            try await core.cache.evict(
+                rule, keeping: needed, isRehearsal: isRehearsal, sliceTime: sliceTime, progress: progress)
         }
         guard !isRehearsal, !Task.isCancelled, let maxBytes, report.bytesInUse > maxBytes else { return report }
         // What the evicted objects alone led to.
@@ -31,7 +40,8 @@ extension Partition {
         var collected = report
         do { collected.bytesInUse = try core.cache.bytesInUse() } catch { throw LarderError.parking(error) }
         guard collected.bytesInUse > maxBytes else { return collected }
-        let pins = try pins().map(\.name)
+        let names = try pins().map(\.name)
+        let pins = names.prefix(20) + (names.count > 20 ? ["and \(names.count - 20) more"] : [])
         throw LarderError(
             .init(rawValue: RecordError.Code.full.rawValue),
             "The cache takes \(collected.bytesInUse) bytes and may take \(maxBytes), and all of it is needed: by "

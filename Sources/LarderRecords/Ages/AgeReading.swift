@@ -59,6 +59,18 @@ import LarderLMDB
         if !blocks.isEmpty { blocks[place] = last }
     }
 
+    /// Takes in a record that came as a whole and stands in the block that was looked into last.
+    ///
+    /// - Returns: Whether it did; false for the first of each block.
+    @inline(__always)
+    mutating func addNext(_ id: RecordID, maxAge: UInt32) -> Bool {
+        guard last.number == ReceivedBlock.number(of: id) else { return false }
+        let slot = unsafe ReceivedBlock.slot(ReceivedBlock.index(of: id), in: last.bytes)
+        guard slot != .none, !slot.hasRows else { return false }
+        add(slot.time, maxAge: maxAge)
+        return true
+    }
+
     /// Takes in a part.
     ///
     /// - Parameter maxAge: In seconds.
@@ -79,6 +91,7 @@ extension ResponseReader {
     mutating func addAge<Snapshot: RecordSnapshot & ~Copyable>(
         of id: RecordID, _ record: RecordView, _ planned: CaseOp, _ reads: CaseReads, _ transaction: borrowing Snapshot
     ) throws {
+        if id != queryRoot, ages.addNext(id, maxAge: planned.maxAge) { return }
         guard id < OverlayNumbers.firstRecord, plan.generation.keepsUse else { return }
         let tables = plan.generation.tables
         if id != queryRoot {

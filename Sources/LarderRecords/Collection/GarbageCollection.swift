@@ -26,8 +26,9 @@ final class GarbageCollection: @unchecked Sendable {
     private let layers: LayerStack
     /// How long a slice may take, roughly.
     private let sliceTime: Duration
-    /// Removing more at once would make a change set of everything.
-    static let candidateLimit = 1_000
+    /// How much is removed in one write at most. Each write waits for the disk, whatever it removes; and what changed
+    /// more than this is not told one by one.
+    static let candidateLimit = ChangeSet.storedLimit * 3 / 4
     /// How many layers are read at a time.
     static let layerLimit = 256
 
@@ -40,7 +41,7 @@ final class GarbageCollection: @unchecked Sendable {
     /// The layers whose objects were taken in.
     private var layerSet: LayerSet?
     /// Looked into in a write transaction that may not have been committed.
-    private var uncertain: [RecordID] = []
+    private(set) var uncertain: [RecordField] = []
     private var candidates: [Candidate] = []
     /// How many of the candidates the last write has dealt with, and what it removed.
     private(set) var handled = 0
@@ -99,7 +100,7 @@ final class GarbageCollection: @unchecked Sendable {
     private func add(
         _ needed: [Dependencies], _ generation: Generation, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws {
-        for id in uncertain { marking.add(id) }
+        for field in uncertain { marking.add(field) }
         uncertain = []
         for dependencies in needed {
             if dependencies.generation == numbering {
@@ -128,7 +129,7 @@ final class GarbageCollection: @unchecked Sendable {
         guard let changes = try generation.changes(since: position, state, transaction) else { return false }
         for (_, set) in changes {
             guard !set.isEverything else { return false }
-            for field in set.fields { marking.add(field.record) }
+            for field in set.fields { marking.add(field) }
         }
         return true
     }
@@ -188,12 +189,14 @@ final class GarbageCollection: @unchecked Sendable {
             case .key(let key, let id): try removeKey(key, of: id, generation, transaction, &changes)
             }
             handled += 1
-            if .now >= deadline { break }
+            // Objects take their parts along.
+            if .now >= deadline || changes.changes.fields.count >= Self.candidateLimit { break }
         }
     }
 
     /// Takes note of what the write did, once it is committed.
     func committed(_ commit: Commit) {
+        uncertain = []
         guard outcome == .done, !commit.changes.isEmpty else { return }
         // All before it was taken in, and what it changed is gone.
         position = commit.position

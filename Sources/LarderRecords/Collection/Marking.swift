@@ -11,11 +11,13 @@ struct Marking {
     private(set) var marked = RecordSet()
     /// What was reached and is to be looked into.
     private var pending = RecordSet()
+    /// Fields that were changed of records that had been looked into.
+    private var changedFields: [RecordField] = []
     /// Records are looked into in ascending order as far as can be: they lie so on the pages.
     private var place: RecordID = 0
 
     /// Whether everything that was reached was looked into.
-    var isDone: Bool { pending.isEmpty }
+    var isDone: Bool { pending.isEmpty && changedFields.isEmpty }
 
     /// Takes in a record that is needed, or was changed. It is looked into once more if it was before.
     mutating func add(_ id: RecordID) {
@@ -25,39 +27,68 @@ struct Marking {
         pending.insert(id)
     }
 
+    /// Takes in a field that was changed. The rest of a record that was looked into is as it was then, and the root of all
+    /// queries may have more fields than can be looked into at once.
+    mutating func add(_ field: RecordField) {
+        guard field.field != RecordField.any, field.record < OverlayNumbers.firstRecord,
+            marked.contains(field.record), !pending.contains(field.record)
+        else { return add(field.record) }
+        changedFields.append(field)
+    }
+
     /// Looks into what was reached, until all is looked into or the time has come.
     ///
     /// - Parameters:
     ///   - next: The number that the next record will have.
-    ///   - lookedInto: Called with each record.
+    ///   - lookedInto: Called with each record, and with each field that is looked into by itself.
     /// - Returns: Whether everything was looked into.
     /// - Throws: `DamagedRecord`: what a damaged record leads to is not known.
     mutating func run(
         _ generation: Generation, _ snapshot: borrowing some RecordSnapshot & ~Copyable, below next: RecordID,
-        until deadline: ContinuousClock.Instant, lookedInto: (RecordID) -> Void = { _ in }
+        until deadline: ContinuousClock.Instant, lookedInto: (RecordField) -> Void = { _ in }
     ) throws -> Bool {
         var targets: [RecordID] = []
         var count = 0
         var cursor = try snapshot.cursor(in: generation.tables.records)
+        func reach() throws {
+            for target in targets {
+                guard target < next else { throw DamagedRecord("it refers to a record that never was") }
+                if marked.insert(target) { pending.insert(target) }
+            }
+            targets.removeAll(keepingCapacity: true)
+        }
+        func isLate() -> Bool {
+            count += 1
+            return count % Self.recordsBetweenLooks == 0 && .now >= deadline
+        }
+        while let field = changedFields.popLast() {
+            lookedInto(field)
+            guard let stored = try cursor.value(at: field.record) else { continue }
+            let isSplit = unsafe try RecordView(unsafe stored.withUnsafeBytes { unsafe $0 }).isSplit
+            if isSplit {
+                let key = SplitFieldKey(record: field.record, field: field.field)
+                guard let payload = try generation.splitField(key, snapshot) else { continue }
+                try Self.collectTargets(of: payload, key, &targets)
+                try reach()
+            } else {
+                pending.insert(field.record)
+            }
+            if isLate() { return false }
+        }
         while let id = popPending() {
-            lookedInto(id)
+            lookedInto(RecordField(record: id, field: RecordField.any))
             if let stored = try cursor.value(at: id) {
                 // The bytes stay where they are: a snapshot does not change while a cursor exists.
                 let record = unsafe try RecordView(unsafe stored.withUnsafeBytes { unsafe $0 })
                 try Self.collectTargets(of: record, id, generation, snapshot, &targets)
-                for target in targets {
-                    guard target < next else { throw DamagedRecord("it refers to a record that never was") }
-                    if marked.insert(target) { pending.insert(target) }
-                }
-                targets.removeAll(keepingCapacity: true)
+                try reach()
             }
-            count += 1
-            if count % Self.recordsBetweenLooks == 0, .now >= deadline { break }
+            if isLate() { break }
         }
-        return pending.isEmpty
+        return isDone
     }
 
-    /// How many records are looked into between two looks at the clock.
+    /// How many records and fields are looked into between two looks at the clock.
     private static let recordsBetweenLooks = 16
 
     private mutating func popPending() -> RecordID? {
@@ -78,10 +109,16 @@ struct Marking {
         }
         guard record.isSplit else { return }
         try generation.forEachSplitField(of: id, snapshot) { (field, payload) throws in
-            guard unsafe SplitFieldKey(record: id, field: field).isSound(payload.bytes) else {
-                throw DamagedRecord("one of its fields has another checksum")
-            }
-            try payload.collectRecords(in: payload.word, into: &targets, alsoReferences: true)
+            try collectTargets(of: payload, SplitFieldKey(record: id, field: field), &targets)
         }
+    }
+
+    private static func collectTargets(
+        of payload: PayloadView, _ key: SplitFieldKey, _ targets: inout [RecordID]
+    ) throws {
+        guard unsafe key.isSound(payload.bytes) else {
+            throw DamagedRecord("one of its fields has another checksum")
+        }
+        try payload.collectRecords(in: payload.word, into: &targets, alsoReferences: true)
     }
 }

@@ -117,6 +117,12 @@ private struct Sweep {
         }
     }
 
+    /// Whether no more is looked at for one write. What lies far apart is on pages of its own, all of which the write
+    /// changes, and which take new room in the file.
+    private func isEnough(_ found: Int, of seen: Int) -> Bool {
+        found >= GarbageCollection.candidateLimit || seen > 2 * GarbageCollection.candidateLimit && found > 0
+    }
+
     private mutating func objects(
         from start: RecordID, _ collection: GarbageCollection, _ generation: Generation,
         _ transaction: borrowing ReadTransaction, _ deadline: ContinuousClock.Instant
@@ -129,7 +135,7 @@ private struct Sweep {
         while let current = entry {
             let id = current.integerKey
             seen += 1
-            if found.count >= GarbageCollection.candidateLimit || seen % 64 == 0 && .now >= deadline {
+            if isEnough(found.count, of: seen) || seen % 64 == 0 && .now >= deadline {
                 nextRecord = id
                 break
             }
@@ -170,7 +176,7 @@ private struct Sweep {
         while let current = entry {
             let key = unsafe current.key.withUnsafeBytes(Array.init)
             seen += 1
-            if found.count >= GarbageCollection.candidateLimit || seen % 64 == 0 && .now >= deadline {
+            if isEnough(found.count, of: seen) || seen % 64 == 0 && .now >= deadline {
                 nextKey = key
                 break
             }

@@ -10,13 +10,14 @@ extension RecordCache {
     /// - Parameters:
     ///   - isRehearsal: Whether it is only counted what would go.
     ///   - sliceTime: For how long it reads, or keeps other writes waiting, at a time; roughly.
+    ///   - progress: Called after each slice.
     /// - Returns: What went, until the task was cancelled. The bound may not be kept where too much is needed.
     /// - Throws: `.damaged`; what `roots` throws, as the cause of `.storage`.
     /// - Complexity: O(n) in the cache's size, as often as it takes to keep the bound; O(1) where it is kept and there is
     ///   no maximum age.
     package func evict(
         _ rule: EvictionRule, keeping roots: any CollectionRoots, isRehearsal: Bool = false,
-        sliceTime: Duration = .milliseconds(4)
+        sliceTime: Duration = .milliseconds(4), progress: @Sendable () -> Void = {}
     ) async throws(RecordError) -> EvictionReport {
         var report = EvictionReport()
         let now = ReceivedTime(milliseconds: options.now())
@@ -29,7 +30,7 @@ extension RecordCache {
             let eviction = Eviction(keeping: roots, under: layers)
             // An object takes more of the pages than its own bytes, and takes its parts along: half at a time.
             let share = isRehearsal || round + 1 == Self.maximumRounds ? excess : (excess + 1) / 2
-            try await run(eviction, share, earliest, isRehearsal, sliceTime)
+            try await run(eviction, share, earliest, isRehearsal, sliceTime, progress)
             report.objects += eviction.report.objects
             report.fields += eviction.report.fields
             report.bytes += eviction.report.bytes
@@ -51,7 +52,8 @@ extension RecordCache {
     }
 
     private func run(
-        _ eviction: Eviction, _ excess: Int, _ earliest: UInt32, _ isRehearsal: Bool, _ sliceTime: Duration
+        _ eviction: Eviction, _ excess: Int, _ earliest: UInt32, _ isRehearsal: Bool, _ sliceTime: Duration,
+        _ progress: () -> Void
     ) async throws(RecordError) {
         try translated { try eviction.begin(in: generations) }
         var place = Eviction.Place.records(0)
@@ -59,6 +61,7 @@ extension RecordCache {
             guard !Task.isCancelled else { return }
             let start = place
             place = try translated { try eviction.look(from: start, sliceTime, generations) }
+            progress()
             await Task.yield()
         }
         eviction.setLimit(excess, earliest)
@@ -77,6 +80,7 @@ extension RecordCache {
                 let start = ContinuousClock.now
                 _ = try await write([.evict(eviction, within: sliceTime)], deadline: nil)
                 size.took(.now - start)
+                progress()
                 guard !eviction.isOutdated else { return }
                 eviction.committed()
                 rest = rest.dropFirst(max(eviction.handled, 1))

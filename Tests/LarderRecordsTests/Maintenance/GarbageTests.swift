@@ -181,6 +181,31 @@ struct GarbageTests {
         }
     }
 
+    @Test(
+        "What a new or changed field of a root of many fields leads to stays, and the field alone is looked into",
+        arguments: [64, 65, 200])
+    func reachedLaterFromMany(lists: Int) async throws {
+        try await withSampleCache(nodeSchema) { sample in
+            try await sample.link([1, 2, 3, 4, 5, 6, 7], next: [2: 3, 6: 7])
+            try await sample.link([1])
+            for list in 1..<lists { try await sample.link([1], of: "\(list)") }
+            let collection = try sample.collection()
+            func list(_ name: String, _ id: Int) async throws {
+                try await sample.write(
+                    "{ nodes(of: \"\(name)\") { __typename id } }",
+                    data: #"{"nodes":[{"__typename":"Node","id":"\#(id)"}]}"#)
+            }
+            try await list("new", 2)
+            try await sample.remove(["Node:2", "Node:3", "Node:4"], collection)
+            #expect(collection.outcome == .done)
+            #expect(collection.uncertain.isEmpty, "what was looked into in a commit is not looked into again")
+            #expect(try sample.keys == ["Node:1", "Node:2", "Node:3", "Node:5", "Node:6", "Node:7", "QUERY_ROOT"])
+            try await list("1", 6)
+            try await sample.remove(["Node:5", "Node:6", "Node:7"], collection)
+            #expect(try sample.keys == ["Node:1", "Node:2", "Node:3", "Node:6", "Node:7", "QUERY_ROOT"])
+        }
+    }
+
     @Test("What a watcher comes to need after marking stays")
     func watchedLater() async throws {
         try await withSampleCache(nodeSchema) { sample in

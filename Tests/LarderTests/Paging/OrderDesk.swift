@@ -63,22 +63,22 @@ final class OrderDesk: Sendable {
 
     func removePage(at token: String) { pages.withLock { $0[token] = nil } }
 
-    var transport: ScriptedServer {
-        ScriptedServer { [self] request in
-            let values = request.values
-            let token =
-                ["nextToken", "after", "before", "offset", "page", "id"].lazy
-                .compactMap { name in values[name].flatMap { $0 is NSNull ? nil : "\($0)" } }.first ?? ""
-            let limit =
-                ["limit", "first", "last", "size"].lazy
-                .compactMap { name in values[name].flatMap { $0 is NSNull ? nil : "\($0)" } }.first ?? "-"
-            asked.withLock { $0.append("\(token)/\(limit)") }
-            await held.withLock { $0 }?(token)
-            guard let page = pages.withLock({ $0[token] }) else {
-                return #"{"data":null,"errors":[{"message":"The pagination token has expired."}]}"#
-            }
-            return #"{"data":{\#(page)}}"#
+    var transport: ScriptedServer { ScriptedServer { [self] request in await answer(request) } }
+
+    func answer(_ request: GraphQLRequest) async -> String {
+        let values = request.values
+        let token =
+            ["nextToken", "after", "before", "offset", "page", "id"].lazy
+            .compactMap { name in values[name].flatMap { $0 is NSNull ? nil : "\($0)" } }.first ?? ""
+        let limit =
+            ["limit", "first", "last", "size"].lazy
+            .compactMap { name in values[name].flatMap { $0 is NSNull ? nil : "\($0)" } }.first ?? "-"
+        asked.withLock { $0.append("\(token)/\(limit)") }
+        await held.withLock { $0 }?(token)
+        guard let page = pages.withLock({ $0[token] }) else {
+            return #"{"data":null,"errors":[{"message":"The pagination token has expired."}]}"#
         }
+        return #"{"data":{\#(page)}}"#
     }
 
     /// A page of a token list.
