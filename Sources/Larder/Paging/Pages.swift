@@ -127,7 +127,10 @@ public final class Pages: Sendable {
     @discardableResult
     public func refresh() async throws(LarderError) -> PagesStatus {
         try await exclusively { () async throws(LarderError) in
-            try self.know()
+            do throws(LarderError) { try self.know() } catch {
+                // Pages that the cache has form no list: what the server sends now may.
+                guard error.code == .paging else { throw error }
+            }
             let before = self.loaded.withLock { $0.entries.count }
             _ = try await self.page(at: .start, asksServer: true)
             self.forget()

@@ -305,6 +305,19 @@ struct PageEdgeTests {
         }
     }
 
+    @Test("A stored page that no list can have is replaced by a refresh, by the same value of Pages and another")
+    func refreshesBroken() async throws {
+        let broken = #""orders":{"__typename":"OrderConnection","edges":[],"pageInfo":null}"#
+        try await withPages(["": broken], orderConnection) { (pages, desk, app, _) async throws in
+            #expect(await larderError { try await pages.next() }?.code == .paging)
+            desk.set(OrderDesk.connectionPage(1...2), at: "")
+            let later = try app.pages(orderConnection)
+            #expect(await larderError { try await later.status() }?.code == .paging)
+            #expect(try await later.refresh().objectCount == 2)
+            #expect(try await pages.refresh() == PagesStatus(pageCount: 1, objectCount: 2, isComplete: true))
+        }
+    }
+
     @Test("An object that goes to another page is shown there, and once, by the same value of Pages")
     func moves() async throws {
         let pages = ["": OrderDesk.tokenPage(1...3, next: "a"), "a": OrderDesk.tokenPage(4...6, next: nil)]
