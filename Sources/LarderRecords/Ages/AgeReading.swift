@@ -9,6 +9,8 @@ import LarderLMDB
     private var isUnknown = false
     /// Whether a part is older than it may be.
     private(set) var isExpired = false
+    /// What was taken in last of what may have any age: most records of an answer came at one time.
+    private var lastAdded = ReceivedSlot.none
     /// The block that was looked into last.
     private var last = Block()
     /// Blocks that were found before, each at its number modulo `Block.kept`; none before a second one is looked for.
@@ -66,8 +68,10 @@ import LarderLMDB
     mutating func addNext(_ id: RecordID, maxAge: UInt32) -> Bool {
         guard last.number == ReceivedBlock.number(of: id) else { return false }
         let slot = unsafe ReceivedBlock.slot(ReceivedBlock.index(of: id), in: last.bytes)
+        if slot == lastAdded, maxAge == ReceivedTime.anyAge { return slot != .none }
         guard slot != .none, !slot.hasRows else { return false }
         add(slot.time, maxAge: maxAge)
+        if maxAge == ReceivedTime.anyAge { lastAdded = slot }
         return true
     }
 
