@@ -2,8 +2,8 @@ import LarderRecords
 
 /// The pages of a list that are known to be in the cache, in the list's order, and which of their objects each shows.
 ///
-/// An object is shown on the page that was loaded first, of those that have it. Objects are told apart by the numbers of
-/// their records, which are those of one generation of the cache.
+/// Several pages may have an object: the one that was loaded first shows it. The list tells objects apart by the numbers
+/// that their records have in one generation of the cache.
 struct LoadedPages: Sendable {
     struct Entry: Sendable {
         /// Pages that were loaded later have greater ones.
@@ -37,7 +37,7 @@ struct LoadedPages: Sendable {
 
     func has(_ position: PagePosition) -> Bool { positions.contains(position) }
 
-    /// Whether a page's records have numbers of another generation than those that are known: see `renew`.
+    /// Whether a page's records have the numbers of another generation than the loaded pages do: see `renew`.
     func isOutdated(by page: ReadPage) -> Bool { generation.map { $0 != page.generation } ?? false }
 
     /// - Returns: The new entry; nil where the page is no new one: the server's pages lead back.

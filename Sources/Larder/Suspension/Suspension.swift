@@ -220,7 +220,8 @@ final class Suspension: Sendable {
         }
     }
 
-    /// Waits until no caller moves files, on this thread: those who do so use none of Swift's own few.
+    /// Blocks this thread until no caller moves files. Callers move them on threads of their own, so that a blocked thread
+    /// of Swift's few keeps none of them waiting.
     ///
     /// - Returns: False where one does past the deadline.
     func filesRest(until deadline: ContinuousClock.Instant) -> Bool {
@@ -230,8 +231,8 @@ final class Suspension: Sendable {
 
     // MARK: Closing the store
 
-    /// Takes the files from whoever moves them, and suspends no more. Work that was held stays so until `lift`, so that it
-    /// never finds a store that is half closed.
+    /// The caller takes the files from whoever moves them, and nobody suspends the store from then on. Runners and calls
+    /// that the suspension holds are held until `lift`, so that they never find a store that is half closed.
     ///
     /// It waits for a caller that moves files: closing is given up at once, opening ends by its own deadlines.
     func close() {

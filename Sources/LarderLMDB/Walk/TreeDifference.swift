@@ -1,7 +1,7 @@
 import CLMDB
 
-/// Keys of a table whose entries two snapshots may have otherwise: all of those that lie on pages which the snapshots do
-/// not share.
+/// The keys of a table under which two snapshots may have different entries: all keys on pages that the snapshots do not
+/// share.
 package struct DifferingKeys: Sendable, Hashable {
     /// What the earlier snapshot has there, ascending.
     package var earlier: [[UInt8]] = []

@@ -3,7 +3,7 @@ import LarderLMDB
 /// Safe: the bytes belong to the transaction of `run`, as all do that a `GenerationCheck` looks at. They are read
 /// through `RecordView`, `PayloadView` and `TextHeap`, which check every offset.
 extension GenerationCheck {
-    /// - Parameter range: The numbers of those that are looked at.
+    /// - Parameter range: The numbers of the records that the check looks at.
     mutating func checkRecords(
         _ transaction: borrowing some RecordSnapshot & ~Copyable, in range: ClosedRange<RecordID> = 0 ... .max
     ) throws(LMDBError) {

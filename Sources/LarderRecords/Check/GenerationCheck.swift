@@ -16,8 +16,9 @@ import LarderLMDB
     var names: Set<FieldID> = []
     /// The records that cache keys lead to, whether they exist or not.
     var keyed = CheckedRecords()
-    /// The records that are parts, and those that something was found to hold.
+    /// The records that are parts.
     var parts = CheckedRecords()
+    /// The parts that the check has found a record to hold.
     var held = CheckedRecords()
     /// The parts that the field holds which is being checked.
     var holdings: [RecordID] = []

@@ -36,7 +36,7 @@ final class Compaction: @unchecked Sendable {
 
     deinit { abandon() }
 
-    /// Leaves nothing of what is not finished.
+    /// Removes what an unfinished compaction has written, and gives its lock back.
     func abandon() {
         draft?.abandon()
         (draft, contents, snapshot) = (nil, nil, nil)
