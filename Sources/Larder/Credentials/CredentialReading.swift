@@ -1,12 +1,15 @@
 /// What reading credentials has led to. That they cannot be had now never means that there are none.
 package enum CredentialReading: Sendable, Hashable {
-    /// They are there.
-    case present(Credentials)
+    /// They are there. Many callers hold one reading at a time: behind a reference, each copies that alone.
+    indirect case present(Credentials)
     /// There are none.
     case absent
     /// They are there, and cannot be opened now: the key is locked, slow, missing or unreadable. No user is signed out
     /// for that.
     case unavailable(KeyError)
+
+    /// Nil where they cannot be had, or are not there.
+    package var credentials: Credentials? { if case .present(let credentials) = self { credentials } else { nil } }
 
     /// Equal where the credentials are equal, or the errors' codes.
     package static func == (one: CredentialReading, other: CredentialReading) -> Bool {

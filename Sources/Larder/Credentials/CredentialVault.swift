@@ -18,6 +18,7 @@ final class CredentialVault: Sendable {
         /// Nil where it has to be read again.
         var mark: CommitMark?
         var snapshot: CredentialSnapshot
+        var standing: SessionStanding
         var found: Found
     }
 
@@ -56,10 +57,9 @@ final class CredentialVault: Sendable {
 
     /// What was read last, if nothing was committed since, by whatever process. Opens nothing and runs no query.
     func unchanged() throws(OperationsError) -> (standing: SessionStanding, found: Found)? {
-        guard let known = known.withLock({ $0 }), let mark = known.mark, try database.commitMark() == mark else {
-            return nil
-        }
-        return (SessionStanding(known.snapshot.session), known.found)
+        let known = known.withLock { $0.map { (mark: $0.mark, standing: $0.standing, found: $0.found) } }
+        guard let known, let mark = known.mark, try database.commitMark() == mark else { return nil }
+        return (known.standing, known.found)
     }
 
     /// Keeps nothing of them in memory.
@@ -84,7 +84,8 @@ final class CredentialVault: Sendable {
         if let same { return same }
         let found = try await read(snapshot, until: deadline, lost: lost)
         let isGood = if case .present = found.reading { found.suspects.isEmpty } else { false }
-        known.withLock { $0 = isGood ? Known(mark: mark, snapshot: snapshot, found: found) : nil }
+        let standing = SessionStanding(snapshot.session)
+        known.withLock { $0 = isGood ? Known(mark: mark, snapshot: snapshot, standing: standing, found: found) : nil }
         return found
     }
 

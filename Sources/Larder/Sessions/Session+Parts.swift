@@ -17,11 +17,11 @@ extension Session {
         within time: Duration? = nil, refused: Credentials.UserPoolTokens? = nil
     ) async throws(LarderError) -> Credentials.UserPoolTokens {
         let deadline = ContinuousClock.now + (time ?? options.refreshTimeout)
-        let credentials = try await credentials(with: .userPool, until: deadline) { credentials in
+        let reading = try await credentials(with: .userPool, until: deadline) { credentials in
             guard let refused, let tokens = credentials.userPool else { return false }
             return tokens.accessToken == refused.accessToken || tokens.idToken == refused.idToken
         }
-        guard let tokens = credentials.userPool else { throw .notInUserPool }
+        guard let tokens = reading.credentials?.userPool else { throw .notInUserPool }
         return tokens
     }
 
@@ -37,11 +37,11 @@ extension Session {
         within time: Duration? = nil, refused: Credentials.CloudCredentials? = nil
     ) async throws(LarderError) -> Credentials.CloudCredentials {
         let deadline = ContinuousClock.now + (time ?? options.refreshTimeout)
-        let credentials = try await credentials(with: .cloud, until: deadline) { credentials in
+        let reading = try await credentials(with: .cloud, until: deadline) { credentials in
             guard let refused, let cloud = credentials.cloud else { return false }
             return (cloud.accessKeyID, cloud.sessionToken) == (refused.accessKeyID, refused.sessionToken)
         }
-        guard let cloud = credentials.cloud else { throw .noIdentityPool }
+        guard let cloud = reading.credentials?.cloud else { throw .noIdentityPool }
         return cloud
     }
 
@@ -64,13 +64,15 @@ extension Session {
         return id
     }
 
-    /// Credentials of which one part is good.
+    /// A reading of credentials of which one part is good. What it holds while it waits is no more than references, since
+    /// callers that were waiting for the same refresh let go of it at the same time.
     private func credentials(
         with part: Credentials.Part, until deadline: ContinuousClock.Instant,
         unless isRefused: @escaping @Sendable (Credentials) -> Bool
-    ) async throws(LarderError) -> Credentials {
-        func isGood(_ credentials: Credentials) -> Bool {
-            credentials.has(part, freshAt: options.now(), margin: options.margin) && !isRefused(credentials)
+    ) async throws(LarderError) -> CredentialReading {
+        func isGood(_ reading: CredentialReading) -> Bool {
+            guard case .present(let credentials) = reading else { return false }
+            return credentials.has(part, freshAt: options.now(), margin: options.margin) && !isRefused(credentials)
         }
         // A refresh that was under way may have been another's, who had not heard of the refusal.
         var refreshesLeft = 2
@@ -78,11 +80,11 @@ extension Session {
             let (standing, unchanged) = try look()
             guard standing.state.allows(part) else { throw unavailable(part, standing) }
             let found = if let unchanged { unchanged } else { try await read(until: deadline) }
-            switch found.reading {
-            case .present(let credentials):
-                if isGood(credentials) { return credentials }
-                try requireSource(of: part, for: credentials)
-                if part == .cloud, credentials.userPool != nil, refreshesLeft == 2 {
+            let reading = found.reading
+            switch reading {
+            case .present:
+                if isGood(reading) { return reading }
+                if try needsTokens(for: part, reading), refreshesLeft == 2 {
                     _ = try await userPoolTokens(within: .until(deadline))
                 }
                 do throws(LarderError) {
@@ -93,8 +95,9 @@ extension Session {
                     refreshesLeft -= 1
                     if let new = try await refresh(part, until: deadline, unless: isRefused), isGood(new) { return new }
                 } catch {
-                    guard !isRefused(credentials) else { throw error }
-                    return try stillGood(credentials, [part], standing, despite: error)
+                    guard let credentials = reading.credentials, !isRefused(credentials) else { throw error }
+                    _ = try stillGood(credentials, [part], standing, despite: error)
+                    return reading
                 }
             case .absent:
                 try await record(.credentialsLost, reason: "there are no credentials any more", because: found)
@@ -129,13 +132,19 @@ extension Session {
         )
     }
 
-    private func requireSource(of part: Credentials.Part, for credentials: Credentials) throws(LarderError) {
-        guard !credentials.present.contains(part) else { return }
-        let hasSource = provider?.parts.contains(part) ?? false
-        switch part {
-        case .userPool: throw provider != nil && !hasSource ? .noUserPool : .notInUserPool
-        case .cloud: if !hasSource { throw .noIdentityPool }
+    /// Whether a part is had for tokens, which have to be good then.
+    ///
+    /// - Throws: Where nothing gives the part.
+    private func needsTokens(for part: Credentials.Part, _ reading: CredentialReading) throws(LarderError) -> Bool {
+        guard let credentials = reading.credentials else { return false }
+        if !credentials.present.contains(part) {
+            let hasSource = provider?.parts.contains(part) ?? false
+            switch part {
+            case .userPool: throw provider != nil && !hasSource ? .noUserPool : .notInUserPool
+            case .cloud: if !hasSource { throw .noIdentityPool }
+            }
         }
+        return part == .cloud && credentials.userPool != nil
     }
 }
 

@@ -4,7 +4,7 @@ import Synchronization
 extension Session {
     /// The refresh of a part that is under way, if there is one.
     struct Refreshing {
-        var task: SharedTask<Result<Credentials?, LarderError>>?
+        var task: SharedTask<Result<CredentialReading?, LarderError>>?
         /// What the refresh is doing, for the errors of callers that have waited too long.
         var stage = ""
     }
@@ -17,7 +17,7 @@ extension Session {
     func refresh(
         _ part: Credentials.Part, until deadline: ContinuousClock.Instant,
         unless isRefused: @escaping @Sendable (Credentials) -> Bool = { _ in false }
-    ) async throws(LarderError) -> Credentials? {
+    ) async throws(LarderError) -> CredentialReading? {
         let signIns = signIns
         guard let provider else {
             throw LarderError(
@@ -32,9 +32,10 @@ extension Session {
         let task = refreshing.withLock { refreshing in
             if let task = refreshing[part]?.task, !task.isFinished { return task }
             let end = ContinuousClock.now + options.refreshTimeout
-            let task = SharedTask(on: executor, until: end) { [self] () -> Result<Credentials?, LarderError> in
+            let task = SharedTask(on: executor, until: end) { [self] () -> Result<CredentialReading?, LarderError> in
                 do throws(LarderError) {
-                    return .success(try await refresh(part, by: provider, unless: isRefused, until: end))
+                    let new = try await refresh(part, by: provider, unless: isRefused, until: end)
+                    return .success(new.map { .present($0) })
                 } catch {
                     return .failure(error)
                 }

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Wakes tasks that wait for something to happen. A notification that comes while no task waits is not lost for a task
-/// that noted the count before it looked.
+/// Wakes tasks that wait for something to happen, in the order in which they came. A notification that comes while no
+/// task waits is not lost for a task that noted the count before it looked.
 final class ChangeSignal: Sendable {
     private struct Waiter {
         let continuation: CheckedContinuation<Void, Never>
@@ -38,7 +38,7 @@ final class ChangeSignal: Sendable {
             }
             return state.waiting
         }
-        for waiter in waiting.values { waiter.continuation.resume() }
+        for number in waiting.keys.sorted() { waiting[number]?.continuation.resume() }
     }
 
     /// Waits until it has notified more often than `count`, the time is over, or the task is cancelled.

@@ -271,6 +271,26 @@ struct AgeTests {
         }
     }
 
+    @Test("A few old objects count beside thousands of younger ones that were read before them")
+    func behindMany() async throws {
+        let schema = "type Query { young: [Node] old: [Node] nodes: [Node] } type Node { id: ID! a: Int }"
+        try await AgedCache.with(schema) { aged in
+            func write(_ field: String, _ ids: Range<Int>) async throws {
+                let nodes = ids.map { #"{"id":"\#($0)","a":1}"# }.joined(separator: ",")
+                try await aged.sample.write("{ \(field) { id a } }", data: #"{"\#(field)":[\#(nodes)]}"#)
+            }
+            // The fields of the root are read in the order in which their names came.
+            try await write("young", 0..<0)
+            try await write("nodes", 0..<80)
+            // All of them are in one block, whose records came at one time.
+            try await write("old", 35..<55)
+            aged.now = 100
+            try await write("young", 100..<4_400)
+            aged.now = 130
+            #expect(try aged.age("{ young { id a } old { id a } }") == 130)
+        }
+    }
+
     @Test("Random answers, restarts, evictions and jumps of the clock: every age is what a dictionary of times says")
     func model() async throws {
         for index in 0..<4 { try await AgeModel.run(TestSeed.of("ages", index), steps: 150) }
