@@ -36,37 +36,28 @@ public final class HTTPTransport: GraphQLTransport {
     /// The endpoint.
     public var server: String? { endpoint.absoluteString }
 
-    package let client: HTTPClient
-    /// Nil where the caller owns the client.
-    private let ownedClient: OwnedClient?
+    package var client: HTTPClient { held.client }
+    private let held: HeldClient
     private let queriesInFlight = JoinedExchanges<QueryIdentity, GraphQLAnswer>()
     /// How many mutations have ended, and subscriptions begun.
     private let changeCount = Atomic<Int>(0)
     /// Set once the server has said that it does not do persisted queries.
     private let persistedQueriesAreRefused = Mutex(false)
 
-    /// A transport over a client of the caller's.
+    /// A transport to a server.
     ///
     /// - Parameters:
     ///   - endpoint: Where the server takes operations.
-    ///   - client: The client that carries the exchanges. The caller owns it, and shuts it down after the last use of
-    ///     this transport. `clientConfiguration(for:)` is the configuration to make it with; of another one, note that
-    ///     AsyncHTTPClient by default follows redirects, does not decompress, and keeps trying a server that refuses
-    ///     connections until its connect timeout.
+    ///   - client: The client that carries the exchanges; nil for one of the transport's own, which is shut down when the
+    ///     transport is released, after its last exchange. The caller owns one that is given, and shuts it down after
+    ///     the last use of this transport. `clientConfiguration(for:)` is the configuration to make it with; of another
+    ///     one, note that AsyncHTTPClient by default follows redirects, does not decompress, and keeps trying a server
+    ///     that refuses connections until its connect timeout.
     ///   - options: What is different from the defaults.
-    public init(endpoint: URL, client: HTTPClient, options: Options = Options()) {
+    public init(endpoint: URL, client: HTTPClient? = nil, options: Options = Options()) {
         self.endpoint = endpoint
-        self.client = client
+        held = HeldClient(client, or: Self.clientConfiguration(for: options))
         self.options = options
-        ownedClient = nil
-    }
-
-    /// A transport with a client of its own.
-    package init(endpoint: URL, owning client: OwnedClient, options: Options) {
-        self.endpoint = endpoint
-        self.client = client.client
-        self.options = options
-        ownedClient = client
     }
 
     func noteChange() { changeCount.add(1, ordering: .sequentiallyConsistent) }

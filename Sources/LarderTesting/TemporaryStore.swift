@@ -4,7 +4,7 @@ public import Larder
 ///
 /// ```swift
 /// try await withTemporaryStore(schemaText: [schema]) { store in
-///     let app = try store.partition(transport: ScriptedServer(schema: store.schema))
+///     let app = try store.partition(server: ScriptedServer(schema: store.schema))
 ///     …
 /// }
 /// ```

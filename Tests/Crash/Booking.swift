@@ -29,7 +29,7 @@ struct Booking {
             add()
         }
         let store = try Store.open(at: folder, schema: try Schema(parsing: OrderBook.schema), options: options)
-        let app = try store.partition(transport: server)
+        let app = try store.partition(server: server)
         for work in works {
             add()
             let words = work.split(separator: ":").map(String.init)

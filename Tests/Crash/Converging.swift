@@ -47,7 +47,7 @@ struct Converging {
         if isAppSync {
             try await AppSyncTransport.withTransport(
                 to: endpoint, authorization: .userPool { _, _ in Self.token(for: 1.5) }, options: options
-            ) { try await follow(app.with(transport: $0)) }
+            ) { try await follow(app.with(server: $0)) }
         } else {
             options.subscriptions.lifetime = .milliseconds(700)
             if let token {
@@ -56,7 +56,7 @@ struct Converging {
                 }
             }
             try await HTTPTransport.withTransport(to: endpoint, options: options) {
-                try await follow(app.with(transport: $0))
+                try await follow(app.with(server: $0))
             }
         }
         try store.close()

@@ -32,7 +32,7 @@ struct FullQueue {
     func run() async throws {
         let server = FleetingServer(tellsRepeats: tellsRepeats)
         let store = try Store.open(at: folder, schema: try Schema(parsing: Mutations.schema))
-        let app = try store.partition(transport: server)
+        let app = try store.partition(server: server)
         var receipts: [(name: String, receipt: MutationReceipt)] = []
         func queue(_ name: String) async throws {
             let operation = GraphQLOperation(

@@ -38,7 +38,7 @@ final class HostileUse: Sendable {
             defer { try? larder.close() }
             await self.look(larder)
             await self.attempt("working") {
-                let app = try larder.partition(transport: self.server)
+                let app = try larder.partition(server: self.server)
                 await self.attempt("listing mutations") { _ = try app.mutations() }
                 await self.attempt("listing transfers") { _ = try app.transfers.list() }
                 await self.attempt("asking for watchers") { _ = try app.watcherNames() }

@@ -18,7 +18,7 @@ struct LongLog {
 
     func run() async throws {
         let store = try Store.open(at: folder, schemaText: [PowerLossLoad.schema])
-        let app = try store.partition(transport: RecipeLedger())
+        let app = try store.partition(server: RecipeLedger())
         for _ in 0..<8 { try await queue(60_000, app) }
         var connection: OpaquePointer?
         guard sqlite3_open_v2(folder.path + "/larder.sqlite", &connection, SQLITE_OPEN_READONLY, nil) == SQLITE_OK,

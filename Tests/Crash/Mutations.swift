@@ -19,7 +19,7 @@ enum Mutations {
     ) async throws {
         var random = SeededNumbers(seed: seed)
         let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
-        let app = try store.partition(transport: server)
+        let app = try store.partition(server: server)
         for _ in 0..<count { try await accept(app, &random) }
         try await runner(app, step).drain()
         try store.close()
@@ -34,7 +34,7 @@ enum Mutations {
     ) async throws {
         var random = SeededNumbers(seed: seed)
         let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
-        let app = try store.partition(transport: server)
+        let app = try store.partition(server: server)
         let runner = runner(app, step)
         let running = Task { try await runner.run() }
         for _ in 0..<count {

@@ -15,7 +15,7 @@ enum Network {
         defer { observation.stop() }
         say("at first \(network.isConnected)")
         let store = try Store.open(at: folder, schema: try Schema(parsing: Mutations.schema))
-        let app = try store.partition(transport: Answering())
+        let app = try store.partition(server: Answering())
         var options = MutationRunner.Options()
         options.connectivity = network
         let runner = MutationRunner(app, options: options)

@@ -49,7 +49,7 @@ struct Paging {
                 + #""nextToken":\#(next)}}}"#
         }
         let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema))
-        let pages = try store.partition(transport: server).pages(Self.list)
+        let pages = try store.partition(server: server).pages(Self.list)
         try await pages.all { _ in steps.add() }
         let ids = try (0..<Self.pageCount).flatMap { index in
             try pages.page(index)?.objects.compactMap { $0["id"]?.string } ?? []

@@ -13,7 +13,7 @@ enum Suspending {
     ) async throws {
         var random = SeededNumbers(seed: seed)
         let store = try Store.open(at: folder, schema: try Schema(parsing: Mutations.schema))
-        let app = try store.partition(transport: server)
+        let app = try store.partition(server: server)
         guard rounds > 0 else {
             for _ in 0..<count { try await Mutations.accept(app, &random) }
             try await app.write(

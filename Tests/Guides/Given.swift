@@ -1,4 +1,3 @@
-import AsyncHTTPClient
 import Foundation
 import Larder
 import LarderAWS
@@ -11,8 +10,6 @@ var url: URL { fatalError() }
 var folder: URL { fatalError() }
 var video: URL { fatalError() }
 var password: String { fatalError() }
-var client: HTTPClient { fatalError() }
-var storageClient: HTTPClient { fatalError() }
 var keys: S3Transport.CredentialSource { fatalError() }
 
 var schema: Schema { fatalError() }

@@ -45,7 +45,7 @@ struct EnvironmentVerbTests {
             let text = try await LarderProcess.run(["env", "--store", store.path])
             #expect(
                 text.output.split(separator: "\n") == [
-                    "- \(parked) staging user ada 1 mutations", "* \(current) production guest 0 mutations",
+                    "- \(parked) staging user ada 1 mutation", "* \(current) production guest 0 mutations",
                 ])
             let json = try await LarderProcess.run(["env", "--json", "--store", store.path])
             #expect(json.status == 0)

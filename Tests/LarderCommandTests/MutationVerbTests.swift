@@ -36,7 +36,7 @@ struct MutationVerbTests {
         try await withTemporaryFolder { (parent) throws in
             let folder = parent.appending(path: "store")
             let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema))
-            let app = try store.partition(transport: Self.refusing)
+            let app = try store.partition(server: Self.refusing)
             let operation = GraphQLOperation(
                 "mutation Rate($recipe: ID!, $stars: Int!) { rate(recipe: $recipe, stars: $stars) { id stars } }",
                 variables: ["recipe": "9", "stars": 5])
@@ -77,7 +77,7 @@ struct MutationVerbTests {
             let refused = try await LarderProcess.run(["clear", "--write", "--json", "--store", store])
             #expect(refused.status == 4)
             #expect(refused.errors.contains(#""code":"operations.unsentWork""#))
-            #expect(refused.errors.contains("2 mutations wait to be sent and 1 were set aside"))
+            #expect(refused.errors.contains("2 mutations that can be sent, 1 set aside"))
             let kept = try await LarderProcess.run(["clear", "--write", "--unsent", "keep", "--store", store])
             #expect(kept.status == 0)
             #expect(try await LarderProcess.run(["mutations", "--store", store]).output.contains(pending))
@@ -97,7 +97,7 @@ struct MutationVerbTests {
             let folder = parent.appending(path: "store")
             let schema = Self.schema.replacing("stars: Int!): Recipe!", with: "stars: Int!): Recipe")
             let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
-            let app = try store.partition(transport: Self.partial)
+            let app = try store.partition(server: Self.partial)
             let receipt = try await app.enqueue(
                 GraphQLOperation(
                     """

@@ -10,6 +10,7 @@ struct PasswordTests {
         "https://ada:hush@127.0.0.1:1/graphql", "https://hush@127.0.0.1:1/", "https://:hush@127.0.0.1:1/",
         "ada:hush@127.0.0.1/graphql", "ftp://ada:hush@127.0.0.1/", "https://ada:hu/sh@127.0.0.1/",
         "https://ada:hush@/", "https://ada:hush hush@[::1/", "https://ada:hush\u{9B}@127.0.0.1/",
+        "https://127.0.0.1:1/graphql?key=hush", "127.0.0.1/graphql?key=hush",
     ]
 
     private func expectRefused(_ outcome: Outcome) {
@@ -42,6 +43,31 @@ struct PasswordTests {
             expectRefused(
                 try await LarderProcess.run(
                     program: "larder-migrate", ["env", "add", "a", "--url", url, "--store", fixture.store]))
+        }
+    }
+
+    @Test("So does signing in", arguments: urls)
+    func userPool(url: String) async throws {
+        try await CommandFixture.withStore { fixture in
+            expectRefused(try await fixture.larder("sign-out", "--endpoint", url))
+        }
+    }
+
+    @Test("A URL with a query comes from a file, and messages about it tell nothing of the query")
+    func fromFile() async throws {
+        try await CommandFixture.withFiles { fixture in
+            func fetch(_ text: String) async throws -> Outcome {
+                let file = try fixture.write(text, to: "endpoint")
+                return try await fixture.larder(["fetch", "--endpoint", "@\(file)"] + fixture.operation("List"))
+            }
+            let away = try await fetch("http://127.0.0.1:1/graphql?key=hush\n")
+            #expect(away.status == 1 && away.errors.contains("No connection"), "\(away.errors)")
+            #expect(!away.errors.contains("hush"))
+            expectRefused(try await fetch("ftp://127.0.0.1:1/graphql?key=hush\n"))
+            expectRefused(try await fetch("http://ada:hush@127.0.0.1:1/graphql?key=hush\n"))
+            expectRefused(try await fetch(""))
+            let missing = ["fetch", "--endpoint", "@\(fixture.path("none"))"]
+            expectRefused(try await fixture.larder(missing + fixture.operation("List")))
         }
     }
 

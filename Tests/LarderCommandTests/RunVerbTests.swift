@@ -1,9 +1,12 @@
 import Foundation
 import Larder
+import LarderCommandLine
 import LarderOperations
 import LarderTestSupport
 import RecipeServer
 import Testing
+
+@testable import LarderCommand
 
 @Suite("send, enqueue and run", .timeLimit(.minutes(10)))
 struct RunVerbTests {
@@ -104,6 +107,27 @@ struct RunVerbTests {
             #expect(try await fixture.larder(Array(nowhere.dropLast(3)) + ["--give-up-after", "1"]).status == 2)
             let sent = try await fixture.larder(run)
             #expect(sent.status == 0 && sent.output == "applied \(id)\n", "\(sent.errors)")
+        }
+    }
+
+    @Test("A mutation whose proof of who asks was refused waits for a sign-in; any other is tried again after pauses")
+    func waitsForSignIn() async throws {
+        for (status, waits) in [(401, "waits for a sign-in: who?"), (429, "is tried again after pauses: who?")] {
+            let server = ScriptedServer { _ in throw TransportError(.status, "who?", status: status) }
+            try await withTemporaryFolder { folder in
+                let store = try Store.open(
+                    at: folder.appending(path: "store"), schema: try Schema(parsing: RecipeServer.schema))
+                let app = try store.partition(server: server)
+                let id = try await app.enqueue(GraphQLOperation(Self.rate, variables: ["id": "2", "stars": 4])).id
+                var news = try RunNews(app)
+                let service = Task { try await MutationRunner(app).run() }
+                while try app.mutation(id).status()?.failure == nil { try await Task.sleep(for: .milliseconds(2)) }
+                service.cancel()
+                _ = try? await service.value
+                try news.tell(app, Output(tool: .init(name: "larder", version: 1), command: "run", isJSON: true))
+                #expect(news.waits() == ["waiting: mutation \(id) \(waits)"])
+                try store.close()
+            }
         }
     }
 

@@ -177,7 +177,7 @@ struct TransferVerbTests {
             let refused = try await fixture.larder("clear", "--write", "--json")
             #expect(refused.status == 4)
             #expect(refused.errors.contains(#""code":"operations.unsentWork""#))
-            #expect(refused.errors.contains("1 uploads have not arrived"))
+            #expect(refused.errors.contains("and 1 upload;"))
             #expect(try await fixture.larder("clear", "--write", "--unsent", "keep").status == 0)
             #expect(try await fixture.state(of: upload) == .pending)
             #expect(try await fixture.larder("clear", "--write", "--unsent", "discard").status == 0)

@@ -105,6 +105,20 @@ struct WritingVerbTests {
         }
     }
 
+    @Test("unpin of a name under which nothing is pinned ends with 3")
+    func unpinsNothing() async throws {
+        try await CommandFixture.withStore { fixture in
+            let pin = try ["pin", "shown"] + fixture.operation("List", variables: #"{"n":2}"#)
+            #expect(try await fixture.larder(pin).status == 0)
+            let other = try await fixture.larder("unpin", "show", "--json")
+            #expect(other.status == 3 && other.output.isEmpty)
+            #expect(other.errors.contains(#""code":"command.unknownPin""#), "\(other.errors)")
+            let done = try await fixture.larder("unpin", "shown")
+            #expect(done.status == 0 && done.output == "unpinned shown\n", "\(done.errors)")
+            #expect(try await fixture.larder("unpin", "shown").status == 3)
+        }
+    }
+
     @Test("Verbs that remove and compact make no store", arguments: ["rm x", "compact", "clear --write"])
     func makesNoStore(command: String) async throws {
         try await CommandFixture.withFiles { fixture in

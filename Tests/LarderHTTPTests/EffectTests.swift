@@ -57,7 +57,7 @@ struct EffectTests {
                     if tellsRepeats { options.idempotency = .header(name: "Idempotency-Key") }
                     let transport = HTTPTransport(endpoint: server.url, client: client, options: options)
                     let store = try Store.open(at: folder.appending(path: "store"), schema: try Schema(parsing: schema))
-                    let app = try store.partition(transport: transport)
+                    let app = try store.partition(server: transport)
                     try await self.send(Self.faults(isSecure: isSecure), app, server, tellsRepeats)
                     try store.close()
                 }

@@ -24,7 +24,7 @@ struct PagingTests {
                     let text = try String(
                         contentsOf: ServerProcess.folder.appending(path: "pages.graphqls"), encoding: .utf8)
                     let store = try Store.open(at: folder, schema: try Schema(parsing: text))
-                    try await body(try store.partition(transport: transport))
+                    try await body(try store.partition(server: transport))
                     try store.close()
                 }
             }

@@ -185,7 +185,7 @@ struct EnvironmentVerbTests {
             #expect(try (result(added)["taken"] as? [Any])?.count == 1)
             #expect(try await fixture.migrate("env", "use", "staging").status == 0)
             #expect(try await fixture.number() == 7)
-            #expect(try await fixture.migrate("env", "list").output == "* staging - 1 partitions\n")
+            #expect(try await fixture.migrate("env", "list").output == "* staging - 1 partition\n")
             try await fixture.expectSound()
         }
     }
@@ -239,14 +239,14 @@ struct EnvironmentVerbTests {
             let unconfirmed = try await fixture.add("next", "--succeeds", "production", "--confirm", "next", "--json")
             #expect(unconfirmed.status == 4, "\(unconfirmed.errors)")
             #expect(unconfirmed.errors.contains(#""code":"command.notConfirmed""#))
-            #expect(try await fixture.migrate("env", "list").output == "* production protected 1 partitions\n")
+            #expect(try await fixture.migrate("env", "list").output == "* production protected 1 partition\n")
             let done = try await fixture.add("next", "--succeeds", "production", "--confirm", "production", "--json")
             #expect(done.status == 0, "\(done.errors)")
             let taken = try #require(try result(done)["taken"] as? [[String: Any]])
             #expect(taken.map { $0["user"] as? String } == ["ada"])
             #expect(
                 try await fixture.migrate("env", "list").output
-                    == "* next - 1 partitions\n- production protected 0 partitions\n")
+                    == "* next - 1 partition\n- production protected 0 partitions\n")
         }
     }
 

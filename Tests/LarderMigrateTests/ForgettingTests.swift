@@ -36,7 +36,7 @@ struct ForgettingTests {
             #expect(
                 try FileManager.default.contentsOfDirectory(
                     atPath: fixture.store.appending(path: "records").path) == [])
-            #expect(try await fixture.migrate("env", "list").output == "* other - 1 partitions\n")
+            #expect(try await fixture.migrate("env", "list").output == "* other - 1 partition\n")
             try await fixture.expectSound()
         }
     }
@@ -85,7 +85,7 @@ struct ForgettingTests {
             try #require(killed.status == -9, "\(killed.output) \(killed.errors)")
             try await fixture.expectSound("\(step)")
             let isBefore = step == .marked
-            let list = "* other - 1 partitions\n" + (isBefore ? "- staging - 1 partitions\n" : "")
+            let list = "* other - 1 partition\n" + (isBefore ? "- staging - 1 partition\n" : "")
             #expect(try await fixture.migrate("env", "list").output == list)
             #expect(try await fixture.mutations().count == (isBefore ? 2 : 0))
             // What belongs to nobody any more is in no backup.
@@ -93,7 +93,7 @@ struct ForgettingTests {
             #expect(try (result(backup)["partitions"] as? [Any])?.count == (isBefore ? 2 : 1), "\(backup.errors)")
             let again = try await fixture.migrate("env", "forget", "staging", "--confirm", "staging", "--discard")
             #expect(again.status == (isBefore ? 0 : 3))
-            #expect(try await fixture.migrate("env", "list").output == "* other - 1 partitions\n")
+            #expect(try await fixture.migrate("env", "list").output == "* other - 1 partition\n")
             #expect(try StoreStatus.partitionFolders(of: fixture.store, FileSystem()) == [])
         }
     }

@@ -9,7 +9,7 @@ struct MadeUpDataTests {
     ) async throws {
         try await withTemporaryStore(schemaText: [kitchenSchema]) { store in
             let server = ScriptedServer(schema: store.schema, values: values)
-            try await body(try store.partition(transport: server), server)
+            try await body(try store.partition(server: server), server)
         }
     }
 
@@ -126,7 +126,7 @@ struct MadeUpDataTests {
     func refused() async throws {
         let newer = kitchenSchema + " extend type Recipe { calories: Int }"
         try await withTemporaryStore(schemaText: [newer]) { store in
-            let app = try store.partition(transport: ScriptedServer(schema: try Schema(parsing: kitchenSchema)))
+            let app = try store.partition(server: ScriptedServer(schema: try Schema(parsing: kitchenSchema)))
             let error = await #expect(throws: LarderError.self) {
                 try await app.fetch(one("1", "calories"), policy: .networkOnly)
             }

@@ -9,7 +9,7 @@ struct SwitchedConnectivityTests {
         try await withTemporaryStore(schemaText: [kitchenSchema]) { store in
             let server = ScriptedServer(schema: store.schema)
             let network = SwitchedConnectivity(isConnected: false)
-            let app = try store.partition(transport: server)
+            let app = try store.partition(server: server)
             var options = RunOptions()
             options.mutations.connectivity = network
             let service = Task { [options] in try await app.run(options) }
@@ -43,7 +43,7 @@ struct SwitchedConnectivityTests {
     func awaited() async throws {
         try await withTemporaryStore(schemaText: [kitchenSchema]) { store in
             let server = ScriptedServer(schema: store.schema)
-            let app = try store.partition(transport: server)
+            let app = try store.partition(server: server)
             let waiting = Task { try await server.requests(1, named: "One") }
             _ = try await app.fetch(GraphQLOperation("query Other { node { id } }"), policy: .networkOnly)
             _ = try await app.fetch(OneRecipe(id: "7"), policy: .networkOnly)

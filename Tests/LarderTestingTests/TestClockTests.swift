@@ -27,7 +27,7 @@ struct TestClockTests {
         options.now = { clock.now }
         try await withTemporaryStore(schemaText: [kitchenSchema], options: options) { store in
             let server = ScriptedServer(schema: store.schema)
-            let app = try store.partition(transport: server)
+            let app = try store.partition(server: server)
             let hour = FetchOptions(maxAge: .seconds(3600))
             _ = try await app.fetch(one, options: hour)
             clock.advance(by: .seconds(3599))

@@ -44,12 +44,12 @@ struct ChangedSchemaTests {
         @Sendable func body(_ value: String) -> String { #"{"data":{"thing":{"id":"1","value":\#(value)}}}"# }
         try await withTemporaryFolder { folder in
             let before = try Store.open(at: folder, schema: try schema(change.old))
-            _ = try await before.partition(transport: ScriptedServer { _ in body(change.stored) })
+            _ = try await before.partition(server: ScriptedServer { _ in body(change.stored) })
                 .fetch(GraphQLOperation("{ thing { value } }"))
             try before.close()
 
             let after = try Store.open(at: folder, schema: try schema(change.new))
-            let app = try after.partition(transport: ScriptedServer { _ in body(change.answer) })
+            let app = try after.partition(server: ScriptedServer { _ in body(change.answer) })
             let question = GraphQLOperation("{ thing { \(change.selection) } }")
             let error = #expect(throws: LarderError.self) { try app.read(question) }
             #expect(error?.code.rawValue == "records.schemaMismatch")

@@ -16,7 +16,7 @@ func withAgedStore(
         var schema = try Schema(parsing: fixtureSchema)
         try changed(&schema)
         let store = try Store.open(at: folder, schema: schema, options: options)
-        try await body(try store.partition(transport: server)) { seconds in clock.advance(by: .seconds(seconds)) }
+        try await body(try store.partition(server: server)) { seconds in clock.advance(by: .seconds(seconds)) }
         try store.close()
         try expectSound(folder)
     }

@@ -289,7 +289,7 @@ struct FetchTests {
             for round in 0..<2 {
                 let store = try Store.open(at: folder, schemaText: [fixtureSchema])
                 let server = ScriptedServer { _ in recipeListAnswer }
-                let app = try store.partition(transport: server)
+                let app = try store.partition(server: server)
                 #expect(try await app.fetch(recipeList)["recipes"]?.count == 2)
                 #expect(server.requests.count == 1 - round)
                 try store.close()

@@ -23,7 +23,7 @@ struct MeasuringTests {
             options.metrics = metrics
             options.tracer = tracer
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            try await body(try store.partition(transport: transport), metrics, tracer)
+            try await body(try store.partition(server: transport), metrics, tracer)
             try store.close()
         }
     }

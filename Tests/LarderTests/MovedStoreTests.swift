@@ -14,7 +14,7 @@ struct MovedStoreTests {
         options.home = home
         options.deviceTokens = tokens
         let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-        return (store, try store.partition(transport: transport))
+        return (store, try store.partition(server: transport))
     }
 
     // MARK: Homes

@@ -29,7 +29,7 @@ struct NamedLayerWatchTests {
 
     private func open(_ folder: URL) throws -> (Store, Partition) {
         let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-        return (store, try store.partition(transport: Self.refusing))
+        return (store, try store.partition(server: Self.refusing))
     }
 
     private func ratings(_ state: NamedWatchState?) -> [Double?] {

@@ -96,6 +96,47 @@ struct ObservedTests {
         }
     }
 
+    @Test("A screen that shows a transfer is told of its bytes and its end, and one that shows a failed one of why")
+    nonisolated func transfer() async throws {
+        try await withTransferFixture { fixture in try await observe(fixture) }
+    }
+
+    private func observe(_ fixture: TransferFixture) async throws {
+        let (file, bytes) = try fixture.file(bytes: 20_000)
+        let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+        let shown = Observed(upload.progress)
+        await change(of: shown) { $0.state?.state == .pending }
+        #expect(shown.state?.waiting == .noRunner && shown.state?.completed == 0)
+        try await fixture.drain()
+        await change(of: shown) { $0.hasEnded }
+        #expect(shown.state?.state == .done && shown.state?.completed == Int64(bytes.count))
+
+        fixture.storage.onCall { _ throws(ObjectError) in throw ObjectError(.accessDenied, "nobody may") }
+        let refused = Observed(try await fixture.app.transfers.upload(file, to: TransferFixture.location).progress)
+        try await fixture.drain()
+        await change(of: refused) { $0.state?.state == .failed }
+        fixture.storage.onCall { _ in }
+    }
+
+    @Test("A screen that shows the session is told who is signed in, and of its end")
+    nonisolated func session() async throws {
+        try await withSessions { bench in try await observe(bench) }
+    }
+
+    private func observe(_ bench: SessionBench) async throws {
+        let session = bench.session()
+        let shown = Observed(session.changes)
+        await change(of: shown) { $0.state == .signedOut }
+        try await session.signIn(bench.provider.signIn("ada"), within: soon)
+        await change(of: shown) { $0.state == .signedIn }
+        #expect(!shown.hasEnded)
+        _ = try await session.signOut(within: soon)
+        await change(of: shown) { $0.state == .signedOut }
+        session.close()
+        await change(of: shown) { $0.hasEnded }
+        #expect(shown.state == .signedOut)
+    }
+
     @Test("A model that is released ends its reading")
     func released() async {
         let (ends, end) = AsyncStream.makeStream(of: Void.self)

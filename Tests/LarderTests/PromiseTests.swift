@@ -33,7 +33,7 @@ private func withStore(
         var options = Store.Options()
         options.maximumAnswerSize = bytes
         let store = try Store.open(at: folder, schema: try Schema(parsing: schema), options: options)
-        try await body(store, try store.partition(transport: transport))
+        try await body(store, try store.partition(server: transport))
         try store.close()
     }
 }
@@ -72,7 +72,7 @@ struct PromiseTests {
             var options = Store.Options()
             options.isReadOnly = true
             let store = try Store.open(at: folder, schema: schema, options: options)
-            let app = try store.partition(transport: server)
+            let app = try store.partition(server: server)
             let error = await #expect(throws: LarderError.self) {
                 try await app.send(rename, within: .seconds(300))
             }

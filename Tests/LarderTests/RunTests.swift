@@ -10,7 +10,7 @@ struct RunTests {
         let (server, storage) = (ScriptedServer.rating(), MemoryStorage())
         try await withTemporaryFolder { folder in
             let store = try Store.open(at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema))
-            let app = try store.partition(transport: server)
+            let app = try store.partition(server: server)
             let service = Task { try await app.run(RunOptions(storage: storage)) }
             let file = folder.appending(path: "photo")
             try Data([1, 2, 3]).write(to: file)
@@ -66,7 +66,7 @@ struct RunTests {
     func closed() async throws {
         try await withTemporaryFolder { folder in
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            let app = try store.partition(transport: ScriptedServer.rating())
+            let app = try store.partition(server: ScriptedServer.rating())
             let service = Task { try await app.run(RunOptions(storage: MemoryStorage())) }
             let receipt = try await app.enqueue(giveStars("1", 5))
             _ = try await receipt.outcome(within: .seconds(300))
@@ -86,7 +86,7 @@ struct RunTests {
             var options = Store.Options()
             options.keys = InMemoryKeyProvider()
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            let app = try store.partition(transport: server)
+            let app = try store.partition(server: server)
             let receipt = try await app.enqueue(giveStars("1", 5))
             let runner = MutationRunner(app)
             let running = Task { try await runner.run() }

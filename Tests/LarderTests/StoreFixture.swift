@@ -33,7 +33,7 @@ func withStoreFixture(
 ) async throws {
     try await withTemporaryFolder { folder in
         let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
-        try await body(try store.partition(transport: transport))
+        try await body(try store.partition(server: transport))
         try store.close()
         try expectSound(folder)
     }

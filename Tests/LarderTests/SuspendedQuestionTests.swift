@@ -38,7 +38,7 @@ struct SuspendedQuestionTests {
     ) async throws -> (isApplied: Bool, failedSearches: Int) {
         try await withTemporaryFolder { folder in
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            let app = try store.partition(transport: server)
+            let app = try store.partition(server: server)
             let receipt = try await app.enqueue(giveStars("1", 5), options: options)
             let runner = quickRunner(app) {
                 $0.maximumFaults = 2

@@ -15,7 +15,7 @@ struct SuspensionInterleavingTests {
         options.suspensionWait = waiting
         options.lockTimeout = .seconds(300)
         let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-        return (store, try store.partition(transport: transport))
+        return (store, try store.partition(server: transport))
     }
 
     private let card = GraphQLFragment("fragment Card on Cook { name }")

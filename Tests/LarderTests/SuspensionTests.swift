@@ -16,7 +16,7 @@ struct SuspensionTests {
         options.suspensionWait = waiting
         options.lockTimeout = .seconds(300)
         let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-        return (store, try store.partition(transport: transport))
+        return (store, try store.partition(server: transport))
     }
 
     /// Works on the store as another process would, while it is suspended.
@@ -266,7 +266,7 @@ struct SuspensionTests {
             }
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
             // A runner with something to carry out looks again and again.
-            let app = try store.partition(transport: ScriptedServer { _, _ in .failure(.away) })
+            let app = try store.partition(server: ScriptedServer { _, _ in .failure(.away) })
             try await app.enqueue(giveStars("1", 5))
             let service = Task { try await app.run(RunOptions(storage: MemoryStorage())) }
             var watch = try app.watch(recipeList).makeAsyncIterator()
@@ -372,7 +372,7 @@ struct SuspendedProcessTests {
             #expect(try app.mutations(in: [.pending]).count == 3)
             _ = try await app.records.compact()
             // The locks of the runner and of all that changes the store as a whole.
-            let runner = MutationRunner(try store.partition(transport: ScriptedServer.away))
+            let runner = MutationRunner(try store.partition(server: ScriptedServer.away))
             let service = Task { try await runner.run() }
             try await eventually { ![.standingBy, .stopped].contains(runner.state) }
             service.cancel()

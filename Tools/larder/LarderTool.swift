@@ -21,8 +21,8 @@ struct LarderTool: ParsableCommand {
               larder run    --store S --endpoint https://api.example/graphql --until-idle
 
             info, ls, get, query, watch, check, watchers, changes, env, credentials list, session, mutations list and show, \
-            transfers list, show and watch only read: they make no file and change none but the locks. The others \
-            write, and say what they wrote.
+            transfers list, show and watch only read: they change no file but the locks, and make none but SQLite's empty \
+            log and its index. The others write, and say what they wrote.
 
             \(WritePermission.rule)
 

@@ -45,7 +45,7 @@ class Guide:
 
     def source(self, *more: str) -> str:
         """One file, in which each block of statements is a function of its own."""
-        modules = ("AsyncHTTPClient", "Foundation", "Larder", "LarderAWS", "LarderHTTP", *more)
+        modules = ("Foundation", "Larder", "LarderAWS", "LarderHTTP", *more)
         lines = [f"import {module}" for module in modules] + [""]
         for number, (code, note) in enumerate(self.blocks, 1):
             # An ellipsis stands for what the reader writes.

@@ -8,7 +8,7 @@ public import Foundation
 ///
 /// ```swift
 /// let staging = BackendEnvironment(name: "staging", api: .init(url: url))
-/// let app = try store.partition(of: staging, transport: http)
+/// let app = try store.partition(of: staging, server: http)
 /// ```
 public struct BackendEnvironment: Sendable, Hashable {
     /// A GraphQL API.

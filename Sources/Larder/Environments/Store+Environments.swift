@@ -8,7 +8,7 @@ extension Store {
     /// does not look at what another environment has left behind.
     ///
     /// ```swift
-    /// let app = try store.partition(of: staging, leaving: .park, transport: http)
+    /// let app = try store.partition(of: staging, leaving: .park, server: http)
     /// ```
     ///
     /// - Parameters:
@@ -16,13 +16,13 @@ extension Store {
     ///   - user: The user who works with it; nil for the last one, a guest at first.
     ///   - work: What becomes of the mutations of the partition that is the current one, if it is another; with nil it
     ///     is not left, which is an error.
-    ///   - transport: How its server is reached.
+    ///   - server: How its server is reached.
     /// - Throws: `operations.otherPartition` where another is the current one and is not to be left;
     ///   `operations.environmentChanged` where the name is another backend's; `operations.occupied`; `.environment`
-    ///   where the definition cannot be used; otherwise as `partition(transport:)`.
+    ///   where the definition cannot be used; otherwise as `partition(server:)`.
     public func partition(
         of environment: BackendEnvironment, user: PartitionUser? = nil, leaving work: PendingWork? = nil,
-        transport: (any GraphQLTransport)? = nil
+        server: (any GraphQLTransport)? = nil
     ) throws(LarderError) -> Partition {
         let destination = try destination(environment, user)
         // Nearly always nothing has to be written.
@@ -31,13 +31,13 @@ extension Store {
             environments = try operationsStore.database().environments(of: folder, options)
             standing = try environments.standing(destination)
         } catch { throw LarderError(translating: error) }
-        if let standing { return try current(standing, transport) }
+        if let standing { return try current(standing, server) }
         let report: SwitchReport
         do {
             report = try environments.enterNow(
                 destination, leaving: work.map(LarderOperations.PendingWork.init), now: options.now())
         } catch { throw LarderError(error) }
-        return try entered(report, transport).partition
+        return try entered(report, server).partition
     }
 
     /// Makes the partition of another environment, or of another user, the current one.
@@ -50,26 +50,26 @@ extension Store {
     ///   - environment: The backend, with its name.
     ///   - user: The user who works with it; nil for the last one, a guest at first.
     ///   - work: What becomes of the mutations of the one that is left.
-    ///   - transport: How its server is reached.
-    /// - Throws: As `partition(of:user:leaving:transport:)`; then nothing was switched, unless the code is
+    ///   - server: How its server is reached.
+    /// - Throws: As `partition(of:user:leaving:server:)`; then nothing was switched, unless the code is
     ///   `records.…`: then the cache could not be opened afterwards, and the error of asking again tells why.
     public func `switch`(
         to environment: BackendEnvironment, user: PartitionUser? = nil, pending work: PendingWork = .park,
-        transport: (any GraphQLTransport)? = nil
+        server: (any GraphQLTransport)? = nil
     ) async throws(LarderError) -> EnvironmentSwitch {
-        try await enter(try destination(environment, user), work, transport)
+        try await enter(try destination(environment, user), work, server)
     }
 
     /// Makes the partition of another user of the current environment the current one, as when a user signs in.
     ///
-    /// - Throws: `.noEnvironment` where no environment is chosen; otherwise as `switch(to:user:pending:transport:)`.
+    /// - Throws: `.noEnvironment` where no environment is chosen; otherwise as `switch(to:user:pending:server:)`.
     public func `switch`(
-        toUser user: PartitionUser, pending work: PendingWork, transport: (any GraphQLTransport)? = nil
+        toUser user: PartitionUser, pending work: PendingWork, server: (any GraphQLTransport)? = nil
     ) async throws(LarderError) -> EnvironmentSwitch {
         guard let name = try current()?.environment else {
             throw LarderError(.noEnvironment, "No environment is chosen; open the store with one, or switch to one")
         }
-        return try await enter(destination(.stored(name), user), work, transport)
+        return try await enter(destination(.stored(name), user), work, server)
     }
 
     /// Which partition is the current one; nil where no environment is chosen.
@@ -136,9 +136,9 @@ extension Store {
     /// Opens a partition that was the current one, and parks it if another has become the current one meanwhile: no
     /// other caller could park it before it was open.
     func partition(
-        unlessLeft name: String, _ transport: (any GraphQLTransport)?
+        unlessLeft name: String, _ server: (any GraphQLTransport)?
     ) throws(LarderError) -> Partition {
-        let partition = try partition(named: name, transport)
+        let partition = try partition(named: name, server)
         try partitions.lookForCurrent()
         return partition
     }

@@ -9,7 +9,7 @@ extension Store {
     /// user's partition with the credentials.
     ///
     /// ```swift
-    /// let change = try await store.signIn(credentials, pending: .carry, transport: http)
+    /// let change = try await store.signIn(credentials, pending: .carry, server: http)
     /// let app = change.partition
     /// ```
     ///
@@ -19,13 +19,13 @@ extension Store {
     ///     subject of the user pool's id token.
     ///   - work: What becomes of the mutations and transfers of the partition that is left: a guest's, above all.
     ///   - time: How long the key provider may be waited for; nil for the session's `keyTimeout`.
-    ///   - transport: How the environment's server is reached.
+    ///   - server: How the environment's server is reached.
     /// - Throws: `.noEnvironment`; `.sessionState` for no credentials at all, and where the user is not said and the
     ///   credentials do not say it; `keys.…` where no key can be had to seal them with; `.timedOut`; otherwise as
-    ///   `switch(toUser:pending:transport:)`. Nothing was changed then, unless the code is `records.…`.
+    ///   `switch(toUser:pending:server:)`. Nothing was changed then, unless the code is `records.…`.
     public func signIn(
         _ credentials: Credentials, as user: String? = nil, pending work: PendingWork,
-        within time: Duration? = nil, transport: (any GraphQLTransport)? = nil
+        within time: Duration? = nil, server: (any GraphQLTransport)? = nil
     ) async throws(LarderError) -> EnvironmentSwitch {
         let deadline = ContinuousClock.now + (time ?? options.session.keyTimeout)
         guard !credentials.isEmpty else { throw LarderError(.sessionState, "There is nothing in the credentials") }
@@ -53,7 +53,7 @@ extension Store {
             }
             if let report {
                 reached(.committed)
-                let entered = try entered(report, transport)
+                let entered = try entered(report, server)
                 // Where it was the current one before, its callers may wait for a sign-in.
                 try? entered.partition.session.noticeSignIn()
                 return entered

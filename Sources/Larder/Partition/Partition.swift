@@ -31,7 +31,7 @@ public final class Partition: Sendable {
     }
 
     /// The same partition, with another way to the server.
-    public func with(transport: any GraphQLTransport) -> Partition { Partition(core: core, transport: transport) }
+    public func with(server: any GraphQLTransport) -> Partition { Partition(core: core, transport: server) }
 
     func close() throws(LarderError) { try core.close() }
 }

@@ -131,11 +131,12 @@ public final class Store: Sendable {
     ///
     /// The first call opens the record cache: quick after a clean close, otherwise O(n) in its size.
     ///
-    /// - Parameter transport: How the server is reached; without one, whatever needs the network fails at once.
+    /// - Parameter server: The way to its server: `.http(url)` of LarderHTTP, `.appSync(url, authorization:)` of
+    ///   LarderAWS, or a transport of the program's own. Without one, whatever needs the network fails at once.
     /// - Throws: `.noEnvironment` where the store was switched to no environment; `.parked` once the store was closed;
     ///   `records.damaged`, `records.futureFormat`, `records.busy`, `records.alreadyOpen`, `records.notWritable`,
     ///   `records.full` or `records.missing`; the cause says which file.
-    public func partition(transport: (any GraphQLTransport)? = nil) throws(LarderError) -> Partition {
+    public func partition(server: (any GraphQLTransport)? = nil) throws(LarderError) -> Partition {
         let current: CurrentPartition?
         do { current = try operationsStore.database(making: false)?.environments.current() } catch {
             throw LarderError(translating: error)
@@ -143,28 +144,20 @@ public final class Store: Sendable {
         guard current == nil || current?.partition != nil else {
             throw LarderError(.noEnvironment, "No environment is chosen; open the store with one, or switch to one")
         }
-        if let stored = current?.partition { return try self.current(stored, transport) }
-        return try partition(unlessLeft: Self.unnamedPartition, transport)
-    }
-
-    /// The current partition, as `partition(transport:)`.
-    ///
-    /// - Parameter server: The way to its server: `.http(url)` of LarderHTTP, `.appSync(url, authorization:)` of
-    ///   LarderAWS, or a transport of the program's own.
-    public func partition(server: some GraphQLTransport) throws(LarderError) -> Partition {
-        try partition(transport: server)
+        if let stored = current?.partition { return try self.current(stored, server) }
+        return try partition(unlessLeft: Self.unnamedPartition, server)
     }
 
     /// Opens a partition, whether or not it is the current one.
     package func partition(
-        named name: String, _ transport: (any GraphQLTransport)?
+        named name: String, _ server: (any GraphQLTransport)?
     ) throws(LarderError) -> Partition {
         let partition = try partitions.partition(name) { () throws(LarderError) in
             guard !suspension.isAsked else { throw .suspended }
             return try open(name)
         }
         if try operationsStore.database(making: false) != nil { partitions.followOthers() }
-        return transport.map(partition.with(transport:)) ?? partition
+        return server.map(partition.with(server:)) ?? partition
     }
 
     private func open(_ name: String) throws(LarderError) -> Partition {

@@ -11,6 +11,12 @@ package enum URLText {
         return String(text[..<start]) + mark + String(text[at...])
     }
 
+    /// A text that is meant to be a URL, and may be none: all after its first `?` is hidden.
+    package static func hidingQuery(ofURL text: String) -> String {
+        guard let question = text.firstIndex(of: "?") else { return text }
+        return text[...question] + mark
+    }
+
     /// A message, in which URLs may stand.
     package static func hidingUsers(in message: String) -> String {
         var (result, rest) = ("", message[...])

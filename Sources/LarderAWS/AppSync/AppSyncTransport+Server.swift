@@ -13,4 +13,23 @@ extension GraphQLTransport where Self == AppSyncTransport {
     ) -> AppSyncTransport {
         AppSyncTransport(endpoint: endpoint, authorization: authorization, options: options)
     }
+
+    /// An environment's AppSync API, which is told who asks as the environment says, with a client as above.
+    ///
+    /// ```swift
+    /// let app = try store.partition(of: environment)
+    /// let online = try app.with(server: .appSync(environment: environment, session: try app.session))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - environment: The backend, with its API.
+    ///   - session: Of the partition that asks; taken with each request.
+    /// - Throws: As `AppSyncTransport.init(environment:session:authorization:tokens:client:options:)`, which also takes
+    ///   another authorization than the environment's.
+    public static func appSync(
+        environment: BackendEnvironment, session: @autoclosure @escaping @Sendable () throws -> Session,
+        options: HTTPTransport.Options = .init()
+    ) throws(LarderError) -> AppSyncTransport {
+        try AppSyncTransport(environment: environment, session: try session(), options: options)
+    }
 }

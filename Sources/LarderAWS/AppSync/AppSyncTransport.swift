@@ -42,24 +42,16 @@ public final class AppSyncTransport: GraphQLTransport {
     /// - Parameters:
     ///   - endpoint: The API's URL, with `/graphql`; also a custom domain's.
     ///   - authorization: How the API is told who asks.
-    ///   - client: Made with `HTTPTransport.clientConfiguration(for:)`, and shut down by the caller after the last use.
+    ///   - client: As of ``HTTPTransport``: nil for one of the transport's own.
     ///   - options: As of ``HTTPTransport``. AppSync knows neither persisted queries nor GET.
     public init(
-        endpoint: URL, authorization: AppSyncAuthorization, client: HTTPClient,
+        endpoint: URL, authorization: AppSyncAuthorization, client: HTTPClient? = nil,
         options: HTTPTransport.Options = .init()
     ) {
         self.authorization = authorization
         wallClock = options.wallClock
         signing = SigningClock(wallClock: options.wallClock)
         http = HTTPTransport(endpoint: endpoint, client: client, options: options)
-    }
-
-    /// A transport with a client of its own.
-    init(endpoint: URL, authorization: AppSyncAuthorization, options: HTTPTransport.Options) {
-        self.authorization = authorization
-        wallClock = options.wallClock
-        signing = SigningClock(wallClock: options.wallClock)
-        http = HTTPTransport(endpoint: endpoint, owning: OwnedClient(options), options: options)
     }
 
     /// A transport to an environment's API.
@@ -76,7 +68,7 @@ public final class AppSyncTransport: GraphQLTransport {
         environment: BackendEnvironment,
         session: @autoclosure @escaping @Sendable () throws -> Session,
         authorization: BackendEnvironment.Authorization? = nil, tokens: AppSyncAuthorization.Source<String>? = nil,
-        client: HTTPClient, options: HTTPTransport.Options = .init()
+        client: HTTPClient? = nil, options: HTTPTransport.Options = .init()
     ) throws(LarderError) {
         try environment.validate()
         let authorization = try AppSyncAuthorization(

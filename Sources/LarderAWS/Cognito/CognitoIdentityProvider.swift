@@ -1,10 +1,11 @@
 public import AsyncHTTPClient
 public import Larder
+import LarderHTTP
 
 /// An environment's user pool and identity pool, as a session wants them.
 ///
 /// ```swift
-/// let cognito = CognitoIdentityProvider(environment: environment, client: client)
+/// let cognito = CognitoIdentityProvider(environment: environment)
 /// options.identityProvider = { _ in cognito }
 /// …
 /// switch try await cognito.userPool?.signIn("ann", password: password) {
@@ -27,19 +28,21 @@ public struct CognitoIdentityProvider: IdentityProvider {
     ///
     /// - Parameters:
     ///   - environment: The backend, with its name.
-    ///   - client: Made with `HTTPTransport.clientConfiguration(for:)`, and shut down by the caller after the last use.
+    ///   - client: Made with `HTTPTransport.clientConfiguration(for:)`, and shut down by the caller after the last use;
+    ///     nil for one of the pools' own.
     ///   - userPool: How the user pool is asked.
     ///   - identityPool: How the identity pool is asked.
     ///   - otherLogins: Where users sign in by other providers than the user pool.
     public init(
-        environment: BackendEnvironment, client: HTTPClient, userPool: CognitoUserPool.Options = .init(),
+        environment: BackendEnvironment, client: HTTPClient? = nil, userPool: CognitoUserPool.Options = .init(),
         identityPool: CognitoIdentityPool.Options = .init(), otherLogins: LoginSource? = nil
     ) {
+        let held = CognitoService.held(client)
         self.userPool = environment.userPool.map {
-            CognitoUserPool($0, clientSecret: environment.clientSecret, client: client, options: userPool)
+            CognitoUserPool($0, clientSecret: environment.clientSecret, held, userPool)
         }
         self.identityPool = environment.identityPool.map {
-            CognitoIdentityPool($0, client: client, options: identityPool)
+            CognitoIdentityPool($0, held, identityPool)
         }
         self.otherLogins = otherLogins
     }

@@ -12,7 +12,7 @@ extension S3Transport {
     /// - Throws: `.environment` where the environment has no bucket.
     public convenience init(
         environment: BackendEnvironment, session: @autoclosure @escaping @Sendable () throws -> Session,
-        options: Options = Options(), client: HTTPClient
+        options: Options = Options(), client: HTTPClient? = nil
     ) throws(LarderError) {
         guard let bucket = environment.bucket else {
             throw LarderError(.environment, "Environment \(environment.name): it has no bucket; configure one")

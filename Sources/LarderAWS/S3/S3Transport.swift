@@ -1,6 +1,7 @@
 public import AsyncHTTPClient
 import Foundation
 public import Larder
+import LarderHTTP
 import Synchronization
 
 /// Objects to and from Amazon S3, and storages that speak as it does.
@@ -36,7 +37,8 @@ public final class S3Transport: ObjectTransport {
     let credentialSource: RenewingSource
     /// Whether other keys can be had where the storage refuses some.
     let renewsCredentials: Bool
-    let client: HTTPClient
+    var client: HTTPClient { held.client }
+    private let held: HeldClient
     /// What bodies are sent from.
     let buffers = BufferPool()
     let pieceSize = PieceSize()
@@ -51,18 +53,20 @@ public final class S3Transport: ObjectTransport {
 
     private let learned = Mutex(Learned())
 
-    /// A transport over a client of the caller's.
+    /// A transport to a region's storage.
     ///
     /// - Parameters:
     ///   - region: Such as `eu-west-1`.
     ///   - credentials: Asked for each request. What it throws ends the request: an `ObjectError` as it is, anything
     ///     else as the cause of a `.notPrepared`; `.invalidCredentials` where a sign-in would help.
     ///   - options: What is different from the defaults.
-    ///   - client: Carries the exchanges. The caller owns it, and shuts it down after the last use of this transport.
-    ///     Make it with `clientConfiguration`: of another one, note that by default redirects are followed and a
-    ///     storage that refuses connections is tried until the connect timeout.
+    ///   - client: Carries the exchanges; nil for one of the transport's own, which is shut down when the transport is
+    ///     released. The caller owns one that is given, and shuts it down after the last use of this transport. Make it
+    ///     with `clientConfiguration`: of another one, note that by default redirects are followed and a storage that
+    ///     refuses connections is tried until the connect timeout.
     public convenience init(
-        region: String, credentials: @escaping CredentialSource, options: Options = Options(), client: HTTPClient
+        region: String, credentials: @escaping CredentialSource, options: Options = Options(),
+        client: HTTPClient? = nil
     ) {
         self.init(region: region, options: options, client: client, renews: false) { _, deadline in
             try await credentials(.until(deadline))
@@ -70,14 +74,14 @@ public final class S3Transport: ObjectTransport {
     }
 
     init(
-        region: String, options: Options, client: HTTPClient, renews: Bool = true,
+        region: String, options: Options, client: HTTPClient?, renews: Bool = true,
         credentials: @escaping RenewingSource
     ) {
         self.region = region
         credentialSource = credentials
         renewsCredentials = renews
         self.options = options
-        self.client = client
+        held = HeldClient(client, or: Self.clientConfiguration)
         do throws(ObjectError) {
             endpointOrError = .success(try S3Endpoint(options))
         } catch {

@@ -80,13 +80,13 @@ public final class SignInFlow {
     ///   - pool: The user pool that signs the user in.
     ///   - store: The store whose current partition changes to the user's.
     ///   - work: What becomes of the guest's queue.
-    ///   - transport: How the environment's server is reached.
+    ///   - server: How the environment's server is reached.
     ///   - options: What is different from the defaults.
     public convenience init(
-        _ pool: CognitoUserPool, store: Store, pending work: PendingWork, transport: (any GraphQLTransport)? = nil,
+        _ pool: CognitoUserPool, store: Store, pending work: PendingWork, server: (any GraphQLTransport)? = nil,
         options: Options = Options()
     ) {
-        self.init(pool, .store(store, work, transport), options)
+        self.init(pool, .store(store, work, server), options)
     }
 
     private init(_ pool: CognitoUserPool, _ place: Place, _ options: Options) {
@@ -267,9 +267,9 @@ public final class SignInFlow {
             let credentials = Credentials(userPool: tokens)
             switch place {
             case .session(let session): try await session.signIn(credentials, within: .until(deadline))
-            case .store(let store, let work, let transport):
+            case .store(let store, let work, let server):
                 change = try await store.signIn(
-                    credentials, pending: work, within: .until(deadline), transport: transport)
+                    credentials, pending: work, within: .until(deadline), server: server)
             }
             forget()
             show(.done)

@@ -1,5 +1,6 @@
 package import Foundation
 import GRDB
+import LarderFiles
 
 /// Mutations and uploads that the server may not have: what would be lost with what they belong to.
 extension OperationsDatabase {
@@ -14,8 +15,8 @@ extension OperationsDatabase {
             let (dead, others) = (counts[.deadLetter] ?? 0, (counts[.pending] ?? 0) + (counts[.inFlight] ?? 0))
             throw OperationsError(
                 .unsentWork,
-                "\(others) mutations wait to be sent and \(dead) were set aside, and \(uploads) uploads "
-                    + "have not arrived; send them, or say that they are to be kept or discarded",
+                "Not sent yet: \(others.counted("mutation")) that can be sent, \(dead) set aside, and "
+                    + "\(uploads.counted("upload")); send them, or say that they are to be kept or discarded",
                 unsent: .init(mutations: others + dead, uploads: uploads))
         }
     }

@@ -1,4 +1,5 @@
 import GRDB
+import LarderFiles
 
 /// An upload in parts that the storage has begun, and neither completed nor aborted, of a transfer that was forgotten.
 package struct LeftUpload: Sendable, Hashable {
@@ -86,15 +87,15 @@ extension EnvironmentTransaction {
         guard Int(count) + uploads == 0 else {
             throw OperationsError(
                 .unsentWork,
-                "\(count) mutations and \(uploads) uploads of \(partition.label) have not reached the "
-                    + "server; send them, or say that they may be lost",
+                "The server does not have \(count.counted("mutation")) and \(uploads.counted("upload")) of "
+                    + "\(partition.label) yet; send them, or say that they may be lost",
                 unsent: .init(mutations: Int(count), uploads: uploads))
         }
         let left = try leftUploads(of: name).count
         guard left == 0 else {
             throw OperationsError(
                 .uploadsLeft,
-                "The storage has parts of \(left) uploads of \(partition.label) that were given up, and "
+                "The storage has parts of \(left.counted("upload")) of \(partition.label) given up here, and "
                     + "only their names here lead to them; have a runner of it or `larder transfers gc` abort them, or "
                     + "say that they may stay there", unsent: .init(uploads: left))
         }

@@ -1,5 +1,6 @@
 package import Foundation
 import GRDB
+import LarderFiles
 
 extension MutationQueue {
     /// Changes what a dead letter says, before it is replayed. It goes on waiting for what it waited for, also where
@@ -64,7 +65,8 @@ extension MutationQueue {
         let count = try counts(in: partition)[.acknowledged] ?? 0
         guard count > 0 else { return }
         throw OperationsError(
-            .unsentWork, "The answers of \(count) mutations are yet to be stored; let a runner do so first",
+            .unsentWork,
+            "The server's answer to \(count.counted("mutation")) is yet to be stored; let a runner do so first",
             unsent: .init(mutations: count))
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import LarderFiles
 
 extension TransferTransaction {
     func begin(_ id: UUID, owner: String, now: Date) throws -> StoredTransfer? {
@@ -219,7 +220,7 @@ extension TransferTransaction {
             guard uploads == 0 else {
                 throw OperationsError(
                     .unsentWork,
-                    "\(uploads) uploads were queued meanwhile; send them, or say again what becomes of them",
+                    "Meanwhile \(uploads.counted("upload")) joined the queue; send what waits, or say again what becomes of it",
                     unsent: .init(uploads: uploads))
             }
             setAside = try cancelAll(in: partition, now: now).setAside

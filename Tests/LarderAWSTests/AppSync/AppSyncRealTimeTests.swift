@@ -24,7 +24,7 @@ struct AppSyncRealTimeTests {
         options.subscriptions.pacing.backoff = Backoff(first: .milliseconds(5), cap: .milliseconds(50))
         let transport = AppSyncTransport(
             endpoint: fixture.endpoint, authorization: authorization, client: fixture.client, options: options)
-        let app = fixture.app.with(transport: transport)
+        let app = fixture.app.with(server: transport)
         try await body(app, try await app.subscribe(Self.renamed))
     }
 

@@ -76,7 +76,7 @@ struct AppSyncTransportTests {
             let user = fixture.provider.signIn("ada")
             try await app.session.signIn(user, within: ample)
             try await fixture.accept(user.userPool?.accessToken)
-            let answer = try await app.with(transport: transport).fetch(
+            let answer = try await app.with(server: transport).fetch(
                 GraphQLOperation("{ name }"), policy: .networkOnly)
             #expect(answer.data?["name"]?.string == "Vega")
         }
@@ -200,7 +200,7 @@ struct AppSyncTransportTests {
             let transport = fixture.transport(.userPool(try app.session))
             let error = try #require(
                 await #expect(throws: LarderError.self) {
-                    _ = try await app.with(transport: transport).fetch(
+                    _ = try await app.with(server: transport).fetch(
                         GraphQLOperation("{ forbidden }"), policy: .networkOnly)
                 })
             #expect(error.errors.first.map { AppSyncErrorType.unauthorized ~= $0 } == true)
@@ -211,7 +211,7 @@ struct AppSyncTransportTests {
     @Test("An error keeps its kind, what the resolver says and the server's item")
     func conflict() async throws {
         try await AppSyncFixture.run { fixture in
-            let online = fixture.app.with(transport: fixture.transport(.apiKey("da2-key")))
+            let online = fixture.app.with(server: fixture.transport(.apiKey("da2-key")))
             let error = try #require(
                 await #expect(throws: LarderError.self) {
                     _ = try await online.send(

@@ -23,7 +23,7 @@ struct ComplaintTests {
         options.subscriptions.pacing.backoff = Backoff(first: .milliseconds(5), cap: .milliseconds(50))
         change(&options)
         return fixture.app.with(
-            transport: AppSyncTransport(
+            server: AppSyncTransport(
                 endpoint: fixture.endpoint, authorization: authorization, client: fixture.client, options: options))
     }
 

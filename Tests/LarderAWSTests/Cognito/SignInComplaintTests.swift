@@ -39,7 +39,7 @@ struct SignInComplaintTests {
                         try await appSync.control(#"{"tokens": [], "pool": "\#(CognitoFixture.poolID)"}"#)
                         let session = try app.session
                         let online = app.with(
-                            transport: AppSyncTransport(
+                            server: AppSyncTransport(
                                 endpoint: appSync.endpoint, authorization: .userPool(session), client: fixture.client))
                         let error = try #require(
                             await #expect(throws: LarderError.self) {
@@ -69,7 +69,7 @@ struct SignInComplaintTests {
             }
             let transport = AppSyncTransport(
                 endpoint: fixture.endpoint, authorization: .userPool(source), client: fixture.client)
-            let subscription = try await fixture.app.with(transport: transport)
+            let subscription = try await fixture.app.with(server: transport)
                 .subscribe(GraphQLOperation("subscription { renamed { id name owner } }"))
             for await event in subscription {
                 if case .state(let state) = event, let error = state.error {
@@ -96,7 +96,7 @@ struct SignInComplaintTests {
             options.subscriptions.pacing.backoff = Backoff(first: .milliseconds(5), cap: .milliseconds(50))
             let transport = AppSyncTransport(
                 endpoint: fixture.endpoint, authorization: .userPool(source), client: fixture.client, options: options)
-            let subscription = try await fixture.app.with(transport: transport)
+            let subscription = try await fixture.app.with(server: transport)
                 .subscribe(GraphQLOperation("subscription { renamed { id name owner } }"))
             var events = subscription.makeAsyncIterator()
             func live() async { while let event = await events.next(), !event.isLive {} }

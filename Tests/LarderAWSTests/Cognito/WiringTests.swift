@@ -129,7 +129,7 @@ struct WiringTests {
                     try await cognito.withStore(environment) { _, app in
                         let api = try AppSyncTransport(
                             environment: environment, session: try app.session, client: cognito.client)
-                        let online = app.with(transport: api)
+                        let online = app.with(server: api)
                         let tokens = try await cognito.tokens()
                         try await app.session.signIn(Credentials(userPool: tokens), within: ample)
                         // The API knows the token that the next refresh gives only once it was given.

@@ -50,7 +50,7 @@ struct EventServer: Sendable {
                                 type Item { id: ID! text: String version: Int! }
                                 """))
                     let server = EventServer(
-                        app: try store.partition(transport: transport), store: store,
+                        app: try store.partition(server: transport), store: store,
                         control: try url(process.words[1], "control"))
                     let result = try await body(server)
                     try store.close()

@@ -40,7 +40,7 @@ struct HostileFrameTests {
                                 type Subscription { changed: Item! }
                                 type Item { id: ID! text: String version: Int! }
                                 """))
-                    let app = try store.partition(transport: transport)
+                    let app = try store.partition(server: transport)
                     try await body(app, try await app.subscribe(EventServer.changed))
                     try store.close()
                 }

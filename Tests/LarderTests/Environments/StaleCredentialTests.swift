@@ -68,7 +68,7 @@ struct StaleCredentialTests {
             identities.behaviour = .hanging
             let begun = ContinuousClock.now
             let store = try open(folder)
-            let app = try store.partition(of: development, leaving: .park, transport: ScriptedServer.silent)
+            let app = try store.partition(of: development, leaving: .park, server: ScriptedServer.silent)
             #expect(try app.session.state == .signedOut)
             #expect(throws: LarderError.self) { try app.read(recipeList) }
             #expect(keys.reads <= 2, "no key was asked for by opening")

@@ -57,7 +57,7 @@ struct SwitchingTests {
             #expect(try back.read("Recipe:1", rating)["rating"]?.double == 5)
             #expect(try back.mutations().map(\.id) == [queued.id] && back.watcherNames() == ["all"])
             let server = ScriptedServer.rating()
-            let sending = try store.partition(of: backend("a"), transport: server)
+            let sending = try store.partition(of: backend("a"), server: server)
             try await quickRunner(sending).drain()
             #expect(server.effects == ["1 5"])
         }
@@ -80,10 +80,10 @@ struct SwitchingTests {
     func signingIn() async throws {
         try await withStore { store in
             let server = ScriptedServer.rating()
-            let guest = try store.partition(of: backend("a"), transport: server)
+            let guest = try store.partition(of: backend("a"), server: server)
             #expect(try store.current()?.user == .guest)
             try await guest.enqueue(giveStars("1", 4))
-            let change = try await store.switch(toUser: .user("ada"), pending: .carry, transport: server)
+            let change = try await store.switch(toUser: .user("ada"), pending: .carry, server: server)
             #expect(change.carried == 1 && change.left?.after.pending == 0 && change.entered.after.pending == 1)
             try await quickRunner(change.partition).drain()
             #expect(server.effects == ["1 4"])
@@ -94,7 +94,7 @@ struct SwitchingTests {
     func parked() async throws {
         try await withStore { store in
             let server = ScriptedServer { _ in recipeListAnswer }
-            let a = try store.partition(of: backend("a"), transport: server)
+            let a = try store.partition(of: backend("a"), server: server)
             try await a.write("Recipe:1", title, ["title": "Soup"])
             let prepared = try a.prepare("Recipe:1", title)
             var states = try a.watch("Recipe:1", title).makeAsyncIterator()
@@ -142,7 +142,7 @@ struct SwitchingTests {
             return ScriptedServer.done(request)
         }
         try await withStore { store in
-            let app = try store.partition(of: backend("a"), transport: server)
+            let app = try store.partition(of: backend("a"), server: server)
             try await app.enqueue(giveStars("1", 5))
             let working = Task { await code { try await quickRunner(app).run() } }
             await isSent.wait()
@@ -168,7 +168,7 @@ struct SwitchingTests {
                 while !answer.isSet { try await Task.sleep(for: .milliseconds(1)) }
                 return recipeListAnswer
             }
-            let a = try store.partition(of: backend("a"), transport: server)
+            let a = try store.partition(of: backend("a"), server: server)
             let fetching = Task { await code { _ = try await a.fetch(recipeList, policy: .networkOnly) } }
             while !asked.isSet { try await Task.sleep(for: .milliseconds(1)) }
             let first = try await store.switch(to: backend("b1")).partition
@@ -218,7 +218,7 @@ struct SwitchingTests {
                 while !answer.isSet { try await Task.sleep(for: .milliseconds(1)) }
                 return rated("1", 5)
             }
-            let a = try store.partition(of: backend("a"), transport: server)
+            let a = try store.partition(of: backend("a"), server: server)
             let first = try await a.enqueue(giveStars("1", 5))
             let second = try await a.enqueue(giveStars("1", 6))
             let running = Task { await code { try await quickRunner(a).run() } }
@@ -324,7 +324,7 @@ struct SwitchingTests {
     func storm() async throws {
         try await withStore { store in
             let server = ScriptedServer.rating()
-            _ = try store.partition(of: backend("a"), transport: server)
+            _ = try store.partition(of: backend("a"), server: server)
             let accepted = try await withThrowingTaskGroup(of: Int.self) { group in
                 for task in 0..<4 {
                     group.addTask {
@@ -332,7 +332,7 @@ struct SwitchingTests {
                         for number in 0..<50 {
                             let name = ["a", "b"][(task + number) % 2]
                             do {
-                                let app = try await store.switch(to: backend(name), transport: server).partition
+                                let app = try await store.switch(to: backend(name), server: server).partition
                                 try await app.enqueue(giveStars("\(task)", number))
                                 accepted += 1
                             } catch let error as LarderError where error.code == .parked {}
@@ -344,7 +344,7 @@ struct SwitchingTests {
             }
             #expect(accepted > 0)
             for name in ["a", "b"] {
-                let app = try store.partition(of: backend(name), leaving: .park, transport: server)
+                let app = try store.partition(of: backend(name), leaving: .park, server: server)
                 try await quickRunner(app).drain()
             }
             #expect(server.effects.count == accepted)

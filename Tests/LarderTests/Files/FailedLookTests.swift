@@ -216,7 +216,7 @@ struct FailedLookTests {
             var options = Store.Options()
             options.silence()
             let store = try Store.open(at: folder, schema: schema, options: options)
-            let app = try store.partition(transport: transport)
+            let app = try store.partition(server: transport)
             _ = try await app.fetch(recipe(1), policy: .networkOnly)
             let receipt = try await app.enqueue(giveStars("1", 5), options: MutationOptions())
             _ = try await app.records.compact()

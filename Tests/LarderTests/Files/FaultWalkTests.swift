@@ -151,7 +151,7 @@ private final class FaultyStore: Sendable {
     func use(_ body: (Partition) async throws -> Void) async throws {
         let store = try Store.open(at: folder, schema: Self.schema, options: options)
         do {
-            try await body(try store.partition(transport: Self.transport))
+            try await body(try store.partition(server: Self.transport))
         } catch {
             try? store.close()
             throw error

@@ -57,7 +57,7 @@ final class ModelRun {
         options.now = { clock.now }
         options.silence()
         let store = try Store.open(at: folder, schema: schema, options: options)
-        return (store, try store.partition(transport: gate))
+        return (store, try store.partition(server: gate))
     }
 
     func chance(_ one: Int) -> Bool { Int.random(in: 0..<one, using: &random) == 0 }

@@ -12,7 +12,7 @@ private func open(
     var options = Store.Options()
     options.lockTimeout = deadline
     let store = try Store.open(at: folder, schema: try schema.get(), options: options)
-    return (store, try store.partition(transport: transport))
+    return (store, try store.partition(server: transport))
 }
 
 /// The code of what `body` throws; nil if it throws nothing.

@@ -18,7 +18,7 @@ private func withClock(
         var options = Store.Options()
         options.now = { clock.now }
         let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-        try await body(try store.partition(transport: transport), clock)
+        try await body(try store.partition(server: transport), clock)
         try store.close()
     }
 }

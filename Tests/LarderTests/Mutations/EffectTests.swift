@@ -15,7 +15,7 @@ private func errors(_ code: String?, path: String? = nil, data: String = "null")
 
 private func opened(_ folder: URL, _ server: any GraphQLTransport) throws -> (Store, Partition) {
     let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-    return (store, try store.partition(transport: server))
+    return (store, try store.partition(server: server))
 }
 
 @Suite("A mutation takes effect once, and is not set aside where waiting would do", .timeLimit(.minutes(10)))
@@ -78,7 +78,7 @@ struct EffectTests {
         }
         try await withTemporaryFolder { folder in
             let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
-            let app = try store.partition(transport: server)
+            let app = try store.partition(server: server)
             let receipt = try await app.enqueue(
                 GraphQLOperation(
                     """
@@ -306,7 +306,7 @@ struct EffectTests {
             options.lockTimeout = .milliseconds(200)
             options.silence()
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            let app = try store.partition(transport: server)
+            let app = try store.partition(server: server)
             try await app.write(recipeList, json: Array(#"{"recipes":[]}"#.utf8))
             let answer = try await app.send(giveStars("1", 5), within: .seconds(60))
             #expect(locked.withLock { $0 } >= 0)
@@ -426,7 +426,7 @@ struct EffectTests {
             var options = Store.Options()
             options.now = { clock.now }
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            let app = try store.partition(transport: server)
+            let app = try store.partition(server: server)
             let receipts = try await app.enqueue(
                 (0..<50).map { (giveStars("1", $0), MutationOptions(lane: MutationLane("\($0)"))) })
             let runner = quickRunner(app) { $0.maximumLanes = 1 }

@@ -19,7 +19,7 @@ struct ExpiryTests {
                 if number == troubles.count - 1 { clock.advance(by: .seconds(20)) }
                 return number < troubles.count ? troubles[number] : nil
             }
-            let app = try store.partition(transport: server)
+            let app = try store.partition(server: server)
             let operation = GraphQLOperation(
                 "mutation { rate(input: {recipe: 1, stars: 5}) { id rating } }")
             let receipt = try await app.enqueue(operation, options: .init(expires: clock.now + 10))
@@ -97,7 +97,7 @@ struct ClosedRunnerTests {
                 try store.close()
                 return (.away, false)
             }
-            let app = try store.partition(transport: server)
+            let app = try store.partition(server: server)
             try await app.enqueue(
                 GraphQLOperation("mutation { rate(input: {recipe: 1, stars: 5}) { id rating } }"), options: .init())
             let error = await #expect(throws: LarderError.self) {

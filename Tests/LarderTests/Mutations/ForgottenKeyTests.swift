@@ -15,7 +15,7 @@ struct ForgottenKeyTests {
             let schema = try Schema(parsing: fixtureSchema)
             let rating = GraphQLFragment("fragment F on Recipe { rating }")
             let store = try Store.open(at: folder, schema: schema, options: options)
-            let app = try store.partition(transport: ScriptedServer.rating())
+            let app = try store.partition(server: ScriptedServer.rating())
             // The server answers something else than what is expected.
             let receipt = try await app.enqueue(
                 GraphQLOperation(
@@ -29,7 +29,7 @@ struct ForgottenKeyTests {
 
             clock.advance(by: .seconds(40 * 86_400))
             let again = try Store.open(at: folder, schema: schema, options: options)
-            let later = try again.partition(transport: ScriptedServer.rating())
+            let later = try again.partition(server: ScriptedServer.rating())
             #expect(try later.mutation(receipt.id).status()?.state == .acknowledged)
             #expect(try later.read("Recipe:1", rating)["rating"]?.double == 3)
             var away = MutationRunner.Options()

@@ -158,7 +158,7 @@ struct KilledRunnerTests {
             let words = try #require(try ChildProgram.lines(of: file).first).split(separator: " ").map(String.init)
             let fragment = GraphQLFragment("fragment F on Recipe { stars }")
             let open = try Store.open(at: store, schema: try Schema(parsing: Self.schema))
-            let app = try open.partition(transport: ScriptedServer.away)
+            let app = try open.partition(server: ScriptedServer.away)
             let receipt = app.mutation(try #require(MutationID(words[1])))
             #expect(try receipt.status()?.state == .acknowledged)
             #expect(try app.read("Recipe:\(words[2])", fragment)["stars"]?.int == 5)

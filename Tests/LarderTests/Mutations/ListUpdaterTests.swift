@@ -29,7 +29,7 @@ struct ListUpdaterTests {
         var options = Store.Options()
         options.updaters = updaters
         let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema), options: options)
-        return (store, try store.partition(transport: Self.adding))
+        return (store, try store.partition(server: Self.adding))
     }
 
     private func write(_ app: Partition) async throws {

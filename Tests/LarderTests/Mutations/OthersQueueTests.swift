@@ -60,7 +60,7 @@ struct OthersQueueTests {
         }
         try await withTemporaryFolder { (folder) throws in
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            let app = try store.partition(transport: server)
+            let app = try store.partition(server: server)
             let receipt = try await app.enqueue(giveStars("1", 1), options: MutationOptions(lane: "own"))
             let connectivity = CountedConnectivity()
             let runner = quickRunner(app) { options in

@@ -75,7 +75,7 @@ struct QueueStatusTests {
             let server = ScriptedServer { _ in #"{"data":null,"errors":[{"message":"no"}]}"# }
             let schema = try Schema(parsing: fixtureSchema)
             let store = try Store.open(at: folder, schema: schema)
-            let app = try store.partition(transport: server)
+            let app = try store.partition(server: server)
             let receipt = try await app.enqueue(rate)
             try await MutationRunner(app).drain()
             try store.close()

@@ -16,12 +16,12 @@ struct ReplayTests {
                 $0 == 0 && !afterRestart ? #"{"data":null,"errors":[{"message":"not today"}]}"# : nil
             })
             var store = try Store.open(at: folder, schema: schema)
-            var app = try store.partition(transport: server)
+            var app = try store.partition(server: server)
             let id = try await app.enqueue(giveStars("1", 4)).id
             if afterRestart {
                 try store.close()
                 store = try Store.open(at: folder, schema: schema)
-                app = try store.partition(transport: server)
+                app = try store.partition(server: server)
             } else {
                 try await quickRunner(app).drain()
                 #expect(try app.mutation(id).status()?.state == .deadLetter)
@@ -87,7 +87,7 @@ struct ReplayTests {
             try store.close()
             let other = fixtureSchema.replacingOccurrences(of: "rate(input", with: "judge(input")
             store = try Store.open(at: folder, schema: try Schema(parsing: other))
-            var app = try store.partition(transport: server)
+            var app = try store.partition(server: server)
             #expect(try app.mutations().map(\.id) == [receipt.id])
             try await quickRunner(app).drain()
             let status = try #require(try app.mutation(receipt.id).status())
@@ -97,7 +97,7 @@ struct ReplayTests {
             try store.close()
             // The old schema again, or a program that knows both.
             store = try Store.open(at: folder, schema: schema)
-            app = try store.partition(transport: server)
+            app = try store.partition(server: server)
             try await app.replayMutation(receipt.id)
             try await quickRunner(app).drain()
             #expect(try app.mutation(receipt.id).status()?.state == .applied)

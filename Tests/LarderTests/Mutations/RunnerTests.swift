@@ -265,7 +265,7 @@ struct RunnerTests {
             try store.close()
             let server = ScriptedServer.rating()
             let again = try Store.open(at: folder, schema: schema)
-            let app = try again.partition(transport: server)
+            let app = try again.partition(server: server)
             #expect(try app.mutation(id).status()?.state == .pending)
             try await quickRunner(app).drain()
             #expect(server.effects == ["1 5"])

@@ -28,7 +28,7 @@ struct ShownWorkTests {
         try await withTemporaryFolder { folder in
             let store = try Store.open(
                 at: folder.appending(path: "store"), schema: try Schema(parsing: Self.schema))
-            let app = try store.partition(transport: ScriptedServer { _ in Self.refusal })
+            let app = try store.partition(server: ScriptedServer { _ in Self.refusal })
             let fixture = TransferFixture(folder: folder, store: store, app: app, storage: MemoryStorage())
             let (file, _) = try fixture.file(bytes: 10)
             var upload = UploadOptions()
@@ -136,7 +136,7 @@ struct ShownWorkTests {
     func sequenceEnds() async throws {
         try await withTemporaryFolder { folder in
             let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema))
-            let app = try store.partition(transport: ScriptedServer { _ in Self.refusal })
+            let app = try store.partition(server: ScriptedServer { _ in Self.refusal })
             try await app.enqueue(Self.add)
             var iterator = app.queue.makeAsyncIterator()
             #expect(await iterator.next()?.unsentCount == 1)

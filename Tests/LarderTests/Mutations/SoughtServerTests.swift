@@ -66,7 +66,7 @@ struct SoughtServerTests {
             var options = Store.Options()
             options.logger = log.logger
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            let app = try store.partition(transport: server)
+            let app = try store.partition(server: server)
             try await looking(4, at: server, in: app) {}
             #expect(log.texts.withLock { $0.filter { $0.contains("no GraphQL server") }.count } == 1)
             try store.close()

@@ -73,7 +73,7 @@ private struct Life {
         options.silence()
         let store = try Store.open(at: store, schema: try Schema(parsing: fixtureSchema), options: options)
         defer { try? store.close() }
-        let app = try store.partition(of: Self.environment(environment), leaving: .park, transport: server.transport)
+        let app = try store.partition(of: Self.environment(environment), leaving: .park, server: server.transport)
         try await body(store, app, &self)
     }
 
@@ -103,7 +103,7 @@ private struct Life {
                 let kind: Larder.PendingWork = [.park, .carry, .discard][life.chance(3)]
                 let other = 1 - life.environment
                 life.history.append("to \(other) \(kind)")
-                _ = try await store.switch(to: Life.environment(other), pending: kind, transport: life.server.transport)
+                _ = try await store.switch(to: Life.environment(other), pending: kind, server: life.server.transport)
                 life.environment = other
             }
         case 15:

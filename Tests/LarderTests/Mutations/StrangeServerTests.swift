@@ -267,7 +267,7 @@ struct UnansweredCheckTests {
         let server = losing()
         try await withTemporaryFolder { folder in
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            let app = try store.partition(transport: server)
+            let app = try store.partition(server: server)
             let receipt = try await app.enqueue(giveStars("1", 5), options: .init(check: "rated"))
             let asked = Flag()
             let runner = quickRunner(app) { options in
@@ -284,7 +284,7 @@ struct UnansweredCheckTests {
             try await running.value
             try store.close()
             let again = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            let later = try again.partition(transport: server)
+            let later = try again.partition(server: server)
             #expect(try later.mutation(receipt.id).status()?.state == .pending)
             try await quickRunner(later) { $0.checks["rated"] = { _ in .tookEffect(response: nil) } }.drain()
             #expect(try later.mutation(receipt.id).status()?.state == .applied)

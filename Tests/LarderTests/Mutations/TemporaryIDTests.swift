@@ -178,7 +178,7 @@ struct TemporaryIDTests {
         }
         try await withTemporaryFolder { folder in
             let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
-            let app = try store.partition(transport: transport)
+            let app = try store.partition(server: transport)
             let id = TemporaryObjectID()
             try await app.enqueue(
                 GraphQLOperation("mutation { add(body: \"Fine\") { id } }"),

@@ -39,7 +39,7 @@ struct UnsentWorkTests {
                 let error = await #expect(throws: LarderError.self) { try await remove() }
                 #expect(error?.code == .operationsUnsentWork)
                 #expect(error?.unsentMutations == 1 && error?.unsentUploads == 0)
-                #expect(error?.message.hasPrefix("1 mutations wait to be sent and 0 were set aside") == true)
+                #expect(error?.message.hasPrefix("Not sent yet: 1 mutation that can be sent, 0 set aside") == true)
             }
             #expect(try app.read("Recipe:1", Self.card)["title"]?.string == "Soup")
             #expect(try app.hasUnsentMutations())
@@ -118,7 +118,7 @@ struct UnsentWorkTests {
     func unstored() async throws {
         try await withTemporaryFolder { (folder) throws in
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            let app = try store.partition(transport: Self.agreeing)
+            let app = try store.partition(server: Self.agreeing)
             let receipt = try await app.enqueue(rate(5), options: expected(5))
             // As another process leaves it that dies before it stores the answer.
             let queue = try store.operationsDatabase().mutations

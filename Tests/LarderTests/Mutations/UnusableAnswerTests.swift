@@ -55,7 +55,7 @@ struct UnusableAnswerTests {
         try await withTemporaryFolder { (folder) throws in
             let server = ScriptedServer.rating()
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            let app = try store.partition(transport: server)
+            let app = try store.partition(server: server)
             let receipt = try await app.enqueue(rate("1", 5), options: .init(optimisticResponse: rated("1", 5)))
             let error = await #expect(throws: LarderError.self) {
                 try await runner(app) { options in
@@ -66,7 +66,7 @@ struct UnusableAnswerTests {
             let schema = try Schema(
                 parsing: fixtureSchema.replacing("rate(input: Rating!)", with: "judge(input: Rating!)"))
             let again = try Store.open(at: folder, schema: schema)
-            let later = try again.partition(transport: server)
+            let later = try again.partition(server: server)
             #expect(try later.mutation(receipt.id).status()?.state == .acknowledged)
             try await runner(later).drain()
             #expect(try later.mutation(receipt.id).status()?.state == .applied)

@@ -50,7 +50,7 @@ struct BusyPagesTests {
         try await withTemporaryFolder { folder in
             let book = OrderBook((0..<20).map { 100 + $0 * 40 })
             let store = try Store.open(at: folder, schema: try Schema(parsing: OrderBook.schema))
-            let app = try store.partition(transport: book.transport())
+            let app = try store.partition(server: book.transport())
             let pages = try app.pages(OrderBook.list)
             let shown = Mutex<[String]>([])
             let states = try pages.watch()

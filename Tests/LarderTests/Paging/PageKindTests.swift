@@ -187,7 +187,7 @@ struct PageKindTests {
         let desk = OrderDesk(["": OrderDesk.tokenPage(1...2, next: nil)])
         try await withTemporaryFolder { [schema] folder in
             let store = try Store.open(at: folder, schema: schema)
-            try await store.partition(transport: desk.transport).pages(orderList).all()
+            try await store.partition(server: desk.transport).pages(orderList).all()
             try store.close()
         }
         #expect(desk.requests == ["/50"])

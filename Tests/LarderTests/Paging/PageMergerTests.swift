@@ -29,7 +29,7 @@ struct PageMergerTests {
         try await withTemporaryFolder { folder in
             for (count, loaded) in [(3, 4), (.max, 5)] {
                 let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
-                let pages = try store.partition(transport: desk.transport).pages(feed, merger: merger)
+                let pages = try store.partition(server: desk.transport).pages(feed, merger: merger)
                 #expect(try await pages.all(upTo: count).objectCount == loaded)
                 if loaded == 5 { #expect(try await pages.skus() == skus([9, 8, 7, 6, 5])) }
                 try store.close()

@@ -80,7 +80,7 @@ struct PagesTests {
             let schema = try Schema(parsing: orderSchema)
             for (count, loaded) in [(4, 6), (.max, 8)] {
                 let store = try Store.open(at: folder, schema: schema)
-                let pages = try store.partition(transport: desk.transport).pages(orderList)
+                let pages = try store.partition(server: desk.transport).pages(orderList)
                 #expect(try await pages.all(upTo: count).objectCount == loaded)
                 try store.close()
             }

@@ -91,7 +91,7 @@ struct PagingModelTests {
             options.silence()
             options.now = { clock.now }
             let store = try Store.open(at: folder, schema: try Schema(parsing: OrderBook.schema), options: options)
-            return (store, try store.partition(transport: book.transport()))
+            return (store, try store.partition(server: book.transport()))
         }
 
         private func number(_ count: Int) -> Int { Int(random.next() % UInt64(count)) }

@@ -54,7 +54,7 @@ struct ReplacementTests {
         }
         try await withTemporaryFolder { folder in
             let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema))
-            let app = try store.partition(transport: transport)
+            let app = try store.partition(server: transport)
             let subscription = try await app.subscribe(
                 Self.changed, options: SubscriptionOptions(catchUp: Self.items))
             let first = try #require(await transport.next())
@@ -168,7 +168,7 @@ struct ReplacementTests {
             var options = Store.Options()
             options.now = { clock.withLock { $0 } }
             let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema), options: options)
-            let app = try store.partition(transport: transport)
+            let app = try store.partition(server: transport)
             let subscription = try await app.subscribe(
                 Self.changed, options: SubscriptionOptions(catchUp: Self.items))
             let first = try #require(await transport.next())

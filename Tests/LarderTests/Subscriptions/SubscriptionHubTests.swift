@@ -19,7 +19,7 @@ struct SubscriptionHubTests {
     ) async throws {
         try await withTemporaryFolder { folder in
             let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema))
-            try await body(try store.partition(transport: transport))
+            try await body(try store.partition(server: transport))
             try store.close()
         }
     }
@@ -245,7 +245,7 @@ struct SubscriptionHubTests {
             let schema = try Schema(parsing: Self.schema)
             let transport = ScriptedLine()
             let store = try Store.open(at: folder, schema: schema)
-            let app = try store.partition(transport: transport)
+            let app = try store.partition(server: transport)
             let subscription = try await app.subscribe(
                 Self.changed, options: SubscriptionOptions(catchUp: Self.items))
             let connection = try #require(await transport.next())
@@ -261,12 +261,12 @@ struct SubscriptionHubTests {
 
             let reopened = Date()
             let again = try Store.open(at: folder, schema: schema)
-            let later = try await again.partition(transport: ScriptedLine()).subscribe(
+            let later = try await again.partition(server: ScriptedLine()).subscribe(
                 Self.changed, options: SubscriptionOptions(catchUp: Self.items))
             let staleSince = try #require(later.state.staleSince)
             #expect(staleSince >= status.completeUntil)
             #expect(staleSince < reopened)
-            let other = try await again.partition(transport: ScriptedLine()).subscribe(
+            let other = try await again.partition(server: ScriptedLine()).subscribe(
                 GraphQLOperation("subscription { changed { id } }"))
             #expect(try #require(other.state.staleSince) >= reopened)
             try again.close()

@@ -16,7 +16,7 @@ struct SuspendedSubscriptionTests {
         let transport = ScriptedLine { _ in #"{"data":{"items":[{"id":"1","text":"fetched"}]}}"# }
         try await withTemporaryFolder { folder in
             let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema))
-            let app = try store.partition(transport: transport)
+            let app = try store.partition(server: transport)
             let subscription = try await app.subscribe(
                 GraphQLOperation("subscription { changed { id text } }"),
                 options: SubscriptionOptions(catchUp: GraphQLOperation("query { items { id text } }")))

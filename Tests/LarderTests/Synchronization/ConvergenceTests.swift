@@ -29,7 +29,7 @@ struct ConvergenceTests {
             // The client is started again with its store, and has missed what happened meanwhile.
             for life in 0..<3 {
                 let store = try Store.open(at: folder, schema: schema)
-                let app = try store.partition(transport: server)
+                let app = try store.partition(server: server)
                 let subscription = try await app.subscribe(Self.changed, options: options)
                 for _ in 0..<Int.random(in: 5...25, using: &numbers) {
                     server.change()

@@ -133,7 +133,7 @@ struct SyncTests {
             let answer = """
                 {"data":{"todo":{"__typename":"Todo","id":"a","title":"a1","_version":1,"_lastChangedAt":\(changed)}}}
                 """
-            let other = app.with(transport: ScriptedServer { (_: GraphQLRequest) in answer })
+            let other = app.with(server: ScriptedServer { (_: GraphQLRequest) in answer })
             _ = try await other.fetch(GraphQLOperation("{ todo(id: 1) { id title } }"), policy: .networkOnly)
             let report2 = try await app.sync(paged)
             #expect(report2.isFinished)
@@ -207,7 +207,7 @@ struct SyncTests {
             var options = Store.Options()
             options.now = { clock.withLock { $0 } }
             let store = try Store.open(at: folder, schema: try Schema(parsing: SyncServer.schema), options: options)
-            let app = try store.partition(transport: server.transport)
+            let app = try store.partition(server: server.transport)
             var other = paged
             other.operation = GraphQLOperation(
                 """
@@ -255,7 +255,7 @@ struct SyncTests {
             let update = GraphQLOperation(
                 "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
                 variables: ["input": ["id": "a", "title": "mine"]])
-            await #expect(throws: LarderError.self) { _ = try await app.with(transport: failing).send(update) }
+            await #expect(throws: LarderError.self) { _ = try await app.with(server: failing).send(update) }
             try await eventually { title(app, "a") == "mine" }
         }
     }
@@ -382,10 +382,10 @@ struct SyncTests {
                 variables: ["input": ["id": "a", "title": "mine"]])
             if isQueued {
                 let receipt = try await app.enqueue(update)
-                try await MutationRunner(app.with(transport: failing)).drain()
+                try await MutationRunner(app.with(server: failing)).drain()
                 #expect(try await receipt.outcome(within: .seconds(60)).isApplied)
             } else {
-                await #expect(throws: LarderError.self) { _ = try await app.with(transport: failing).send(update) }
+                await #expect(throws: LarderError.self) { _ = try await app.with(server: failing).send(update) }
             }
             #expect(try app.synchronizations().map(\.startedAt) == [nil])
             let report = try await app.sync(paged)
@@ -405,7 +405,7 @@ struct SyncTests {
             let update = GraphQLOperation(
                 "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
                 variables: ["input": ["id": "a", "title": "mine"]])
-            _ = try await app.with(transport: other).send(update)
+            _ = try await app.with(server: other).send(update)
             let input = try #require(other.requests.first?.values["input"] as? [String: Any])
             #expect((input["_version"] as? NSNumber)?.intValue == 2)
             #expect(title(app, "a") == "mine")
@@ -432,7 +432,7 @@ private struct NamedServer: GraphQLTransport {
         return server
     }()
 
-    var app: Partition { partition.with(transport: self) }
+    var app: Partition { partition.with(server: self) }
 
     func send(_ request: GraphQLRequest, within time: Duration) async throws(TransportError) -> GraphQLAnswer {
         try await scripted.send(request, within: time)

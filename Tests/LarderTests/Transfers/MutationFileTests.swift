@@ -24,7 +24,7 @@ struct MutationFileTests {
         _ body: (TransferFixture) async throws -> Void
     ) async throws {
         let store = try Store.open(at: folder.appending(path: "store"), schema: try Schema(parsing: albumSchema))
-        let app = try store.partition(transport: transport)
+        let app = try store.partition(server: transport)
         try await body(TransferFixture(folder: folder, store: store, app: app, storage: storage))
         try store.close()
     }

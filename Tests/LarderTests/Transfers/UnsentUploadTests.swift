@@ -24,7 +24,7 @@ struct UnsentUploadTests {
                     try await isErased ? fixture.app.erase() : fixture.app.clear()
                 }
                 #expect(error?.code.rawValue == "operations.unsentWork")
-                #expect(error?.message.contains("1 uploads have not arrived") == true)
+                #expect(error?.message.contains("and 1 upload;") == true)
             }
             #expect(try upload.status().state == .pending)
             try await fixture.drain()

@@ -26,7 +26,7 @@ package struct Aftermath: Sendable {
                 try store.close()
             }
             let store = try Store.open(at: folder, schema: schema)
-            let app = try store.partition(transport: server)
+            let app = try store.partition(server: server)
             try checkFiles(app, &problems)
             try checkPromises(app, &problems)
             try await checkWatcher(app, &problems)

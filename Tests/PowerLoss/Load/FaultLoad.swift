@@ -82,7 +82,7 @@ package struct FaultLoad: Sendable {
 
     private func tryToOpen() throws -> (Store, Partition) {
         let store = try Store.open(at: folder, schemaText: [PowerLossLoad.schema])
-        return (store, try store.partition(transport: RecipeLedger()))
+        return (store, try store.partition(server: RecipeLedger()))
     }
 
     /// False where the mutation was not accepted.

@@ -40,7 +40,7 @@ package struct PowerLossLoad: Sendable {
         var tag = 0
         for life in 0..<lives {
             let store = try Store.open(at: folder, schemaText: [Self.schema])
-            let app = try store.partition(transport: server)
+            let app = try store.partition(server: server)
             let isFirst = life == 0
             if isFirst { try await storeList(app, server) }
             // What a named watcher was given is noted although nothing else is written then: its commit is the last.
@@ -70,7 +70,7 @@ package struct PowerLossLoad: Sendable {
         for mark in earlier { promised.take(mark) }
         let server = RecipeLedger(after: promised.effects) { [marks] key, effect in marks("effect", key, effect.words) }
         let store = try Store.open(at: folder, schemaText: [Self.schema])
-        let app = try store.partition(transport: server)
+        let app = try store.partition(server: server)
         try await drain(app)
         for id in promised.mutations.keys {
             guard let state = try app.mutation(id).status()?.state, state == .applied else { continue }

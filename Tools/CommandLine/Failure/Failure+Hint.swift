@@ -35,6 +35,7 @@ extension Failure {
         case "command.unknownObject": "'larder ls' lists the cache keys; 'larder fetch' asks a server"
         case "command.unknownMutation": "'larder mutations' lists the ids"
         case "command.unknownTransfer": "'larder transfers' lists the ids"
+        case "command.unknownPin": "'larder info' lists the pins of a partition, and 'larder env' the partitions"
         case "command.decidedElsewhere": "unset LARDER_ENV, or set it to the environment that is meant"
         case "larder.miss" where ["query", "fetch"].contains(verb):
             "'larder fetch' asks a server; 'larder query' prints with --partial what is known, and with --stale what is "

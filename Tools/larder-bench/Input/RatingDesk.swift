@@ -58,7 +58,7 @@ struct RatingDesk {
 
     static func reopen(at path: String) throws -> (Store, Partition) {
         let store = try Store.open(at: URL(filePath: path), schema: Schema(parsing: schemaText))
-        return (store, try store.partition(transport: AgreeingServer()))
+        return (store, try store.partition(server: AgreeingServer()))
     }
 }
 

@@ -24,7 +24,7 @@ extension Bench {
         let path = freshPath("orders")
         defer { remove(path) }
         let store = try Store.open(at: URL(filePath: path), schema: Schema(parsing: Self.schema))
-        let result = try await body(try store.partition(transport: server))
+        let result = try await body(try store.partition(server: server))
         try store.close()
         return result
     }

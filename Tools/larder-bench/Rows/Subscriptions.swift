@@ -28,7 +28,7 @@ extension Bench {
         let path = freshPath("events")
         defer { remove(path) }
         let store = try Store.open(at: URL(filePath: path), schema: Schema(parsing: Self.schema))
-        let result = try await body(try store.partition(transport: transport))
+        let result = try await body(try store.partition(server: transport))
         try store.close()
         return result
     }

@@ -13,7 +13,7 @@ enum KilledSender {
     static func send(store folder: URL, server: URL) async throws {
         let store = try Store.open(at: folder, schemaText: [RecipeServer.schema], options: .quiet)
         try await HTTPTransport.withTransport(to: server, options: .ofDemonstration) { http in
-            let app = try store.partition(transport: http)
+            let app = try store.partition(server: http)
             let runner = MutationRunner(app)
             guard try !app.hasUnsentMutations() else { return try await runner.drain() }
             let rating = try ExpectedRating(of: id, in: app, with: stars)

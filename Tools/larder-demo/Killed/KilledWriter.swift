@@ -26,7 +26,7 @@ enum KilledWriter {
     static func write(store folder: URL, server: URL) async throws {
         let store = try Store.open(at: folder, schemaText: [RecipeServer.schema])
         try await HTTPTransport.withTransport(to: server) { http in
-            let app = try store.partition(transport: http)
+            let app = try store.partition(server: http)
             _ = try await app.fetch(Questions.latest)
             for number in 1...mostWrites {
                 let json = Value.object(["id": .string(id), "title": .string(title(number))]).json

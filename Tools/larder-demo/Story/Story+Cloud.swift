@@ -115,12 +115,12 @@ private struct CloudStory {
         try claims.expect("it is the user's", try store.current()?.user, is: .user("sub-\(Self.user)"))
         try claims.expect("the session knows", try app.session.state, is: .signedIn)
         return app.with(
-            transport: try AppSyncTransport(environment: environment, session: try app.session, client: client))
+            server: try AppSyncTransport(environment: environment, session: try app.session, client: client))
     }
 
     private func fetch(_ app: Partition, _ tokens: Credentials.UserPoolTokens) async throws -> String {
         let stranger = app.with(
-            transport: AppSyncTransport(
+            server: AppSyncTransport(
                 endpoint: cloud.api, authorization: .userPool { _, _ in "no token" }, client: client))
         let refused = try await claims.failure("the API refuses what is no token") { () async throws(LarderError) in
             _ = try await stranger.fetch(Self.question, policy: .networkOnly)

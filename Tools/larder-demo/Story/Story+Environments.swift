@@ -29,11 +29,11 @@ extension Story {
     /// Works under one backend, signed in, with something unsent.
     func signIn() async throws {
         printout.step(15, "A user signs in, and leaves something unsent")
-        app = try store.partition(of: prototype, transport: http)
+        app = try store.partition(of: prototype, server: http)
         try claims.expect("what was there is the environment's guests' now", try cookbook().isComplete, is: true)
         let signing = try await timed {
             app = try await store.signIn(
-                proof, as: Self.user, pending: .park, within: .seconds(5), transport: http
+                proof, as: Self.user, pending: .park, within: .seconds(5), server: http
             ).partition
         }
         try claims.expect("somebody is signed in", try app.session.state, is: .signedIn)
@@ -98,7 +98,7 @@ extension Story {
         printout.step(17, "And back again")
         let effects = server.effectCount
         let back = try await timed {
-            app = try await store.switch(to: prototype, transport: http).partition
+            app = try await store.switch(to: prototype, server: http).partition
             try claims.expect("the cache is there", try cookbook().isComplete, is: true)
         }
         try claims.expect("it is the user's", try store.current()?.user, is: .user(Self.user))

@@ -12,7 +12,7 @@ extension Story {
     }
 
     private func recipes(_ size: Int64, _ filter: Value = .null) throws -> Pages {
-        try app.with(transport: http).pages(
+        try app.with(server: http).pages(
             GraphQLOperation(Self.recipes, variables: ["first": .int(size), "filter": filter]), merger: Self.merger)
     }
 

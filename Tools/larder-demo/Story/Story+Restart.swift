@@ -60,6 +60,6 @@ extension Story {
 
     func open() throws {
         store = try Store.open(at: folder, schemaText: [RecipeServer.schema], options: .quiet)
-        app = try store.partition(transport: http)
+        app = try store.partition(server: http)
     }
 }

@@ -7,7 +7,7 @@ extension Story {
         printout.step(18, "The sign-in ends, and the user signs in again")
         let effects = server.effectCount
         let session = try app.session
-        let guarded = app.with(transport: SignedInOnly(server: http, session: session))
+        let guarded = app.with(server: SignedInOnly(server: http, session: session))
         try await session.signOut(within: .seconds(5))
 
         let before = try cookbook()
@@ -33,7 +33,7 @@ extension Story {
         let statesBefore = queue.count
         let signing = try await timed {
             _ = try await store.signIn(
-                proof, as: Self.user, pending: .carry, within: .seconds(5), transport: http)
+                proof, as: Self.user, pending: .carry, within: .seconds(5), server: http)
             _ = try await queue.first("the runner goes on by itself, and the queue is empty", after: statesBefore) {
                 $0.unsentCount == 0
             }

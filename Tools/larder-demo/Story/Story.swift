@@ -37,7 +37,7 @@ final class Story {
         self.printout = printout
         self.claims = claims
         store = try Store.open(at: folder, schemaText: [RecipeServer.schema], options: .quiet)
-        app = try store.partition(transport: http)
+        app = try store.partition(server: http)
     }
 
     deinit { try? store.close() }

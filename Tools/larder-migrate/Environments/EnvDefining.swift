@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Larder
 import LarderCommandLine
+import LarderFiles
 import LarderOperations
 
 struct EnvAdd: Verb {
@@ -79,7 +80,7 @@ struct EnvAdd: Verb {
                 ),
             ]),
             text: "added \(draft.name)"
-                + (from.map { "; \(taken.count) partitions of \($0) are its own now" } ?? ""))
+                + (from.map { "; it took over \(taken.count.counted("partition")) of \($0)" } ?? ""))
     }
 
     /// - Returns: The partitions that were another's before.
@@ -103,9 +104,8 @@ struct EnvAdd: Verb {
         if let from {
             found = try BackendEnvironment.read(contentsOf: URL(filePath: from), name: environment, api: api)
         } else {
-            guard let url, let place = URL(string: url) else {
-                throw Failure(usage: "The URL \(URLText.hidingUser(ofURL: url ?? "")) is none.")
-            }
+            let place = try URLArgument.http(
+                url ?? "", "The URL", remedy: "programs say in a header what authorizes their requests.")
             found = BackendEnvironment(name: environment, api: .init(url: place, region: region))
         }
         if let succeeds { found.predecessor = .environment(succeeds) }
@@ -175,7 +175,8 @@ struct EnvForget: Verb {
                 ("name", .string(environment)), ("partitions", .strings(report.partitions)),
                 ("mutations", .int(report.mutations)), ("uploads", .array(report.uploads.map(\.json))),
             ]),
-            text: "forgot \(environment), \(report.partitions.count) partitions and \(report.mutations) mutations")
+            text: "forgot \(environment), \(report.partitions.count.counted("partition")) and "
+                + report.mutations.counted("mutation"))
         for upload in report.uploads { output.note(upload.text) }
     }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import LarderCommandLine
+import LarderFiles
 import LarderOperations
 
 struct EnvList: Verb {
@@ -47,7 +48,7 @@ struct EnvList: Verb {
                 return [
                     TableCell(isCurrent ? "*" : "-", isCurrent ? .good : .faint), TableCell(environment.name),
                     TableCell(environment.isProtected ? "protected" : "-", .warning),
-                    TableCell("\(count(environment)) partitions"),
+                    TableCell(count(environment).counted("partition")),
                 ]
             })
     }

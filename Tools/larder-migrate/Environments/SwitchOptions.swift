@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import LarderCommandLine
+import LarderFiles
 import LarderOperations
 
 /// What becomes of the mutations of the partition that is left.
@@ -50,10 +51,10 @@ extension SwitchReport {
     var text: String {
         guard isSwitch else { return "\(to?.partition.label ?? "none") is the current one already" }
         var lines = ["from \(from?.text ?? "none")", "to   \(to?.text ?? "none")"]
-        if carried > 0 { lines.append("\(carried) mutations go along") }
-        if discarded > 0 { lines.append("\(discarded) mutations are given up") }
-        if carriedTransfers > 0 { lines.append("\(carriedTransfers) transfers go along") }
-        if discardedTransfers > 0 { lines.append("\(discardedTransfers) transfers are given up") }
+        if carried > 0 { lines.append("carried along: \(carried.counted("mutation"))") }
+        if discarded > 0 { lines.append("given up: \(discarded.counted("mutation"))") }
+        if carriedTransfers > 0 { lines.append("carried along: \(carriedTransfers.counted("transfer"))") }
+        if discardedTransfers > 0 { lines.append("given up: \(discardedTransfers.counted("transfer"))") }
         return lines.joined(separator: "\n")
     }
 }
@@ -72,7 +73,7 @@ extension SwitchReport.Side {
             "\(partition.label): \(after.pending) pending, \(after.inFlight) in flight, "
                 + "\(after.acknowledged) answered, \(after.deadLetters) set aside"
                 + (after.transfers + after.failedTransfers == 0
-                    ? "" : "; \(after.transfers) transfers to do, \(after.failedTransfers) failed"))
+                    ? "" : "; \(after.transfers.counted("transfer")) to do, \(after.failedTransfers) failed"))
     }
 }
 

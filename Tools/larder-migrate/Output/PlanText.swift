@@ -1,5 +1,6 @@
 import Larder
 import LarderCommandLine
+import LarderFiles
 import LarderOperations
 
 extension MigrationPlan.Step {
@@ -31,7 +32,7 @@ extension MigrationPlan.Step {
         case .transformCache(let partition, let from):
             "transform the cache of partition \(partition) from format \(from), as its next generation"
         case .rebuildCache(let partition, let from, let bytes):
-            "rebuild the cache of partition \(partition), of format \(from): its \(bytes) bytes are fetched again"
+            "rebuild the cache of partition \(partition), of format \(from): \(bytes.counted("byte")) to fetch again"
         }
     }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Larder
 import LarderCommandLine
+import LarderFiles
 import LarderOperations
 
 struct Repair: Verb {
@@ -94,11 +95,12 @@ extension RepairReport {
 
     fileprivate var text: String {
         var lines = rows.filter { $0.saved > 0 || $0.isDamaged || $0.damaged > 0 }.map { row in
-            "saved \(row.saved) rows of \(row.table)\(row.isDamaged ? ", of which some cannot be read" : "")"
-                + (row.damaged > 0 ? "; \(row.damaged) were damaged, and lost what they say, or part of it" : "")
+            "saved \(row.saved.counted("row")) of \(row.table)\(row.isDamaged ? ", of which some cannot be read" : "")"
+                + (row.damaged > 0
+                    ? "; damaged, and now without all or part of what was in it: \(row.damaged.counted("row"))" : "")
         }
-        if lost > 0 { lines.append("\(lost) mutations are lost: what they say cannot be read") }
-        if setAside > 0 { lines.append("\(setAside) mutations are set aside: look at each") }
+        if lost > 0 { lines.append("lost, since it cannot be read: \(lost.counted("mutation"))") }
+        if setAside > 0 { lines.append("set aside, for you to look at: \(setAside.counted("mutation"))") }
         if isNewStore { lines.append("the store's identity is lost: its backups are another's from now on") }
         return (lines + ["the damaged file is \(kept)"]).joined(separator: "\n")
     }

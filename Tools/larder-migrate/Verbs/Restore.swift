@@ -73,17 +73,18 @@ extension StoreRestoration.Report {
     }
 
     fileprivate var text: String {
-        var lines = ["restored \(caches.count) caches"]
+        var lines = ["restored \(caches.count.counted("cache"))"]
         if let database {
-            lines[0] += ", \(database.mutations) mutations and \(database.partitions) partitions"
+            lines[0] += ", \(database.mutations.counted("mutation")) and \(database.partitions.counted("partition"))"
             if database.setAside > 0 {
                 lines.append(
-                    "\(database.setAside) may have been sent, or lack what they waited for: they are set aside")
+                    "set aside: \(database.setAside.counted("mutation")) that may have been sent, or wait for what is "
+                        + "not there any more")
             }
             if database.settledSince > 0 {
-                lines.append("\(database.settledSince) mutations were settled since, and are not sent again")
+                lines.append("settled since, and not sent again: \(database.settledSince.counted("mutation"))")
             }
-            if database.kept > 0 { lines.append("\(database.kept) mutations stay as they are") }
+            if database.kept > 0 { lines.append("unchanged: \(database.kept.counted("mutation"))") }
         }
         if let backup { lines.append("what was there is in \(backup.path)") }
         return lines.joined(separator: "\n")

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Larder
 import LarderCommandLine
+import LarderFiles
 import LarderOperations
 import LarderRecords
 
@@ -43,7 +44,7 @@ struct Status: Verb {
         for cache in status.caches {
             lines.append(
                 "cache          \(cache.partition), generation \(cache.format.generation), "
-                    + "\(cache.format.byteCount) bytes: \(cache.format.state.text)")
+                    + "\(cache.format.byteCount.counted("byte")): \(cache.format.state.text)")
         }
         if let holder { lines.append("locked         by \(holder)") }
         return lines.map(Output.oneLine).joined(separator: "\n")

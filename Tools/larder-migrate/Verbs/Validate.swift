@@ -1,6 +1,7 @@
 import ArgumentParser
 import Larder
 import LarderCommandLine
+import LarderFiles
 import LarderOperations
 import LarderRecords
 
@@ -47,7 +48,7 @@ struct Validate: Verb {
                 ("outcomes", .int(counts?.outcomes ?? 0)), ("watchers", .int(counts?.watchers ?? 0)),
                 ("caches", .int(caches.count)), exposure.member,
             ]),
-            text: "sound: \(schema?.applied.count ?? 0) migrations as they were applied, "
-                + "\(counts?.mutations ?? 0) mutations, \(caches.count) caches")
+            text: "sound: \((schema?.applied.count ?? 0).counted("migration")) as applied, "
+                + "\((counts?.mutations ?? 0).counted("mutation")), \(caches.count.counted("cache"))")
     }
 }

@@ -8,6 +8,8 @@ extension Failure.Code {
     static let unknownMutation = Failure.Code(rawValue: "command.unknownMutation")
     /// No transfer of this id is known.
     static let unknownTransfer = Failure.Code(rawValue: "command.unknownTransfer")
+    /// Nothing is pinned under the name.
+    static let unknownPin = Failure.Code(rawValue: "command.unknownPin")
 }
 
 extension Failure {

@@ -36,7 +36,10 @@ struct TimeoutOptions: ParsableArguments {
 
 /// The server that a verb asks.
 struct ServerOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("Where the server takes operations, by HTTP or HTTPS.", valueName: "url"))
+    @Option(
+        help: ArgumentHelp(
+            "Where the server takes operations, by HTTP or HTTPS. '@file' takes the URL from a file, as one with a query "
+                + "has to be.", valueName: "url"))
     var endpoint: String
     @Option(
         name: .customLong("header"),

@@ -1,6 +1,7 @@
 import Foundation
 import Larder
 import LarderCommandLine
+import LarderFiles
 
 /// What a run has carried out so far.
 struct RunNews {
@@ -25,6 +26,17 @@ struct RunNews {
     private struct Reason {
         var message: String
         var time: Date
+        /// Whether it is tried again once there is other proof of who asks, and not after a pause.
+        var isOfSignIn: Bool
+
+        init(_ failure: MutationStatus.Failure) {
+            (message, time, isOfSignIn) = (failure.message, failure.time, failure.kind == .notSignedIn)
+        }
+
+        init(_ failure: TransferStatus.Failure) {
+            (message, time) = (failure.message, failure.time)
+            isOfSignIn = [.objectInvalidCredentials, .objectExpiredCredentials].contains(failure.code)
+        }
     }
 
     init(_ partition: Partition) throws {
@@ -48,7 +60,8 @@ struct RunNews {
         var lines: [String] = []
         for (subject, id, reason) in waiting {
             guard let reason, reason.time > began, toldReasons.insert(reason.message).inserted else { continue }
-            lines.append("waiting: \(subject) \(id) is tried again after pauses: \(reason.message)")
+            let remedy = reason.isOfSignIn ? "waits for a sign-in" : "is tried again after pauses"
+            lines.append("waiting: \(subject) \(id) \(remedy): \(reason.message)")
         }
         return lines
     }
@@ -60,7 +73,7 @@ struct RunNews {
     private var count: String {
         let mutations = waiting.count { $0.subject == Self.mutation }
         let parts = [(mutations, Self.mutation), (waiting.count - mutations, Self.transfer)].filter { $0.0 > 0 }
-        return parts.map { "\($0) \($1)\($0 == 1 ? "" : "s")" }.joined(separator: " and ")
+        return parts.map { $0.counted($1) }.joined(separator: " and ")
     }
 
     /// What a run that is idle leaves queued; nil where that is nothing.
@@ -121,10 +134,10 @@ struct RunNews {
         arrived = total
         waiting =
             mutations.filter { !$0.isEnded }.map { status in
-                (Self.mutation, "\(status.id)", status.failure.map { Reason(message: $0.message, time: $0.time) })
+                (Self.mutation, "\(status.id)", status.failure.map { Reason($0) })
             }
             + transfers.filter { !$0.isEnded }.map { status in
-                (Self.transfer, "\(status.id)", status.failure.map { Reason(message: $0.message, time: $0.time) })
+                (Self.transfer, "\(status.id)", status.failure.map { Reason($0) })
             }
         return lines
     }
@@ -154,7 +167,7 @@ struct RunNews {
     }
 
     var summary: String {
-        "\(applied) mutations applied, \(setAside.count) set aside; \(transferred) transfers done, "
+        "\(applied.counted("mutation")) applied, \(setAside.count) set aside; \(transferred.counted("transfer")) done, "
             + "\(failedTransfers) failed"
     }
 }

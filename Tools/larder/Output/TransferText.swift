@@ -88,7 +88,7 @@ struct ShownTransfer {
         if let expires = transfer.expires { lines.append("expires \(expires.shown)") }
         if let time = transfer.notBefore { lines.append("not before \(time.shown)") }
         if let ended = transfer.ended { lines.append("ended \(ended.shown)") }
-        if let size = transfer.partSize { lines.append("parts \(parts) of \(size) bytes") }
+        if let size = transfer.partSize { lines.append("parts \(parts) of \(size.counted("byte"))") }
         if let upload = transfer.upload { lines.append("upload \(upload)") }
         if let etag = transfer.etag { lines.append("etag \(etag)") }
         if let version = transfer.version { lines.append("version \(version)") }

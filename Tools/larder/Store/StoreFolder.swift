@@ -145,7 +145,7 @@ struct StoreFolder: Sendable {
             }
         do {
             let result = try await body(
-                isChosen ? try store.partition(named: partition, transport) : try store.partition(transport: transport))
+                isChosen ? try store.partition(named: partition, transport) : try store.partition(server: transport))
             try store.close()
             return result
         } catch {

@@ -1,4 +1,5 @@
 import LarderCommandLine
+import LarderFiles
 import LarderRecords
 import Synchronization
 
@@ -37,7 +38,7 @@ struct Written {
     }
 
     var text: String {
-        "\(records.created) records created, \(records.changed) changed, \(records.removed) removed; "
-            + "the store has \(bytesAfter) bytes (\(bytesBefore) before)"
+        "\(records.created.counted("record")) created, \(records.changed) changed, \(records.removed) removed; "
+            + "the store has \(bytesAfter.counted("byte")) (\(bytesBefore) before)"
     }
 }

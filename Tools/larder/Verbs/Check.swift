@@ -1,6 +1,7 @@
 import ArgumentParser
 import Larder
 import LarderCommandLine
+import LarderFiles
 import LarderOperations
 import LarderRecords
 
@@ -53,11 +54,14 @@ struct Check: Verb {
         try output.result(
             .object(members),
             text: (counts.map {
-                "sound: \($0.pages) pages, \($0.entities) objects, \($0.parts) parts, "
-                    + "\($0.tombstones) tombstones, \($0.references) references, \($0.keys) keys"
+                "sound: \($0.pages.counted("page")), \($0.entities.counted("object")), \($0.parts.counted("part")), "
+                    + "\($0.tombstones.counted("tombstone")), \($0.references.counted("reference")), "
+                    + $0.keys.counted("key")
             } ?? "sound: the partition \(folder.partition) has no cache")
-                + (queue.map { ", \($0.mutations) mutations, \($0.outcomes) outcomes, \($0.watchers) watchers" }
-                    ?? ""))
+                + (queue.map {
+                    ", \($0.mutations.counted("mutation")), \($0.outcomes.counted("outcome")), "
+                        + $0.watchers.counted("watcher")
+                } ?? ""))
     }
 
     /// Nil where nothing was ever queued or watched, or where the file cannot be opened for its damage, which is a

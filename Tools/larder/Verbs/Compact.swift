@@ -1,5 +1,6 @@
 import ArgumentParser
 import LarderCommandLine
+import LarderFiles
 import LarderRecords
 
 struct Compact: Verb {
@@ -20,6 +21,6 @@ struct Compact: Verb {
         let written = Written(bytesBefore: before, bytesAfter: try folder.byteCount)
         try output.result(
             .object([("written", written.json)]),
-            text: "the store has \(written.bytesAfter) bytes (\(written.bytesBefore) before)")
+            text: "the store has \(written.bytesAfter.counted("byte")) (\(written.bytesBefore) before)")
     }
 }

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Larder
 import LarderCommandLine
+import LarderFiles
 import LarderOperations
 
 struct Env: Verb {
@@ -67,7 +68,7 @@ struct Env: Verb {
                 let isCurrent = partition.name == current
                 return [
                     TableCell(isCurrent ? "*" : "-", isCurrent ? .good : .faint)
-                ] + partition.cells + [TableCell("\(counts.values.reduce(0, +)) mutations")]
+                ] + partition.cells + [TableCell(counts.values.reduce(0, +).counted("mutation"))]
             }
         }
     }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Larder
 import LarderCommandLine
+import LarderFiles
 
 struct GarbageVerb: Verb {
     static let configuration = CommandConfiguration(
@@ -56,12 +57,14 @@ struct GarbageVerb: Verb {
                     ])
                 ),
             ]),
-            text: "\(isWritten ? "removed" : "garbage:") \(report.objects) objects, \(report.parts) parts, "
-                + "\(report.keys) keys, \(report.bytes) bytes; \(report.kept) records stay")
+            text: "\(isWritten ? "removed" : "garbage:") \(report.objects.counted("object")), "
+                + "\(report.parts.counted("part")), \(report.keys.counted("key")), \(report.bytes.counted("byte")); "
+                + "kept: \(report.kept.counted("record"))")
         if maxBytes != nil || maxAge != nil {
             output.note(
-                "\(isWritten ? "evicted" : "would be evicted:") \(evicted.objects) objects and \(evicted.fields) "
-                    + "fields of the root, \(evicted.bytes) bytes; \(evicted.bytesInUse) bytes are in use")
+                "\(isWritten ? "evicted" : "would be evicted:") \(evicted.objects.counted("object")) and "
+                    + "\(evicted.fields.counted("field")) of the root, \(evicted.bytes.counted("byte")); "
+                    + "in use: \(evicted.bytesInUse.counted("byte"))")
         }
         if !isWritten, report.objects + report.keys + evicted.objects + evicted.fields > 0 {
             output.note("nothing was removed; --write does it")

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Larder
 import LarderCommandLine
+import LarderFiles
 import LarderOperations
 import LarderRecords
 
@@ -68,27 +69,29 @@ struct Info: Verb {
         var lines = [
             "store       \(folder.url.path)",
             "partition   \(folder.partition), generation \(statistics.generation)",
-            "size        \(statistics.fileSize) bytes, pages of \(statistics.pageSize), "
+            "size        \(statistics.fileSize.counted("byte")), pages of \(statistics.pageSize), "
                 + "\(statistics.otherPages) of them free or LMDB's own",
             "records     \(statistics.entries(of: "records"))",
             "changes     \(statistics.position.number), of which the log holds those from \(statistics.firstChange)",
         ]
         for table in statistics.tables {
-            lines.append("table       \(table.name): \(table.entries) entries on \(table.pages) pages")
+            let entries = table.entries.counted("entry", "entries")
+            lines.append("table       \(table.name): \(entries) on \(table.pages.counted("page"))")
         }
         for pin in pins { lines.append("pin         \(pin.name): \(pin.operationName ?? pin.document)") }
         for count in counts ?? [] {
             lines.append(
-                "type        \(count.type): \(count.entities) objects, \(count.parts) parts, "
-                    + "\(count.tombstones) tombstones, \(count.bytes) bytes")
+                "type        \(count.type): \(count.entities.counted("object")), \(count.parts.counted("part")), "
+                    + "\(count.tombstones.counted("tombstone")), \(count.bytes.counted("byte"))")
         }
         for (index, age) in (ages ?? []).enumerated() {
             let older = ages?[index...].dropFirst().reduce(0) { $0 + $1.objects } ?? 0
             let name = age.within.map { "less than \($0) s old" } ?? "older, or of unknown age"
-            lines.append("age         \(name): \(age.objects) objects, \(age.bytes) bytes")
+            lines.append("age         \(name): \(age.objects.counted("object")), \(age.bytes.counted("byte"))")
             if let within = age.within, older > 0 {
                 lines.append(
-                    "            gc --max-age \(within) would let go of \(older) objects, but of what is needed")
+                    "            gc --max-age \(within) would let go of \(older.counted("object")), but of what is "
+                        + "needed")
             }
         }
         return lines.map(Output.oneLine).joined(separator: "\n")

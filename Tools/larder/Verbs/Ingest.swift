@@ -1,6 +1,7 @@
 import ArgumentParser
 import Larder
 import LarderCommandLine
+import LarderFiles
 
 struct Ingest: Verb {
     static let configuration = CommandConfiguration(
@@ -41,6 +42,6 @@ struct Ingest: Verb {
                 ("responseBytes", .int(bytes.count)), ("objects", .int(taken.objectCount)), ("written", result.json),
                 ("errors", .array(taken.errors.map(JSONText.init))),
             ]),
-            text: "took \(bytes.count) bytes with \(taken.objectCount) objects: \(result.text)")
+            text: "took \(bytes.count.counted("byte")) with \(taken.objectCount.counted("object")): \(result.text)")
     }
 }

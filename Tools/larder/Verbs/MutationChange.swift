@@ -7,7 +7,7 @@ import LarderOperations
 protocol MutationChange: RowChange where State == MutationState {}
 
 extension MutationChange {
-    static var rows: String { "mutations" }
+    static var row: String { "mutation" }
     static var states: Set<MutationState> { [.deadLetter] }
     static func unknown(_ id: UUID) -> Failure { .unknownMutation(id) }
 

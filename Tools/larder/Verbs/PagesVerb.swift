@@ -1,6 +1,7 @@
 import ArgumentParser
 import Larder
 import LarderCommandLine
+import LarderFiles
 import LarderHTTP
 
 struct PagesVerb: Verb {
@@ -58,7 +59,7 @@ struct PagesVerb: Verb {
 
 extension PagesStatus {
     fileprivate var text: String {
-        "\(pageCount) \(pageCount == 1 ? "page" : "pages"), \(objectCount) \(objectCount == 1 ? "object" : "objects")"
+        "\(pageCount.counted("page")), \(objectCount.counted("object"))"
             + (isComplete ? ", the whole list" : "")
     }
 }

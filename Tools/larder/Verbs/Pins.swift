@@ -42,8 +42,8 @@ struct UnpinVerb: Verb {
             try await folder.withOperations(.writing, output) {
                 try await $0.pins.remove(pin, in: folder.partition)
             } ?? false
+        guard wasPinned else { throw Failure(.unknownPin, .miss, "Nothing is pinned under the name \(pin)") }
         try output.result(
-            .object([("name", .string(pin)), ("isPinned", .boolean(false)), ("hasChanged", .boolean(wasPinned))]),
-            text: Output.oneLine(wasPinned ? "unpinned \(pin)" : "\(pin) was not pinned"))
+            .object([("name", .string(pin)), ("isPinned", .boolean(false))]), text: Output.oneLine("unpinned \(pin)"))
     }
 }

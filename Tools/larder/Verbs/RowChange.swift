@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Larder
 import LarderCommandLine
+import LarderFiles
 import LarderOperations
 
 /// Which rows a verb changes: the one that is named, or all of some states.
@@ -34,7 +35,7 @@ protocol RowChange: Verb {
     associatedtype State: CaseIterable & CustomStringConvertible & Hashable & Sendable
 
     /// What the rows are: `mutations`.
-    static var rows: String { get }
+    static var row: String { get }
     /// What the verb is called after that, and in `did` of its result.
     static var verb: String { get }
     /// The same as something that was done.
@@ -59,7 +60,7 @@ protocol RowChange: Verb {
 }
 
 extension RowChange {
-    static var name: String { "\(rows) \(verb)" }
+    static var name: String { "\(row)s \(verb)" }
     var store: StoreOptions { target.store }
 
     func perform(_ output: Output) async throws {
@@ -88,9 +89,9 @@ extension RowChange {
         }
         guard target.permission.write else {
             let count = try await folder.withOperations(.reading, output) { try ids($0).count } ?? 0
-            let rows = count == 1 ? String(Self.rows.dropLast()) : Self.rows
             throw Failure(
-                .notConfirmed, .refused, "Here it would change \(count) \(rows); \(Self.purpose) wants --write")
+                .notConfirmed, .refused,
+                "Here it would change \(count.counted(Self.row)); \(Self.purpose) wants --write")
         }
         var changed: [(id: UUID, setAside: [UUID])] = []
         var refused: [(id: UUID, failure: Failure)] = []
@@ -124,7 +125,7 @@ extension RowChange {
                 ),
             ]),
             text: changed.map { Self.text($0.id, $0.setAside) }.joined(separator: "\n"))
-        if changed.isEmpty, refused.isEmpty { output.note("there were no \(Self.rows) to be \(Self.done)") }
+        if changed.isEmpty, refused.isEmpty { output.note("there were no \(Self.row)s to be \(Self.done)") }
         if !refused.isEmpty { throw Ended(.failure, telling: refused.map { ($0.id.text, $0.failure) }, output) }
     }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Larder
 import LarderCommandLine
+import LarderFiles
 import LarderHTTP
 
 struct Run: Verb {
@@ -86,7 +87,7 @@ struct Run: Verb {
                 return counts.filter { $0.key != .deadLetter }.values.reduce(0, +)
             } ?? [:]
         for (name, count) in others.sorted(by: { $0.key < $1.key }) where count > 0 {
-            output.note("\(count) mutations wait in partition \(name), which is not the current one")
+            output.note("in partition \(name), which is not the current one, wait \(count.counted("mutation"))")
         }
     }
 

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Larder
 import LarderCommandLine
+import LarderFiles
 import LarderOperations
 
 struct CredentialsVerbs: ParsableCommand {
@@ -99,7 +100,7 @@ extension CredentialsVerbs {
                     ("current", .string(report.current)), ("resealed", .int(report.resealed)),
                     ("unopened", .strings(report.unopened)), ("dropped", .strings(report.dropped)),
                 ]),
-                text: "the key is \(report.current) now; the credentials of \(report.resealed) partitions are under it"
+                text: "the key is \(report.current) now, for the credentials of \(report.resealed.counted("partition"))"
                     + report.unopened.map { "\n\($0): its credentials could not be opened, and are as they were" }
                     .joined())
         }
@@ -127,7 +128,8 @@ extension CredentialsVerbs {
                 return count
             }
             try output.result(
-                .object([("destroyed", .int(count ?? 0))]), text: "destroyed \(count ?? 0) credentials in quarantine")
+                .object([("destroyed", .int(count ?? 0))]),
+                text: "destroyed \((count ?? 0).counted("credential")) in quarantine")
         }
     }
 }

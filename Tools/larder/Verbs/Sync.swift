@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Larder
 import LarderCommandLine
+import LarderFiles
 
 struct Sync: Verb {
     static let configuration = CommandConfiguration(
@@ -62,7 +63,7 @@ struct Sync: Verb {
                         })
                 ),
             ]),
-            text: "\(report.objectCount) objects on \(report.pageCount) pages"
+            text: "\(report.objectCount.counted("object")) on \(report.pageCount.counted("page"))"
                 + (report.isBase ? ", everything" : ", what has changed")
                 + (report.isFinished ? "" : ", not to the end")
                 + subscriptions.map {

@@ -48,7 +48,7 @@ struct AttemptEnd {
                 refusals: refusals
             ).verdict
         outcome = .failure(
-            MutationFailure(verdict.failureClass, code: error.code.rawValue, message: error.description, time: time))
+            MutationFailure(verdict.failureClass, code: error.code.rawValue, message: error.message, time: time))
         retryAfter = error.retryAfter
     }
 

@@ -61,7 +61,14 @@ struct AttemptRunner: Sendable {
         do throws(TransportError) {
             let answer = try await core.send(request.sent, by: transport, within: options.timeout)
             return AttemptEnd(answer, to: request, transport.refusals, at: core.now())
-        } catch { return AttemptEnd(error, transport.refusals, at: core.now()) }
+        } catch {
+            core.logger.debug(
+                "an attempt of a mutation has failed",
+                metadata: [
+                    "mutation": "\(mutation.id)", "error": "\(error)",
+                ])
+            return AttemptEnd(error, transport.refusals, at: core.now())
+        }
     }
 
     private func request(for mutation: Mutation) throws(LarderError) -> MutationRequest {

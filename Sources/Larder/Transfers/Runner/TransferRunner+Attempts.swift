@@ -101,20 +101,23 @@ extension TransferRunner {
             if [.wrongState, .notFound].contains(error.code) { return }
             throw error
         case let error as ObjectError:
-            failure = TransferFailure(code: error.code.rawValue, message: "\(error)", time: core.now())
+            failure = TransferFailure(code: error.code.rawValue, message: error.told, time: core.now())
             consequence = TransferConsequence(of: error)
         case let error as LarderError:
             if error.code == .parked { throw error }
             failure = TransferFailure(code: error.code.rawValue, message: error.message, time: core.now())
             consequence = .fail
         default:
-            failure = TransferFailure(code: "transfer.invalid", message: "\(error)", time: core.now())
+            failure = TransferFailure(
+                code: "transfer.invalid",
+                message: "The attempt failed in a way that is not known; the log has the error",
+                time: core.now())
             consequence = .fail
         }
         core.logger.debug(
             "an attempt of a transfer has failed",
             metadata: [
-                "transfer": "\(transfer.id)", "error": "\(failure.message)",
+                "transfer": "\(transfer.id)", "error": "\(error)",
             ])
         try await context.table.ifStillOurs { table in
             switch consequence {

@@ -108,11 +108,12 @@ public struct ObjectError: Error, Sendable {
 extension ObjectError: CustomStringConvertible {
     /// The message, the code, the server's names and the cause.
     public var description: String {
-        var text = "\(message) [\(code.rawValue)"
-        if let serverCode { text += ", \(serverCode)" }
-        if let requestID { text += ", request \(requestID)" }
-        text += "]"
-        if let cause { text += ": \(cause)" }
-        return text
+        "\(message) [\(([code.rawValue] + names).joined(separator: ", "))]" + (cause.map { ": \($0)" } ?? "")
     }
+
+    /// The message with the server's names, by which its owners find the request: what is stored and shown, without the
+    /// texts of libraries below.
+    var told: String { names.isEmpty ? message : "\(message) [\(names.joined(separator: ", "))]" }
+
+    private var names: [String] { [serverCode, requestID.map { "request \($0)" }].compactMap(\.self) }
 }

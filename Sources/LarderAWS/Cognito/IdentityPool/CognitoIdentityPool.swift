@@ -1,5 +1,6 @@
 public import AsyncHTTPClient
 public import Larder
+import LarderHTTP
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -32,18 +33,23 @@ public final class CognitoIdentityPool: Sendable {
 
     private let service: CognitoService
 
-    /// A pool, over a client of the caller's.
+    /// A pool.
     ///
     /// - Parameters:
     ///   - pool: The pool, as the environment names it.
     ///   - client: As of ``CognitoUserPool``.
     ///   - options: What is different from the defaults.
-    public init(_ pool: BackendEnvironment.IdentityPool, client: HTTPClient, options: Options = Options()) {
+    public convenience init(
+        _ pool: BackendEnvironment.IdentityPool, client: HTTPClient? = nil, options: Options = Options()
+    ) {
+        self.init(pool, CognitoService.held(client), options)
+    }
+
+    init(_ pool: BackendEnvironment.IdentityPool, _ held: HeldClient, _ options: Options) {
         self.pool = pool
         self.options = options
         service = CognitoService(
-            .identityPools, region: pool.region, endpoint: options.endpoint, client: client,
-            wallClock: options.wallClock)
+            .identityPools, region: pool.region, endpoint: options.endpoint, held, wallClock: options.wallClock)
     }
 
     /// The cloud's credentials.

@@ -39,21 +39,22 @@ struct CognitoService: Sendable {
 
     let name: Name
     let url: String
-    let client: HTTPClient
+    private let held: HeldClient
+    var client: HTTPClient { held.client }
     let wallClock: @Sendable () -> Date
 
     /// Bytes of an answer. Tokens have some thousand each.
     private static let maximumAnswerSize = 1 << 20
 
     init(
-        _ name: Name, region: String, endpoint: URL?, client: HTTPClient, wallClock: @escaping @Sendable () -> Date
+        _ name: Name, region: String, endpoint: URL?, _ held: HeldClient, wallClock: @escaping @Sendable () -> Date
     ) {
         self.name = name
         let host = name == .userPools ? "cognito-idp" : "cognito-identity"
         url =
             endpoint?.absoluteString
             ?? "https://\(host).\(region).amazonaws.com\(region.hasPrefix("cn-") ? ".cn" : "")/"
-        self.client = client
+        self.held = held
         self.wallClock = wallClock
     }
 
@@ -118,6 +119,11 @@ struct CognitoService: Sendable {
         var retryAfter: Duration?
         var serverTime: Date?
         var body: [UInt8]
+    }
+
+    /// The client of both services where none is given.
+    static func held(_ client: HTTPClient?) -> HeldClient {
+        HeldClient(client, or: HTTPTransport.clientConfiguration())
     }
 
     private func exchange(_ request: HTTPClientRequest) async throws -> Received {

@@ -53,23 +53,28 @@ public final class CognitoUserPool: Sendable {
     /// The groups of devices that the pool has named and the program may have it remember, by the devices' keys.
     let newDevices = Mutex<[String: String]>([:])
 
-    /// A pool, over a client of the caller's.
+    /// A pool.
     ///
     /// - Parameters:
     ///   - pool: The pool, as the environment names it.
     ///   - clientSecret: Where the program's registration has one. Tokens keep it, and are refreshed and revoked with
     ///     it by a pool that is given none.
-    ///   - client: Made with `HTTPTransport.clientConfiguration(for:)`, and shut down by the caller after the last use.
+    ///   - client: Made with `HTTPTransport.clientConfiguration(for:)`, and shut down by the caller after the last use;
+    ///     nil for one of the pool's own.
     ///   - options: What is different from the defaults.
-    public init(
-        _ pool: BackendEnvironment.UserPool, clientSecret: String? = nil, client: HTTPClient,
+    public convenience init(
+        _ pool: BackendEnvironment.UserPool, clientSecret: String? = nil, client: HTTPClient? = nil,
         options: Options = Options()
     ) {
+        self.init(pool, clientSecret: clientSecret, CognitoService.held(client), options)
+    }
+
+    init(_ pool: BackendEnvironment.UserPool, clientSecret: String?, _ held: HeldClient, _ options: Options) {
         self.pool = pool
         self.options = options
         self.clientSecret = clientSecret
         service = CognitoService(
-            .userPools, region: pool.region, endpoint: options.endpoint, client: client, wallClock: options.wallClock)
+            .userPools, region: pool.region, endpoint: options.endpoint, held, wallClock: options.wallClock)
     }
 
     /// The pool's name: its id without the region.

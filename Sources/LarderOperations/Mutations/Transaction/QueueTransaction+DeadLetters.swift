@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import LarderFiles
 
 extension QueueTransaction {
     /// Changes what a mutation says. The caller has made sure that it is not in flight.
@@ -132,7 +133,8 @@ extension QueueTransaction {
             """, [partition])
         guard count ?? 0 == 0 else {
             throw OperationsError(
-                .unsentWork, "\(count ?? 0) mutations are under way and may take effect; wait for them",
+                .unsentWork,
+                "Under way, and perhaps about to take effect: \((count ?? 0).counted("mutation")); wait for the end",
                 unsent: .init(mutations: Int(count ?? 0)))
         }
     }

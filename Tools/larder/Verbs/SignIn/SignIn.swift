@@ -3,6 +3,7 @@ import Foundation
 import Larder
 import LarderAWS
 import LarderCommandLine
+import LarderFiles
 
 struct SignInVerb: Verb {
     static let configuration = CommandConfiguration(
@@ -81,7 +82,9 @@ struct SignOutVerb: Verb {
             ]),
             text: "signed out\(left.isServerTold == false ? ", and the user pool could not be told" : "")"
                 + (left.unsentMutations + left.unsentUploads == 0
-                    ? "" : "; \(left.unsentMutations) mutations and \(left.unsentUploads) uploads wait"))
+                    ? ""
+                    : "; not sent yet: \(left.unsentMutations.counted("mutation")) and "
+                        + left.unsentUploads.counted("upload")))
     }
 }
 

@@ -8,7 +8,7 @@ import LarderOperations
 protocol TransferChange: RowChange where State == TransferState {}
 
 extension TransferChange {
-    static var rows: String { "transfers" }
+    static var row: String { "transfer" }
     static func unknown(_ id: UUID) -> Failure { .unknownTransfer(id) }
 
     static func ids(
