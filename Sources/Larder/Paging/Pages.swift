@@ -143,7 +143,7 @@ public final class Pages: Sendable {
     }
 
     /// Loads page after page, to the end. Pages that are loaded are not asked for again, so that it goes on where it
-    /// was left, after a kill too; where the server does not take the last token any more, it starts over.
+    /// was left, after a kill too; where the server refuses the last token twice, it starts over.
     ///
     /// One page is in memory at a time, beside the keys of the objects. A cancelled call keeps what it has loaded.
     ///
@@ -177,16 +177,22 @@ public final class Pages: Sendable {
             var asksServer = startingOver
             defer { if asksServer { self.holding.end() } }
             if startingOver { self.startOver() } else { try self.know() }
+            var wasRefused = false
             do throws(LarderError) {
                 while self.loaded.withLock({ $0.objectCount < count }) {
                     do throws(LarderError) {
                         guard let position = self.nextPosition else { break }
                         _ = try await self.take(position, asksServer: asksServer)
+                        wasRefused = false
                     } catch {
                         let isOldToken = self.loaded.withLock { $0.entries.last.map { !$0.isFetched } ?? false }
                         guard error.code == .serverErrors, isOldToken, !asksServer else { throw error }
-                        asksServer = true
-                        self.startOver()
+                        // One error may be about anything, and pass. The new list takes the place of the old one.
+                        if wasRefused {
+                            asksServer = true
+                            self.startOver()
+                        }
+                        wasRefused = true
                         continue
                     }
                     progress(self.loaded.withLock { $0.status })
