@@ -28,7 +28,7 @@ struct QuarantineVerbTests {
             #expect(try await fixture.larder("credentials", "empty-quarantine").status == 4)
             #expect(try await fixture.larder("credentials", "--json").output == told.output)
             let emptied = try await fixture.larder("credentials", "empty-quarantine", "--write")
-            #expect(emptied.output == "destroyed 1 credentials in quarantine\n")
+            #expect(emptied.output == "destroyed 1 credential in quarantine\n")
             #expect(try await fixture.larder("credentials", "--json").output.contains(#""quarantined":[]"#))
         }
     }

@@ -9,10 +9,8 @@ import LarderLMDB
     private var isUnknown = false
     /// Whether a part is older than it may be.
     private(set) var isExpired = false
-    /// Blocks all of whose records came at one time, which has been taken in: a bit for each of the 64 whose numbers begin
-    /// with `window`. Most records of an answer came with it, and stand side by side.
-    private var taken: UInt64 = 0
-    private var window = UInt64.max
+    /// What was taken in last of what may have any age: most records of an answer came at one time.
+    private var lastAdded = ReceivedSlot.none
     /// The block that was looked into last.
     private var last = Block()
     /// Blocks that were found before, each at its number modulo `Block.kept`; none before a second one is looked for.
@@ -63,20 +61,18 @@ import LarderLMDB
         if !blocks.isEmpty { blocks[place] = last }
     }
 
-    /// Whether the time of a record that may have any age has been taken in with another's. Never true of the root of all
-    /// queries, whose slot differs from those of records that came as a whole.
-    @inline(__always)
-    func has(_ id: RecordID, maxAge: UInt32) -> Bool {
-        let block = ReceivedBlock.number(of: id)
-        return block >> 6 == window && taken >> (block & 63) & 1 == 1 && maxAge == ReceivedTime.anyAge
-    }
-
     /// Takes in a record that came as a whole and stands in the block that was looked into last.
-    mutating func add(_ slot: ReceivedSlot, maxAge: UInt32) {
+    ///
+    /// - Returns: Whether it did; false for the first of each block.
+    @inline(__always)
+    mutating func addNext(_ id: RecordID, maxAge: UInt32) -> Bool {
+        guard last.number == ReceivedBlock.number(of: id) else { return false }
+        let slot = unsafe ReceivedBlock.slot(ReceivedBlock.index(of: id), in: last.bytes)
+        if slot == lastAdded, maxAge == ReceivedTime.anyAge { return slot != .none }
+        guard slot != .none, !slot.hasRows else { return false }
         add(slot.time, maxAge: maxAge)
-        guard unsafe ReceivedBlock.isUniform(last.bytes) else { return }
-        if last.number >> 6 != window { (window, taken) = (last.number >> 6, 0) }
-        taken |= 1 << (last.number & 63)
+        if maxAge == ReceivedTime.anyAge { lastAdded = slot }
+        return true
     }
 
     /// Takes in a part.
@@ -99,13 +95,14 @@ extension ResponseReader {
     mutating func addAge<Snapshot: RecordSnapshot & ~Copyable>(
         of id: RecordID, _ record: RecordView, _ planned: CaseOp, _ reads: CaseReads, _ transaction: borrowing Snapshot
     ) throws {
+        if id != queryRoot, ages.addNext(id, maxAge: planned.maxAge) { return }
         guard id < OverlayNumbers.firstRecord, plan.generation.keepsUse else { return }
         let tables = plan.generation.tables
         if id != queryRoot {
             let slot = try ages.slot(of: id, tables, transaction)
             // An object that the server has not sent yet, or not since it went, and that a layer has.
             if slot == .none, transaction.overlay?.record(id) != nil { return }
-            guard slot.hasRows else { return ages.add(slot, maxAge: planned.maxAge) }
+            guard slot.hasRows else { return ages.add(slot.time, maxAge: planned.maxAge) }
             guard record.isSplit else { return try addLeftAges(of: id, slot, reads, transaction) }
         }
         try addOwnAges(of: id, record, reads, transaction)

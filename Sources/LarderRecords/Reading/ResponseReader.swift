@@ -134,7 +134,7 @@ import LarderLMDB
         let planned = layout.cases[caseIndex]
         let block = try builder.appendUnsetCells(Int(planned.visibleCount))
         let reads = plan.cases[caseIndex]
-        if !ages.has(id, maxAge: planned.maxAge) { try addAge(of: id, record, planned, reads, transaction) }
+        try addAge(of: id, record, planned, reads, transaction)
         var (isMissing, lacksFields) = (false, false)
         let missingBefore = missing.count
         var position = 0
