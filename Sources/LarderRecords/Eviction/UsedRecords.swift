@@ -4,7 +4,7 @@ import Synchronization
 /// Which records were read lately, approximately: one answer in `share` is taken down. It is kept in memory alone, so
 /// that reading writes nothing.
 final class UsedRecords: Sendable {
-    static let share: UInt32 = 8
+    static let share: UInt32 = 4
 
     private struct Sets {
         var latest = RecordSet()
