@@ -33,8 +33,8 @@ public final class HTTPTransport: GraphQLTransport {
     public var idempotency: Idempotency? { options.idempotency }
     /// As the options say.
     public var refusals: ServerRefusals { options.refusals }
-    /// The endpoint.
-    public var server: String? { endpoint.absoluteString }
+    /// The endpoint, without its query.
+    public var server: String? { endpoint.serverName }
 
     package var client: HTTPClient { held.client }
     private let held: HeldClient

@@ -52,8 +52,8 @@ public final class URLSessionTransport: GraphQLTransport {
     public var idempotency: Idempotency? { options.idempotency }
     /// As the options say.
     public var refusals: ServerRefusals { options.refusals }
-    /// The endpoint.
-    public var server: String? { endpoint.absoluteString }
+    /// The endpoint, without its query.
+    public var server: String? { endpoint.serverName }
 
     /// A transport with a session of its own, which ends with it.
     ///

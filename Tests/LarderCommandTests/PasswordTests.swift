@@ -71,22 +71,32 @@ struct PasswordTests {
         }
     }
 
-    @Test("A URL where none is expected is told of without its password")
-    func unexpected() async throws {
+    @Test(
+        "A URL where none is expected is told of without its password and its query",
+        arguments: [
+            ("https://ada:hush@127.0.0.1/graphql", "https://…@127.0.0.1/graphql"),
+            ("https://127.0.0.1/graphql?key=hush", "https://127.0.0.1/graphql?…"),
+            ("https://127.0.0.1/graphql?key=a'hush", "https://127.0.0.1/graphql?…"),
+        ])
+    func unexpected(url: String, shown: String) async throws {
         try await CommandFixture.withFiles { fixture in
-            let outcome = try await fixture.larder("info", "https://ada:hush@127.0.0.1/graphql")
-            #expect(outcome.status == 2)
-            #expect(outcome.errors.contains("https://…@127.0.0.1/graphql"), "\(outcome.errors)")
-            expectRefused(outcome)
+            for more in [[], ["--json"]] {
+                let outcome = try await fixture.larder(["info", url] + more)
+                #expect(outcome.errors.contains(shown), "\(outcome.errors)")
+                expectRefused(outcome)
+            }
         }
     }
 
-    @Test("In a message the user alone is hidden, of each URL")
+    @Test("In a message the user and the query are hidden, of each URL")
     func messages() {
         #expect(
-            URLText.hidingUsers(in: "GET https://a:b@h/x?y=p@q, then 'http://c@i' and //j/@, mail k@l")
-                == "GET https://…@h/x?y=p@q, then 'http://…@i' and //j/@, mail k@l")
-        #expect(URLText.hidingUsers(in: "no URL at all") == "no URL at all")
+            URLText.hidingSecrets(in: "GET https://a:b@h/x?y=p@q, then 'http://c@i' and //j/@, mail k@l")
+                == "GET https://…@h/x?… then 'http://…@i' and //j/@, mail k@l")
+        #expect(URLText.hidingSecrets(in: "no URL at all?") == "no URL at all?")
+        #expect(
+            URLText.hidingSecrets(in: "'http://h/a//b?c=d//e' and 'http://i?f=g'h', \"//j?k\"")
+                == "'http://h/a//b?…' and 'http://i?…', \"//j?…\"")
         #expect(URLText.hidingUser(ofURL: "https://a:b/c@d@h/x") == "https://…@h/x")
         #expect(URLText.hidingUser(ofURL: "https://h/x") == "https://h/x")
     }

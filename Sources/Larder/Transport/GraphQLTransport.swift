@@ -8,7 +8,8 @@ public protocol GraphQLTransport: Sendable {
     var refusals: ServerRefusals { get }
 
     /// Which server is asked, such as its URL; nil, as where it is not implemented, if the transport does not say it.
-    /// A synchronization begins with everything where it is another than the one before.
+    /// A synchronization begins with everything where it is another than the one before. The cache keeps it: it must
+    /// have no secret, such as a URL's query.
     var server: String? { get }
 
     /// Sends one operation and returns the server's answer, not yet understood.

@@ -51,14 +51,14 @@ package struct Output: Sendable {
     /// Says something beside the result; `--json` has it in the result.
     package func note(_ text: String) {
         guard !isJSON else { return }
-        StandardFiles.writeError(Array("\(tool.name): \(Self.oneLine(URLText.hidingUsers(in: text)))\n".utf8))
+        StandardFiles.writeError(Array("\(tool.name): \(Self.oneLine(URLText.hidingSecrets(in: text)))\n".utf8))
     }
 
     /// Says what casts doubt on a result, with `--json` as an object beside it.
     package func warn(_ failure: Failure) {
         guard isJSON else { return note(failure.message) }
         let members: [(name: String, value: JSONText)] = [
-            ("code", .string(failure.code)), ("message", .string(URLText.hidingUsers(in: failure.message))),
+            ("code", .string(failure.code)), ("message", .string(URLText.hidingSecrets(in: failure.message))),
         ]
         StandardFiles.writeError(enveloped(("warning", .object(members))).bytes + [UInt8(ascii: "\n")])
     }
@@ -96,8 +96,8 @@ package struct Output: Sendable {
     }
 
     package func failed(_ failure: Failure) {
-        // An argument that was not understood is repeated in the message, and may be a URL with a password.
-        let message = URLText.hidingUsers(in: failure.message)
+        // An argument that was not understood is repeated in the message, and may be a URL with a secret.
+        let message = URLText.hidingSecrets(in: failure.message)
         let hint = failure.hint(tool: tool.name, verb: command)
         guard isJSON else {
             StandardFiles.writeError(Array("\(tool.name): \(Self.oneLine(message))\n".utf8), tone: .bad)

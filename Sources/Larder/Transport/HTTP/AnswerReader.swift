@@ -42,7 +42,7 @@ package struct AnswerReader {
         else { return }
         throw TransportError(
             .status,
-            "The server redirects to \(URLText.hidingUsers(in: location)). Redirects are not followed: set the "
+            "The server redirects to \(URLText.hidingSecrets(in: location)). Redirects are not followed: set the "
                 + "endpoint to that address.",
             retryAfter: retryAfter(response)
         )
