@@ -24,7 +24,7 @@ extension HTTPTransport {
     /// Runs `body` with a transport whose client is made for it and shut down when it returns or throws.
     ///
     /// Exchanges that are still under way then are broken off.
-    public static func withTransport<Result>(
+    package static func withTransport<Result>(
         to endpoint: URL, options: Options = Options(),
         isolation: isolated (any Actor)? = #isolation,
         _ body: (HTTPTransport) async throws -> Result

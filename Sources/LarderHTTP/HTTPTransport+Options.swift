@@ -57,7 +57,7 @@ extension HTTPTransport {
         public var maximumAnswerSize = GraphQLAnswer.defaultMaximumSize
 
         /// Bytes of a URL above which a query goes by POST although GET was asked for.
-        public var maximumURLLength = 8_000
+        package var maximumURLLength = 8_000
 
         /// How subscriptions are carried.
         public var subscriptions = SubscriptionOptions()

@@ -65,11 +65,11 @@ public final class InMemoryIdentityProvider: IdentityProvider {
     }
 
     /// How often a refresh was asked for, whatever came of it.
-    public var attempts: Int { state.withLock { $0.attempts } }
+    package var attempts: Int { state.withLock { $0.attempts } }
     /// How often credentials were refreshed.
     public var refreshes: Int { state.withLock { $0.refreshes } }
     /// How often a refresh token was refused: used before, revoked, or never issued.
-    public var refusals: Int { state.withLock { $0.refusals } }
+    package var refusals: Int { state.withLock { $0.refusals } }
     /// How often a user signed out.
     public var signOuts: Int { state.withLock { $0.signOuts } }
 

@@ -31,7 +31,7 @@ public final class InMemoryKeyProvider: KeyProvider {
     }
 
     /// How often its keys were asked for.
-    public var reads: Int { state.withLock { $0.reads } }
+    package var reads: Int { state.withLock { $0.reads } }
 
     /// Says that it is in memory.
     public var description: String { "the keys in memory" }

@@ -115,7 +115,7 @@ struct RunTests {
             let receipt = try await app.enqueue(giveStars("1", 5))
             let service = Task { try await app.run() }
             var states = app.queue.makeAsyncIterator()
-            while let status = await states.next(), status.runner != .waitingForSignIn {}
+            while let status = await states.next(isolation: #isolation), status.runner != .waitingForSignIn {}
             let requests = server.requests.count
             isSignedIn.set()
             app.noteSignIn()

@@ -18,15 +18,15 @@ public struct MutationFile: Sendable {
     ///     has one.
     public init(
         _ upload: Transfer, in variable: String,
-        value: @escaping @Sendable (_ location: ObjectLocation, _ contentType: String?) -> Value = Self.s3Object
+        value: (@Sendable (_ location: ObjectLocation, _ contentType: String?) -> Value)? = nil
     ) {
         self.upload = upload.id
         self.variable = variable
-        self.value = value
+        self.value = value ?? Self.s3Object
     }
 
     /// The shape of AppSync's input type for an object of S3.
-    public static let s3Object: @Sendable (ObjectLocation, String?) -> Value = { location, contentType in
+    private static let s3Object: @Sendable (ObjectLocation, String?) -> Value = { location, contentType in
         var members: [String: Value] = ["bucket": .string(location.bucket), "key": .string(location.key)]
         if let region = location.region { members["region"] = .string(region) }
         if let contentType { members["mimeType"] = .string(contentType) }

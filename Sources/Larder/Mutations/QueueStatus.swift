@@ -23,17 +23,16 @@ public struct QueueStatus: Sendable {
 
 /// The status of a partition's queue: now, and whenever it changes, in whatever process.
 ///
-/// A slow reader gets the newest status only; there are ten a second at most. The iterator looks ten times a second
-/// whether anything was committed, and reads O(unsettled mutations) where something was. The sequence ends when the
-/// partition is parked or the store closed.
-public struct QueueStates: AsyncSequence, Sendable {
+/// The iterator looks ten times a second whether anything was committed, and reads O(unsettled mutations) where something
+/// was.
+struct QueueStates: AsyncSequence, Sendable {
     let core: PartitionCore
 
     /// Begins with the status of now.
-    public func makeAsyncIterator() -> Iterator { Iterator(core: core) }
+    func makeAsyncIterator() -> Iterator { Iterator(core: core) }
 
     /// One reader's place.
-    public struct Iterator: AsyncIteratorProtocol {
+    struct Iterator: AsyncIteratorProtocol {
         private let core: PartitionCore
         private var last: QueueStatus?
         private var known: Set<SetAside> = []
@@ -46,7 +45,7 @@ public struct QueueStates: AsyncSequence, Sendable {
         init(core: PartitionCore) { self.core = core }
 
         /// The next status that differs from the last; nil when there will be none.
-        public mutating func next() async -> QueueStatus? {
+        mutating func next() async -> QueueStatus? {
             if last != nil { await CancellableTimer.wait(until: .now + Self.pause) }
             while !Task.isCancelled, !core.isParked {
                 _ = await core.operationsStore.suspension.sitOut()
@@ -116,7 +115,8 @@ extension PartitionCore {
 
 extension Partition {
     /// What is queued: now, and whenever that changes. It is what a banner shows ("3 changes wait for the network"),
-    /// and how a program learns of mutations that were set aside.
+    /// and how a program learns of mutations that were set aside. A slow reader gets the newest status only; there are ten
+    /// a second at most. The sequence ends when the partition is parked or the store closed.
     ///
     /// ```swift
     /// for await queue in app.queue {
@@ -124,5 +124,5 @@ extension Partition {
     ///     for id in queue.newlySetAside { try ask(app.mutation(id).status()) }
     /// }
     /// ```
-    public var queue: QueueStates { QueueStates(core: core) }
+    public var queue: some AsyncSequence<QueueStatus, Never> & Sendable { QueueStates(core: core) }
 }

@@ -110,7 +110,7 @@ public struct CacheUpkeep: Sendable, Hashable {
     /// What came longer ago goes. Nil for no such age.
     public var maxAge: Duration?
     /// How long to wait from one look to the next. A look at a cache within its bytes costs next to nothing.
-    public var interval = Duration.seconds(60)
+    package var interval = Duration.seconds(60)
 
     /// No bounds, unless given.
     public init(maxBytes: Int? = nil, maxAge: Duration? = nil) {

@@ -60,20 +60,6 @@ public struct Schema: Sendable, Hashable {
         do { try index.setKeyFields(keyFields, for: type) } catch { throw LarderError(error) }
     }
 
-    /// Says that the arguments of a field name the object, or the objects, that it returns.
-    ///
-    /// - Parameters:
-    ///   - keyArguments: One for each key field of the returned type, in their order; `input.id` names a field of an
-    ///     input object. Where the field returns a list, one of them is a list.
-    ///   - field: The name of a field of that type.
-    ///   - type: The name of a type of the schema.
-    public mutating func setKeyArguments(
-        _ keyArguments: [String], forField field: String, of type: String
-    ) throws(LarderError) {
-        let policy = FieldPolicy(keyArgs: keyArguments.map { ArgumentPath($0) })
-        do { try index.setFieldPolicy(policy, forField: field, of: type) } catch { throw LarderError(error) }
-    }
-
     /// Says which arguments of a field choose a page of the list that it returns.
     ///
     /// - Parameters:

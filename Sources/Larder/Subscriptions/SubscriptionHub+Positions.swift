@@ -57,12 +57,12 @@ extension SubscriptionHub.Entry {
 }
 
 /// A subscription, as the cache remembers it.
-public struct SubscriptionStatus: Sendable, Hashable {
+package struct SubscriptionStatus: Sendable, Hashable {
     /// The field, such as `Subscription.orderChanged`.
-    public let name: String
+    package let name: String
     /// Up to when everything has come over it, by this device's clock. What the server has told since then may be
     /// missing.
-    public let completeUntil: Date
+    package let completeUntil: Date
 }
 
 extension Partition {
@@ -70,7 +70,7 @@ extension Partition {
     /// subscription of which it has heard nothing for 90 days.
     ///
     /// - Throws: `.parked`, `records.…`.
-    public func subscriptions() throws(LarderError) -> [SubscriptionStatus] {
+    package func subscriptions() throws(LarderError) -> [SubscriptionStatus] {
         do throws(RecordError) {
             return try core.cache.subscriptionPositions().values.sorted { ($0.name, $0.time) < ($1.name, $1.time) }.map
             {

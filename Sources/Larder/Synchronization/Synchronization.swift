@@ -51,20 +51,20 @@ public struct SyncReport: Sendable, Hashable {
 }
 
 /// How far a synchronization has come, as the cache knows it.
-public struct SyncStatus: Sendable, Hashable {
+package struct SyncStatus: Sendable, Hashable {
     /// The field with its arguments, except the arguments that choose a page.
-    public let name: String
+    package let name: String
     /// As ``SyncReport/startedAt``.
-    public var startedAt: Date? { milliseconds.map(Date.init(milliseconds:)) }
+    package var startedAt: Date? { milliseconds.map(Date.init(milliseconds:)) }
     /// The same, as the server says it.
     package let milliseconds: Int64?
     /// How many pages a walk has stored that has not reached its end; nil where none is under way.
-    public let openPageCount: Int?
+    package let openPageCount: Int?
 }
 
 extension Partition {
     /// How far all synchronizations of the partition have come, in ascending order of their names.
-    public func synchronizations() throws(LarderError) -> [SyncStatus] {
+    package func synchronizations() throws(LarderError) -> [SyncStatus] {
         do {
             return try core.cache.positions().values.sorted { $0.name < $1.name }.map {
                 SyncStatus(name: $0.name, milliseconds: $0.startedAt, openPageCount: $0.walk?.pageCount)

@@ -20,7 +20,9 @@ public struct Transfer: Sendable, Identifiable {
 
     /// How far it has come, now and whenever that has changed, at most ten times a second; the last is that of its end.
     /// Ends also when the partition is parked or the store closed, and at once where there is no such transfer.
-    public var progress: TransferProgressSequence { TransferProgressSequence(transfer: self) }
+    public var progress: some AsyncSequence<TransferProgress, Never> & Sendable {
+        TransferProgressSequence(transfer: self)
+    }
 
     /// Waits until it is done, has failed or is given up.
     ///

@@ -1,12 +1,12 @@
 /// The status of each transfer that has changed.
-public struct TransferEvents: AsyncSequence, Sendable {
+struct TransferEvents: AsyncSequence, Sendable {
     let core: PartitionCore
 
     /// Begins with the next change.
-    public func makeAsyncIterator() -> Iterator { Iterator(core: core) }
+    func makeAsyncIterator() -> Iterator { Iterator(core: core) }
 
     /// One reader's place.
-    public struct Iterator: AsyncIteratorProtocol {
+    struct Iterator: AsyncIteratorProtocol {
         private let core: PartitionCore
         private let listener: TransferBook.Listener
 
@@ -16,7 +16,7 @@ public struct TransferEvents: AsyncSequence, Sendable {
         }
 
         /// The next change; nil when there will be none.
-        public mutating func next() async -> TransferStatus? {
+        mutating func next() async -> TransferStatus? {
             while !Task.isCancelled, !core.isParked {
                 _ = await core.operationsStore.suspension.sitOut()
                 let count = core.transfers.changeSignal.count

@@ -1,12 +1,12 @@
 /// How far a transfer has come, whenever that has changed.
-public struct TransferProgressSequence: AsyncSequence, Sendable {
+struct TransferProgressSequence: AsyncSequence, Sendable {
     let transfer: Transfer
 
     /// Begins with what is known now.
-    public func makeAsyncIterator() -> Iterator { Iterator(transfer: transfer) }
+    func makeAsyncIterator() -> Iterator { Iterator(transfer: transfer) }
 
     /// One reader's place.
-    public struct Iterator: AsyncIteratorProtocol {
+    struct Iterator: AsyncIteratorProtocol {
         let transfer: Transfer
         private var last: TransferProgress?
         private var isOver = false
@@ -16,7 +16,7 @@ public struct TransferProgressSequence: AsyncSequence, Sendable {
         init(transfer: Transfer) { self.transfer = transfer }
 
         /// The next that differs from the last; nil after that of the end.
-        public mutating func next() async -> TransferProgress? {
+        mutating func next() async -> TransferProgress? {
             let core = transfer.core
             if last != nil, !isOver { try? await Task.sleep(for: Self.pause) }
             let changeSignal = core.transfers.changeSignal(of: transfer.id.uuid, core)

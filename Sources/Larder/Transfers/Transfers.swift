@@ -98,7 +98,7 @@ public struct Transfers: Sendable {
     /// The status of each transfer that has changed, in this process or another, since this was asked for. Of a
     /// transfer that changes often, only the newest status is told. Ends when the partition is parked or the store
     /// closed.
-    public var events: TransferEvents { TransferEvents(core: core) }
+    public var events: some AsyncSequence<TransferStatus, Never> & Sendable { TransferEvents(core: core) }
 
     private func queue(_ drafts: [TransferDraft]) async throws(LarderError) -> [Transfer] {
         try await core.requireAwake()

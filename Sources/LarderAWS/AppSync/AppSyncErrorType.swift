@@ -22,32 +22,22 @@ public struct AppSyncErrorType: RawRepresentable, Hashable, Sendable {
     /// A rule of the API forbids this to the user. New credentials do not help.
     public static let unauthorized = Self(rawValue: "Unauthorized")
     /// The proof of who asks was refused: it is missing, wrong or has ended.
-    public static let unauthorizedException = Self(rawValue: "UnauthorizedException")
+    static let unauthorizedException = Self(rawValue: "UnauthorizedException")
     /// The item is at another version than the mutation was made for; `data` has the server's.
     public static let conflictUnhandled = Self(rawValue: "ConflictUnhandled")
-    /// The conflict could not be detected or resolved.
-    public static let conflictError = Self(rawValue: "ConflictError")
-    /// The conflict was tried to be resolved too often.
-    public static let maximumConflicts = Self(rawValue: "MaxConflicts")
-    /// The mutation did succeed; only the record of the change was not written.
-    public static let deltaSyncWriteError = Self(rawValue: "DeltaSyncWriteError")
     /// DynamoDB refused a write, since its condition does not hold.
     public static let conditionalCheckFailed = Self(rawValue: "ConditionalCheckFailedException")
-    /// The request is not as the API wants it.
-    public static let badRequest = Self(rawValue: "BadRequest")
     /// The request is not as the service wants it.
-    public static let badRequestException = Self(rawValue: "BadRequestException")
+    static let badRequestException = Self(rawValue: "BadRequestException")
     /// AppSync failed.
-    public static let internalFailure = Self(rawValue: "InternalFailure")
-    /// The operation is not there for this data source.
-    public static let unsupportedOperation = Self(rawValue: "UnsupportedOperation")
+    static let internalFailure = Self(rawValue: "InternalFailure")
     /// There are more requests or subscriptions than are allowed.
-    public static let limitExceeded = Self(rawValue: "LimitExceededError")
+    static let limitExceeded = Self(rawValue: "LimitExceededError")
     /// The connection has as many subscriptions as are allowed.
-    public static let maximumSubscriptionsReached = Self(rawValue: "MaxSubscriptionsReachedError")
+    static let maximumSubscriptionsReached = Self(rawValue: "MaxSubscriptionsReachedError")
 
     /// Whether an `errorType` is of this kind.
-    public func matches(_ errorType: String?) -> Bool {
+    func matches(_ errorType: String?) -> Bool {
         guard let errorType else { return false }
         return errorType == rawValue
             || errorType.split(whereSeparator: { $0 == ":" || $0 == "#" }).last == rawValue[...]

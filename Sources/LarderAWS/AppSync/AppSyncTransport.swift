@@ -77,7 +77,7 @@ public final class AppSyncTransport: GraphQLTransport {
     }
 
     /// Runs `body` with a transport whose client is made for it and shut down when it returns or throws.
-    public static func withTransport<Result>(
+    package static func withTransport<Result>(
         to endpoint: URL, authorization: AppSyncAuthorization, options: HTTPTransport.Options = .init(),
         isolation: isolated (any Actor)? = #isolation,
         _ body: (AppSyncTransport) async throws -> Result

@@ -21,7 +21,7 @@ extension S3Transport {
     /// Runs `body` with a transport whose client is made for it and shut down when it returns or throws.
     ///
     /// Exchanges that are still under way then are broken off.
-    public static func withTransport<Result>(
+    package static func withTransport<Result>(
         region: String, credentials: @escaping CredentialSource, options: Options = Options(),
         isolation: isolated (any Actor)? = #isolation, _ body: (S3Transport) async throws -> Result
     ) async throws -> Result {

@@ -25,7 +25,7 @@ extension HTTPTransport {
         /// How the connection is secured; nil for the system's authorities.
         public var tls: TLSConfiguration?
         /// Bytes of a message above which the connection is given up.
-        public var maximumMessageSize = 16 << 20
+        package var maximumMessageSize = 16 << 20
         /// How long the server may send nothing before the connection is given up. After half of it the server gets a
         /// ping. With AppSync, the time that the server announces counts instead, and no ping is sent.
         public var silence = Duration.seconds(60)

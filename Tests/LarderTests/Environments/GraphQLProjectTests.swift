@@ -45,12 +45,11 @@ struct GraphQLProjectTests {
         #expect(try project(text).schema.lastPathComponent == "the cook's 'own'.graphql")
     }
 
-    @Test("Schema, includes and excludes are read from a file as Amplify writes it")
+    @Test("The schema is read from a file as Amplify writes it")
     func amplify() throws {
         for text in [Self.written, "\u{FEFF}" + Self.written.replacingOccurrences(of: "\n", with: "\r\n")] {
             let project = try project(text)
             #expect(project.name == "Movies" && project.schema.path == "/p/amplify/backend/schema.graphql")
-            #expect(project.includes == ["graphql/**/*.graphql"] && project.excludes == ["./amplify/**"])
         }
     }
 
@@ -70,7 +69,6 @@ struct GraphQLProjectTests {
         }
         let project = try project(text)
         #expect(project.name == nil && project.schema.path == "/p/s.graphql")
-        #expect(project.includes == ["a/*.graphql", "b # c.graphql"] && project.excludes.isEmpty)
     }
 
     @Test(
@@ -92,14 +90,10 @@ struct GraphQLProjectTests {
         #expect(said.hasPrefix(".graphqlconfig.yml: \(message)"), "\(said)")
     }
 
-    @Test("A file that says too little, or what no folder has, is refused with the place")
+    @Test("A file that says too little is refused with the place")
     func meaning() {
         #expect(fault("").contains("schemaPath: this is missing"))
         #expect(fault("schemaPath: [s]").contains("schemaPath: this is a list"))
-        #expect(fault("schemaPath: s\nincludes: ['']").contains("includes: \"\" is no path"))
-        #expect(fault("schemaPath: s\nincludes: ../*.graphql").contains("is no path below"))
-        #expect(fault("schemaPath: s\nexcludes: /etc/**").contains("is no path below"))
-        #expect(fault("schemaPath: s\nincludes: 'a.{graphql,gql}'").contains("write a pattern for each"))
         #expect(fault("schemaPath: s", named: "x").contains("name none"))
         #expect(fault(Self.written, named: "x").contains(#"there is "Movies""#))
         #expect(
@@ -129,47 +123,5 @@ struct GraphQLProjectTests {
     func deep() {
         let text = (0..<1_000).map { String(repeating: " ", count: $0) + "a:" }.joined(separator: "\n")
         #expect(fault(text).contains("nested more than 32 deep"))
-    }
-
-    @Test("Documents are the files that are included and not excluded")
-    func documents() async throws {
-        try await withTemporaryFolder { folder in
-            for path in [
-                "a.graphql", "graphql/b.graphql", "graphql/deep/er/c.graphql", "graphql/d.txt", "amplify/e.graphql",
-                "graphql/deep/f.graphql", "graphql/dir.graphql/g.graphql", "schema.graphql",
-            ] {
-                let file = folder.appending(path: path)
-                try FileManager.default.createDirectory(
-                    at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
-                try Data("query { a }".utf8).write(to: file)
-            }
-            func found(_ text: String) throws -> [String] {
-                let file = folder.appending(path: ".graphqlconfig.yml")
-                try Data(text.utf8).write(to: file)
-                let documents = try GraphQLProject.read(contentsOf: file).documents()
-                return documents.map { String($0.path.dropFirst(folder.path.count + 1)) }
-            }
-            #expect(
-                try found(Self.written) == [
-                    "graphql/b.graphql", "graphql/deep/er/c.graphql", "graphql/deep/f.graphql",
-                    "graphql/dir.graphql/g.graphql",
-                ])
-            #expect(try found("schemaPath: schema.graphql\nincludes: '*.graphql'\nexcludes: s*") == ["a.graphql"])
-            #expect(try found("schemaPath: s\nincludes: graphql/?.graphql") == ["graphql/b.graphql"])
-            #expect(try found("schemaPath: s\nincludes: graphql/**/er/**") == ["graphql/deep/er/c.graphql"])
-            #expect(
-                try found("schemaPath: s\nexcludes: ['amplify/**', 'graphql/**']") == ["a.graphql", "schema.graphql"])
-        }
-    }
-
-    @Test("A pattern of many stars does not take long", .timeLimit(.minutes(1)))
-    func stars() async throws {
-        try await withTemporaryFolder { folder in
-            try Data().write(to: folder.appending(path: String(repeating: "a", count: 200)))
-            let pattern = String(repeating: "*a", count: 60) + "b"
-            let project = try GraphQLProject(
-                Array("schemaPath: s\nincludes: '\(pattern)'".utf8), origin: "f", folder: folder, named: nil)
-            #expect(try project.documents().isEmpty)
-        }
     }
 }

@@ -10,10 +10,10 @@ struct QueueStatusTests {
 
     /// The first status that satisfies a condition.
     private func status(
-        _ iterator: inout QueueStates.Iterator, _ condition: (QueueStatus) -> Bool
+        _ iterator: inout some AsyncIteratorProtocol<QueueStatus, Never>, _ condition: (QueueStatus) -> Bool
     ) async throws -> QueueStatus {
         while true {
-            let status = try #require(await iterator.next())
+            let status = try #require(await iterator.next(isolation: #isolation))
             if condition(status) { return status }
         }
     }
@@ -26,7 +26,7 @@ struct QueueStatusTests {
         }
         try await withStoreFixture(server) { app in
             var iterator = app.queue.makeAsyncIterator()
-            let empty = try #require(await iterator.next())
+            let empty = try #require(await iterator.next(isolation: #isolation))
             #expect(empty.lanes.isEmpty && empty.newlySetAside.isEmpty && empty.runner == .stopped)
 
             let first = try await app.enqueue(rate, options: MutationOptions(lane: "a"))
@@ -62,10 +62,10 @@ struct QueueStatusTests {
             let receipt = try await app.enqueue(rate)
             try await MutationRunner(app).drain()
             var iterator = app.queue.makeAsyncIterator()
-            #expect(await iterator.next()?.newlySetAside == [receipt.id])
+            #expect(await iterator.next(isolation: #isolation)?.newlySetAside == [receipt.id])
             try await app.replayMutation(receipt.id)
             try await MutationRunner(app).drain()
-            #expect(try await next(&iterator)?.newlySetAside == [receipt.id])
+            #expect(await iterator.next(isolation: #isolation)?.newlySetAside == [receipt.id])
         }
     }
 
@@ -82,9 +82,9 @@ struct QueueStatusTests {
 
             let again = try Store.open(at: folder, schema: schema)
             var iterator = try again.partition().queue.makeAsyncIterator()
-            #expect(await iterator.next()?.newlySetAside == [receipt.id])
+            #expect(await iterator.next(isolation: #isolation)?.newlySetAside == [receipt.id])
             try again.close()
-            #expect(await iterator.next() == nil)
+            #expect(await iterator.next(isolation: #isolation) == nil)
         }
     }
 
@@ -95,7 +95,7 @@ struct QueueStatusTests {
             let app = try store.partition()
             try await app.enqueue(rate)
             var iterator = app.queue.makeAsyncIterator()
-            #expect(await iterator.next()?.count(.pending) == 1)
+            #expect(await iterator.next(isolation: #isolation)?.count(.pending) == 1)
             try OtherProgram(folder).run("ALTER TABLE mutation RENAME TO lost")
             let status = try await status(&iterator) { $0.error != nil }
             #expect(status.count(.pending) == 1)

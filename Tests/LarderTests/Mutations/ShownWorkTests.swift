@@ -138,16 +138,16 @@ struct ShownWorkTests {
             let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema))
             let app = try store.partition(server: ScriptedServer { _ in Self.refusal })
             try await app.enqueue(Self.add)
-            var iterator = app.queue.makeAsyncIterator()
-            #expect(await iterator.next()?.unsentCount == 1)
-            let rest = Task { [iterator] in
-                var iterator = iterator
-                var count = 0
-                while await iterator.next() != nil { count += 1 }
-                return count
+            let (counts, told) = AsyncStream.makeStream(of: Int.self)
+            let all = Task { [queue = app.queue] in
+                for await status in queue { told.yield(status.unsentCount) }
+                told.finish()
             }
+            var iterator = counts.makeAsyncIterator()
+            #expect(await iterator.next() == 1)
             try store.close()
-            #expect(await rest.value == 0)
+            await all.value
+            #expect(await iterator.next() == nil)
         }
     }
 }

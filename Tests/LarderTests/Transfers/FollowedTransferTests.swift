@@ -31,7 +31,7 @@ struct FollowedTransferTests {
             #expect(await progress.last == .done)
             var ended: Set<TransferID> = []
             while ended.count < uploads.count {
-                let event = try #require(await events.next())
+                let event = try #require(await events.next(isolation: #isolation))
                 if event.state == .done { ended.insert(event.id) }
             }
             #expect(ended == Set(uploads.map(\.id)))
@@ -49,7 +49,7 @@ struct FollowedTransferTests {
                 partition: Store.unnamedPartition, kind: .download, bucket: "media", key: "k", path: "/copy",
                 created: Date())
             try await others.transfers.enqueue([draft])
-            #expect(await events.next()?.id.uuid == draft.id)
+            #expect(await events.next(isolation: #isolation)?.id.uuid == draft.id)
             try others.close()
             let waiting = Task { _ = try await upload.finished() }
             try await Task.sleep(for: .milliseconds(50))

@@ -92,12 +92,12 @@ struct NamedStorageTests {
             let upload = try await fixture.app.transfers.upload(file, to: archive)
             var events = fixture.app.transfers.events.makeAsyncIterator()
             try await fixture.drain()
-            #expect(try await next(&events)?.failure?.code == .noStorage)
+            #expect(await events.next(isolation: #isolation)?.failure?.code == .noStorage)
             try await upload.pause()
-            #expect(try await next(&events)?.state == .paused)
+            #expect(await events.next(isolation: #isolation)?.state == .paused)
             // It takes up nothing that is paused, but it has the storage.
             try await runner(fixture, ["archive": MemoryStorage()]).drain()
-            let status = try await next(&events)
+            let status = await events.next(isolation: #isolation)
             #expect(status?.state == .paused && status?.failure == nil)
         }
     }
@@ -123,7 +123,7 @@ struct NamedStorageTests {
             for other in others { #expect(try await other.finished(within: .seconds(300)).state == .done) }
             let second = try await transfers.upload(file, to: .init(bucket: "media", key: "b", storage: "archive"))
             var progress = second.progress.makeAsyncIterator()
-            while let step = try await next(&progress), step.waiting != .notSignedIn {}
+            while let step = await progress.next(isolation: #isolation), step.waiting != .notSignedIn {}
             #expect(runner.state == .running)
             isSignedIn.set()
             runner.resume()

@@ -131,12 +131,12 @@ struct TransferHandleTests {
                 ids.insert(
                     try await fixture.app.transfers.upload(file, to: .init(bucket: "media", key: "\(number)")).id)
             }
-            let first = try #require(await events.next())
+            let first = try #require(await events.next(isolation: #isolation))
             #expect(first.state == .pending && ids.contains(first.id))
             try await fixture.drain()
             var ended: Set<TransferID> = []
             while ended != ids {
-                let event = try #require(await events.next())
+                let event = try #require(await events.next(isolation: #isolation))
                 if event.state == .done { ended.insert(event.id) }
             }
         }

@@ -63,7 +63,7 @@ struct TransferPitfallTests {
             try await fixture.drain()
             #expect(try await finished.state == .done)
             #expect(await shown.last == TransferProgress(state: .done, completed: 10_000, total: 10_000))
-            #expect(await events.next()?.id == upload.id)
+            #expect(await events.next(isolation: #isolation)?.id == upload.id)
             #expect(storage.object(TransferFixture.location)?.bytes == bytes)
             let sent = storage.calls.compactMap { if case .putPart(let number) = $0 { number } else { nil } }
             #expect(sent.sorted() == Array(1...10))

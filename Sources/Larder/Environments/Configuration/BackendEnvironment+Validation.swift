@@ -29,7 +29,7 @@ extension BackendEnvironment {
     /// letter or a digit and no two dots stand together; at most 64.
     ///
     /// - Throws: `.environment`.
-    public static func validate(name: String) throws(LarderError) {
+    package static func validate(name: String) throws(LarderError) {
         do throws(EnvironmentFault) { try EnvironmentFault.check(name: name) } catch {
             throw LarderError(.environment, error.text)
         }

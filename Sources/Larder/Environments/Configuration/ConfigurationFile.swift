@@ -15,7 +15,7 @@ import LarderRecords
 /// an environment unprotected.
 public struct ConfigurationFile: Sendable {
     /// The tool that writes such files.
-    public enum Kind: String, Sendable, Hashable, CaseIterable {
+    package enum Kind: String, Sendable, Hashable, CaseIterable {
         /// `{"larder": 1, "environments": {…}}`
         case larder
         /// `awsconfiguration.json` of the AWS Mobile SDK and AppSync's.
@@ -27,9 +27,9 @@ public struct ConfigurationFile: Sendable {
     }
 
     /// What kind of file it is.
-    public let kind: Kind
+    package let kind: Kind
     /// The file's name, as messages have it.
-    public let origin: String
+    package let origin: String
     let root: ConfigurationSection
     /// The secret of the program's registration in the user pool, which `root` does not have.
     let clientSecret: String?
@@ -53,7 +53,7 @@ public struct ConfigurationFile: Sendable {
     ///   - json: The bytes of the file.
     ///   - origin: What messages call it.
     /// - Throws: `.environment`.
-    public init(json: [UInt8], origin: String) throws(LarderError) {
+    package init(json: [UInt8], origin: String) throws(LarderError) {
         func fault(_ what: String, _ cause: (any Error)? = nil) -> LarderError {
             LarderError(.environment, "\(origin): \(what)", cause: cause)
         }
