@@ -9,14 +9,8 @@ guard arguments.count == 4, let server = URL(string: arguments[3]) else {
 }
 let folder = URL(filePath: arguments[1])
 let schema = try String(contentsOf: URL(filePath: arguments[2]), encoding: .utf8)
-print(try await useRecipes(at: folder, schema: schema, server: server))
-
-let store = try openStore(at: folder, schema: schema)
+let store = try Store.open(at: folder, schemaText: [schema])
 let app = try store.partition(server: .http(server))
-try await follow(app) { cards, isOptimistic in
-    print(cards.map { "\($0.title) \($0.rating ?? 0)" }, isOptimistic)
-    return false
-}
 try await prepareForTravel(app)
 try await showAndRate(app)
 try await renameLocally(app, to: "Soup")
@@ -31,7 +25,7 @@ let configuration = URL(filePath: arguments[1] + ".json")
 try Data(
     #"{"AppSync":{"Default":{"ApiUrl":"\#(server)","Region":"eu-west-1","AuthMode":"API_KEY","ApiKey":"da2-x"}}}"#.utf8
 ).write(to: configuration)
-let movedStore = try openStore(at: URL(filePath: arguments[1] + "-moved"), schema: schema)
+let movedStore = try Store.open(at: URL(filePath: arguments[1] + "-moved"), schemaText: [schema])
 guard try await moveFromAWS(movedStore, configuration: configuration) == 4 else {
     fatalError("the rating did not arrive")
 }

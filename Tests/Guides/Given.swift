@@ -33,7 +33,7 @@ struct LatestRecipes: TypedOperation {
 struct Rate: TypedOperation {
     struct Data: Codable, Sendable {}
     var id: String
-    var stars: Int
+    var rating: Double
     var operation: GraphQLOperation { fatalError() }
 }
 

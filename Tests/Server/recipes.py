@@ -16,8 +16,8 @@ RECIPES = {id: {"__typename": "Recipe", "id": id, "title": title, "rating": None
            for id, title in [("1", "Onion soup"), ("2", "Ratatouille"), ("3", "Tarte Tatin")]}
 
 
-def rate(_, id, stars):
-    RECIPES[id]["rating"] = float(stars)
+def rate(_, id, rating):
+    RECIPES[id]["rating"] = rating
     return RECIPES[id]
 
 

@@ -1,8 +1,9 @@
-"""Makes two Swift packages of what the README and the articles tell their readers to write.
+"""Makes three Swift packages of what the README and the articles tell their readers to write.
 
-`recipes` is the README alone: its lines for Package.swift and its example. `guides` has the same lines, and three
-targets: the guides that are followed from beginning to end and run, the blocks of all other articles, which are
-compiled, and the tests of the article on testing.
+`recipes` is the README alone: its lines for Package.swift and its example. `started` is Getting started as it stands:
+its Package.swift, and its other blocks one after the other. `guides` has the README's lines, and three targets: the
+guides that are followed from beginning to end and run, the blocks of all other articles, which are compiled, and the
+tests of the article on testing.
 
 A block of declarations stands by itself. A block of statements becomes the body of a function; what it takes for given
 is in Tests/Guides/Given.swift, or in a comment before the block:
@@ -29,6 +30,7 @@ class Guide:
 
     def __init__(self, path: pathlib.Path) -> None:
         self.name = path.stem
+        self.package = ""
         self.manifest: list[str] = []
         self.blocks: list[tuple[str, str]] = []
         self.left_out: list[str] = []
@@ -38,6 +40,8 @@ class Guide:
             code, note = match["code"], match["note"] or ""
             if match["key"] == "not compiled":
                 self.left_out.append(note)
+            elif code.startswith("// swift-tools-version:"):
+                self.package = code
             elif code.startswith("// Package.swift\n"):
                 self.manifest.append(code.split("\n", 1)[1])
             else:
@@ -66,8 +70,13 @@ def imports_first(lines: list[str], code: str) -> list[str]:
     return [line for line in code.splitlines() if not (line.startswith("import ") and line in lines)] + [""]
 
 
+def by_path(lines: str, root: pathlib.Path) -> str:
+    assert 'path: "../larder"' in lines, "the lines for Package.swift name Larder's folder"
+    return lines.replace('path: "../larder"', f'name: "larder", path: "{root}"')
+
+
 def manifest(name: str, lines: str, root: pathlib.Path, more_targets: str = "") -> str:
-    lines = lines.replace('path: "../larder"', f'name: "larder", path: "{root}"').rstrip()
+    lines = by_path(lines, root).rstrip()
     if more_targets:
         assert lines.endswith("]"), "the README's lines for Package.swift end with the list of targets"
         lines = lines[:-1].rstrip() + ",\n" + more_targets + "]"
@@ -96,9 +105,16 @@ def main(root: pathlib.Path, folder: pathlib.Path) -> None:
     write(recipes / "Sources/Recipes/Example.swift", example)
     write(recipes / "Sources/Recipes/main.swift", (given / "Recipes.swift").read_text())
 
+    started = articles["GettingStarted"]
+    write(folder / "started/Package.swift", by_path(started.package, root))
+    write(folder / "started/Sources/Cookbook/main.swift", "\n".join(code for code, _ in started.blocks))
+    # The guides that go on from there take its types, and run a program of their own.
+    started.blocks = [block for block in started.blocks if is_declaration(block[0])]
+
     guides = folder / "guides"
     products = [f'.product(name: "{name}", package: "larder")' for name in ("Larder", "LarderHTTP", "LarderAWS")]
-    followed = f'.executableTarget(name: "Followed", dependencies: [{", ".join(products)}]),\n'
+    testing = '.product(name: "LarderTesting", package: "larder")'
+    followed = f'.executableTarget(name: "Followed", dependencies: [{", ".join([*products, testing])}]),\n'
     # The readers' program is one that the tests can import; here it has the blocks of the other articles.
     lines = lines.replace(".executableTarget(", ".target(").replace(products[1], ", ".join(products[1:]))
     write(guides / "Package.swift", manifest("Guides", lines, root, followed + test_target))

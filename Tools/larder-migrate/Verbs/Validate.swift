@@ -37,7 +37,7 @@ struct Validate: Verb {
             for finding in findings { output.note(finding) }
             throw Failure(
                 .findings, .damaged,
-                "The store is damaged: \(findings.count) findings; "
+                "The store is damaged: \(findings.count.counted("finding")); "
                     + "larder-migrate repair shows what can be saved, larder-migrate restore brings back a backup",
                 details: [("findingCount", .int(findings.count)), ("findings", .strings(findings)), exposure.member])
         }

@@ -38,7 +38,8 @@ struct Check: Verb {
                 remedies.append("larder.sqlite cannot be fetched again: restore a backup, or repair it into a new file")
             }
             throw Failure(
-                .findings, .damaged, "The store is damaged: \(count) findings; " + remedies.joined(separator: "; "),
+                .findings, .damaged,
+                "The store is damaged: \(count.counted("finding")); " + remedies.joined(separator: "; "),
                 details: [("findingCount", .int(count)), ("findings", .strings(problems)), exposure.member])
         }
         let counts = records?.counts
