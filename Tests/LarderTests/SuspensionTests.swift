@@ -155,7 +155,7 @@ struct SuspensionTests {
             let service = Task { try await app.run() }
             let receipt = try await app.enqueue(giveStars("1", 5))
             try await eventually { keys.withLock { $0.count == 1 } }
-            try await store.suspend(within: .seconds(8))
+            try await store.suspend(within: .seconds(40))
             try store.resume()
             #expect(try await receipt.outcome(within: .seconds(300)).isApplied)
             let sent = keys.withLock { $0 }

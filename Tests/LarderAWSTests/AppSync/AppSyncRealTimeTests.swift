@@ -232,10 +232,11 @@ struct AppSyncRealTimeTests {
         try await AppSyncFixture.run { fixture in
             try await fixture.control(#"{"pool": "pool", "tokens end": true}"#)
             let source: AppSyncAuthorization.Source<String> = { _, _ in
-                let claims = #"{"iss":"https://idp/pool","exp":\#(Int(Date().timeIntervalSince1970) + 4)}"#
+                let claims = #"{"iss":"https://idp/pool","exp":\#(Int(Date().timeIntervalSince1970) + 30)}"#
                 return "e30.\(Data(claims.utf8).base64EncodedString().replacing("=", with: "")).x"
             }
-            try await subscribe(fixture, .userPool(source)) { _, subscription in
+            // Four seconds are left of each token by the client's clock.
+            try await subscribe(fixture, .userPool(source), clockOff: 26) { _, subscription in
                 #expect(await wait(subscription, for: .live) != nil)
                 await subscription.noteCaughtUp(since: subscription.state)
                 while try await fixture.realTime().connects.count < 3 {
@@ -252,8 +253,8 @@ struct AppSyncRealTimeTests {
     @Test("A server that falls silent is replaced before it is given up: nothing is stale")
     func replacesSilent() async throws {
         try await AppSyncFixture.run { fixture in
-            // The limit is 6 seconds; after a third of them another connection is opened.
-            try await fixture.control(#"{"timeout": 6000}"#)
+            // The limit is 15 seconds; after a third of them another connection is opened.
+            try await fixture.control(#"{"timeout": 15000}"#)
             try await subscribe(fixture, .apiKey("da2-key")) { _, subscription in
                 #expect(await wait(subscription, for: .live) != nil)
                 await subscription.noteCaughtUp(since: subscription.state)

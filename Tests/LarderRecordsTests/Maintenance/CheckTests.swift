@@ -125,6 +125,8 @@ struct CheckTests {
             var random = SeededNumbers(seed: seed)
             var (refused, unseen) = (0, 0)
             for round in 0..<700 {
+                // So that the other seeds' writes find a thread.
+                await Task.yield()
                 var damaged = sound
                 for _ in 0..<(round % 3 == 0 ? 4 : 1) {
                     let place = Int.random(in: 0..<damaged.count, using: &random)
@@ -236,6 +238,7 @@ struct CheckTests {
             var random = SeededNumbers(seed: seed)
             var problems = 0
             for _ in 0..<600 {
+                await Task.yield()
                 // Never committed.
                 var transaction = try generation.environment.beginWrite(deadline: .now + .seconds(300))
                 switch Int.random(in: 0..<4, using: &random) {

@@ -36,7 +36,7 @@ struct LibraryCache {
     let schema: SchemaIndex
     let cache: RecordCache
 
-    init(_ folder: URL, options: RecordCache.Options = .init()) throws {
+    init(_ folder: URL, options: RecordCache.Options = .patient) throws {
         schema = try SchemaIndex(parsing: Self.schemaText)
         cache = try RecordCache(folder: folder.path, stamp: "library", options: options)
     }

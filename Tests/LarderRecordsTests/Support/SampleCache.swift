@@ -14,7 +14,7 @@ final class SampleCache: @unchecked Sendable {
     private let options: RecordCache.Options
     private(set) var cache: RecordCache
 
-    init(_ schema: SchemaIndex, path: String, options: RecordCache.Options = .init()) throws {
+    init(_ schema: SchemaIndex, path: String, options: RecordCache.Options = .patient) throws {
         self.schema = schema
         self.path = path
         self.options = options
@@ -111,5 +111,14 @@ func parseFault(_ response: [UInt8], along operation: BoundOperation) -> String?
         return nil
     } catch {
         return "\(error.code.rawValue.dropFirst("records.".count)) \(error.path?.description ?? "")"
+    }
+}
+
+extension RecordCache.Options {
+    /// For tests that keep every thread busy: a write of theirs may wait long for one.
+    static var patient: Self {
+        var options = Self()
+        options.lockTimeout = .seconds(300)
+        return options
     }
 }
