@@ -35,9 +35,8 @@ final class GarbageCollection: @unchecked Sendable {
     private var marking = Marking()
     /// Nil before the first slice.
     private var numbering: UInt64?
-    /// The last change that was taken in, and the snapshot in which it was.
+    /// The last change that was taken in.
     private var position = ChangePosition(epoch: 0, number: 0)
-    private var snapshot: UInt64 = 0
     /// The layers whose objects were taken in.
     private var layerSet: LayerSet?
     /// Looked into in a write transaction that may not have been committed.
@@ -70,7 +69,7 @@ final class GarbageCollection: @unchecked Sendable {
         return try generations.withSnapshot { generation, transaction in
             let state = try GenerationState.stored(transaction, generation.tables)
             if isFirst {
-                (numbering, position, snapshot) = (generation.identity, state.position, transaction.id)
+                (numbering, position) = (generation.identity, state.position)
                 let root = try generation.tables.record(of: CacheKey.queryRoot.text, transaction)
                 if let root { marking.add(root) }
                 // No list may lead to what a synchronization brought.
@@ -81,7 +80,7 @@ final class GarbageCollection: @unchecked Sendable {
             guard generation.identity == numbering,
                 try takeChanges(since: position, generation, state, transaction)
             else { return .outdated }
-            (position, snapshot) = (state.position, transaction.id)
+            position = state.position
             try add(needed, generation, transaction)
             try add(touched, generation, transaction)
             let isDone = try marking.run(generation, transaction, below: state.nextRecord, until: .now + sliceTime)
@@ -163,9 +162,6 @@ final class GarbageCollection: @unchecked Sendable {
     ) throws {
         (outcome, handled, removed) = (.outdated, 0, GarbageReport())
         guard generation.identity == numbering else { return }
-        var position = position
-        // Nothing was committed since the last slice, but this transaction may start an epoch.
-        if transaction.id == snapshot + 1 { position.epoch = changes.state.epoch }
         guard try takeChanges(since: position, generation, changes.state, transaction) else { return }
         outcome = .behind
         try add(roots.newlyWatched(), generation, transaction)

@@ -40,6 +40,8 @@ extension RecordCache {
         _ collection: GarbageCollection, _ isRehearsal: Bool, _ sliceTime: Duration,
         _ progress: (GarbageProgress) -> Void
     ) async throws(RecordError) -> Bool {
+        // Else each of its writes would begin an epoch, which no change that was taken in belongs to.
+        if !isRehearsal { try await beginEpochIfDue() }
         guard try await mark(collection, progress) else { return false }
         var sweep = Sweep(sliceTime: sliceTime)
         var size = SliceSize(for: sliceTime, atMost: GarbageCollection.candidateLimit)
@@ -65,6 +67,11 @@ extension RecordCache {
         if isRehearsal { collection.rehearsed(sweep.counted) }
         collection.finish(kept: sweep.kept)
         return true
+    }
+
+    private func beginEpochIfDue() async throws(RecordError) {
+        let deadline = ContinuousClock.now + options.lockTimeout
+        try await writer.betweenWrites(until: deadline) { [writer] in try writer.beginEpochIfDue(until: deadline) }
     }
 
     /// Marks until everything that is known to be needed is marked, or the task is cancelled.

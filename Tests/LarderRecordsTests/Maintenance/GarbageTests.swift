@@ -2,6 +2,7 @@ import Foundation
 import LarderFiles
 import LarderGraphQL
 import LarderTestSupport
+import Synchronization
 import Testing
 
 @testable import LarderRecords
@@ -97,6 +98,27 @@ struct GarbageTests {
             // The object is unknown, and its key stays: Node:1 refers to it.
             try await sample.changing { try await $0.remove(keys: ["Node:5"], as: .evicted) }
             #expect(try await sample.collect().keys == 0)
+            try expectSound(sample.cache)
+        }
+    }
+
+    @Test("After an unclean close, beside another process that writes, what nothing leads to goes all the same")
+    func afterUncleanClose() async throws {
+        try await withSampleCache(nodeSchema) { sample in
+            try await sample.link([1, 2, 3])
+            try await sample.link([1])
+            let generation = sample.cache.generations.current
+            generation.mayHaveLostCommits.store(true, ordering: .relaxed)
+            let report = try await sample.cache.collectGarbage(keeping: StatedRoots()) { _ in
+                // As another process does, which has begun its epoch.
+                #expect(throws: Never.self) {
+                    var other = try generation.environment.beginWrite(deadline: .now + .seconds(300))
+                    try GenerationState.stored(other, generation.tables).store(&other, generation.tables)
+                    try other.commit()
+                }
+            }
+            #expect((report.objects, report.restarts) == (2, 0))
+            #expect(try sample.keys == ["Node:1", "QUERY_ROOT"])
             try expectSound(sample.cache)
         }
     }
