@@ -5,21 +5,23 @@ import LarderLMDB
 /// Safe: the block lies in a page of the snapshot, which outlives the reader that has this and does not change.
 @safe struct AgeReading {
     private let now: ReceivedTime
+    /// 0 where the time of a part is not known.
     private var oldest = UInt32.max
-    private var isUnknown = false
     /// Whether a part is older than it may be.
     private(set) var isExpired = false
-    /// What was taken in last of what may have any age: most records of an answer came at one time.
-    private var lastAdded = ReceivedSlot.none
+    /// Blocks all of whose records came at one time, which has been taken in: most records of an answer came with it.
+    private var taken = TakenBlocks()
     /// The block that was looked into last.
     private var last = Block()
-    /// Blocks that were found before, each at its number modulo `Block.kept`; none before a second one is looked for.
+    /// Blocks that were found before, each at its number modulo their count; none before a second one is looked for.
     /// Objects that were stored together are read in another order, which comes back to the same blocks.
     private var blocks: [Block] = []
 
     /// Safe: its bytes are those of a page of the snapshot.
     @safe private struct Block {
+        /// How many are kept at first, and at most.
         static let kept = 64
+        static let mostKept = 4_096
         var number = UInt64.max
         var bytes = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
     }
@@ -28,7 +30,7 @@ import LarderLMDB
 
     /// Nil where nothing was read, or where the time of a part is not known.
     var age: Duration? {
-        guard !isUnknown, oldest != .max else { return nil }
+        guard oldest != .max else { return nil }
         return ReceivedTime(seconds: oldest).age(at: now).map { .seconds(Int64($0)) }
     }
 
@@ -44,12 +46,15 @@ import LarderLMDB
     private mutating func look(
         for number: UInt64, _ tables: Tables, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws {
-        let place = Int(number % UInt64(Block.kept))
         if blocks.isEmpty {
             if last.number != .max { blocks = Array(repeating: Block(), count: Block.kept) }
-        } else if blocks[place].number == number {
-            last = blocks[place]
-            return
+        } else {
+            let kept = blocks[place(of: number)]
+            if kept.number == number {
+                last = kept
+                return
+            }
+            if kept.number != .max, blocks.count < Block.mostKept { keepMore() }
         }
         last = unsafe Block(number: number)
         if let table = tables.received {
@@ -58,21 +63,28 @@ import LarderLMDB
             }
             if let found = unsafe found { unsafe last.bytes = unsafe found }
         }
-        if !blocks.isEmpty { blocks[place] = last }
+        if !blocks.isEmpty { blocks[place(of: number)] = last }
+    }
+
+    private func place(of number: UInt64) -> Int { Int(number % UInt64(blocks.count)) }
+
+    private mutating func keepMore() {
+        let kept = blocks
+        blocks = Array(repeating: Block(), count: 4 * kept.count)
+        for block in kept where block.number != .max { blocks[place(of: block.number)] = block }
+    }
+
+    /// Whether the time of a record that may have any age has been taken in with another's. Never true of the root of all
+    /// queries, whose slot differs from those of records that came as a whole.
+    @inline(__always)
+    mutating func has(_ id: RecordID, maxAge: UInt32) -> Bool {
+        maxAge == ReceivedTime.anyAge && taken.contains(ReceivedBlock.number(of: id))
     }
 
     /// Takes in a record that came as a whole and stands in the block that was looked into last.
-    ///
-    /// - Returns: Whether it did; false for the first of each block.
-    @inline(__always)
-    mutating func addNext(_ id: RecordID, maxAge: UInt32) -> Bool {
-        guard last.number == ReceivedBlock.number(of: id) else { return false }
-        let slot = unsafe ReceivedBlock.slot(ReceivedBlock.index(of: id), in: last.bytes)
-        if slot == lastAdded, maxAge == ReceivedTime.anyAge { return slot != .none }
-        guard slot != .none, !slot.hasRows else { return false }
+    mutating func add(_ slot: ReceivedSlot, maxAge: UInt32) {
         add(slot.time, maxAge: maxAge)
-        if maxAge == ReceivedTime.anyAge { lastAdded = slot }
-        return true
+        if unsafe ReceivedBlock.isUniform(last.bytes) { taken.insert(last.number) }
     }
 
     /// Takes in a part.
@@ -81,7 +93,7 @@ import LarderLMDB
     @inline(__always)
     mutating func add(_ time: ReceivedTime, maxAge: UInt32) {
         guard let age = time.age(at: now) else {
-            isUnknown = true
+            oldest = 0
             isExpired = isExpired || maxAge != ReceivedTime.anyAge
             return
         }
@@ -90,19 +102,54 @@ import LarderLMDB
     }
 }
 
+/// Numbers of blocks. It forgets some where they lie far apart.
+private struct TakenBlocks {
+    /// Those of the 64 numbers that begin with `start`, a bit for each.
+    private struct Window {
+        var start = UInt64.max
+        var bits: UInt64 = 0
+    }
+
+    /// The first that was needed; answers that came at once need no other.
+    private var first = Window()
+    /// The others, each at its start modulo 64; none before they are needed.
+    private var others: [Window] = []
+
+    @inline(__always)
+    mutating func contains(_ number: UInt64) -> Bool {
+        let start = number >> 6
+        if start == first.start { return first.bits >> (number & 63) & 1 == 1 }
+        guard !others.isEmpty else { return false }
+        let window = others[Int(start & 63)]
+        return window.start == start && window.bits >> (number & 63) & 1 == 1
+    }
+
+    mutating func insert(_ number: UInt64) {
+        let start = number >> 6
+        if first.start == .max { first.start = start }
+        if start == first.start {
+            first.bits |= 1 << (number & 63)
+            return
+        }
+        if others.isEmpty { others = Array(repeating: Window(), count: 64) }
+        let place = Int(start & 63)
+        if others[place].start != start { others[place] = Window(start: start) }
+        others[place].bits |= 1 << (number & 63)
+    }
+}
+
 extension ResponseReader {
     /// Takes in how old the fields of a record are that are read. Apart from what recurses, to keep its stack frames small.
     mutating func addAge<Snapshot: RecordSnapshot & ~Copyable>(
         of id: RecordID, _ record: RecordView, _ planned: CaseOp, _ reads: CaseReads, _ transaction: borrowing Snapshot
     ) throws {
-        if id != queryRoot, ages.addNext(id, maxAge: planned.maxAge) { return }
         guard id < OverlayNumbers.firstRecord, plan.generation.keepsUse else { return }
         let tables = plan.generation.tables
         if id != queryRoot {
             let slot = try ages.slot(of: id, tables, transaction)
             // An object that the server has not sent yet, or not since it went, and that a layer has.
             if slot == .none, transaction.overlay?.record(id) != nil { return }
-            guard slot.hasRows else { return ages.add(slot.time, maxAge: planned.maxAge) }
+            guard slot.hasRows else { return ages.add(slot, maxAge: planned.maxAge) }
             guard record.isSplit else { return try addLeftAges(of: id, slot, reads, transaction) }
         }
         try addOwnAges(of: id, record, reads, transaction)

@@ -38,6 +38,10 @@ enum ReceivedBlock {
         return SealedText.encoded(bytes, seed: number)
     }
 
+    /// Whether one slot stands for all.
+    @inline(__always)
+    static func isUniform(_ bytes: UnsafeRawBufferPointer) -> Bool { bytes.count == uniformSize }
+
     /// The slot of a record; none in bytes that are no block.
     @inline(__always)
     static func slot(_ index: Int, in bytes: UnsafeRawBufferPointer) -> ReceivedSlot {

@@ -108,6 +108,17 @@ import LarderLMDB
         return unsafe try cursor.value(at: id)?.withUnsafeBytes { unsafe $0 }
     }
 
+    /// As `stored`, and tells a synchronization's demand of it. Apart from what recurses, to keep its stack frames small.
+    private mutating func met<Snapshot: RecordSnapshot & ~Copyable>(
+        _ id: RecordID, isNamed: Bool, _ cursor: inout Cursor, _ transaction: borrowing Snapshot
+    ) throws -> UnsafeRawBufferPointer? {
+        let found = unsafe try stored(id, &cursor, transaction)
+        if !isNamed, let demand = transaction.demand {
+            unsafe try demand.note(met: found, isInOverlay: transaction.overlay?.record(id) != nil)
+        }
+        return unsafe found
+    }
+
     // MARK: Objects
 
     // The recursion is as deep as the plan.
@@ -116,11 +127,7 @@ import LarderLMDB
         _ id: RecordID, selection: Int, into offset: Int, isNamed: Bool = false, _ cursor: inout Cursor,
         _ transaction: borrowing Snapshot
     ) throws -> Outcome {
-        let found = unsafe try stored(id, &cursor, transaction)
-        if !isNamed, let demand = transaction.demand {
-            unsafe try demand.note(met: found, isInOverlay: transaction.overlay?.record(id) != nil)
-        }
-        guard let stored = unsafe found else {
+        guard let stored = unsafe try met(id, isNamed: isNamed, &cursor, transaction) else {
             try builder.appendVisit(id, caseIndex: Visit.anyField)
             return try noteMissing()
         }
@@ -134,8 +141,9 @@ import LarderLMDB
         let planned = layout.cases[caseIndex]
         let block = try builder.appendUnsetCells(Int(planned.visibleCount))
         let reads = plan.cases[caseIndex]
-        try addAge(of: id, record, planned, reads, transaction)
-        var (isMissing, lacksFields) = (false, false)
+        if !ages.has(id, maxAge: planned.maxAge) { try addAge(of: id, record, planned, reads, transaction) }
+        var isMissing = false
+        var lacksFields = false
         let missingBefore = missing.count
         var position = 0
         for index in Int(reads.start)..<Int(reads.start + reads.count) {
