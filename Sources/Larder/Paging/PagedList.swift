@@ -76,7 +76,8 @@ struct PagedList: Sendable {
         let variables = bound.binding.variables
         key = plan.listKey(variables, core.operations.schema)
         let asked = [plan.forward, plan.backward].compactMap { $0?.size(variables) }.first
-        guard asked ?? 1 > 0 else {
+        // An Int of GraphQL can be no larger.
+        guard 1...Int(Int32.max) ~= asked ?? 1 else {
             throw LarderError(.variables, "A page of \(plan.place) cannot have \(asked ?? 0) elements")
         }
         pageSize = asked ?? plan.maxLimit

@@ -143,7 +143,8 @@ public final class Pages: Sendable {
     }
 
     /// Loads page after page, to the end. Pages that are loaded are not asked for again, so that it goes on where it
-    /// was left, after a kill too; where the server refuses the last token twice, it starts over.
+    /// was left, after a kill too. Where the server refuses the last token, and the page that had it as well, it starts
+    /// over. Where another process has begun the list anew meanwhile, that list is loaded to its end.
     ///
     /// One page is in memory at a time, beside the keys of the objects. A cancelled call keeps what it has loaded.
     ///
@@ -177,22 +178,28 @@ public final class Pages: Sendable {
             var asksServer = startingOver
             defer { if asksServer { self.holding.end() } }
             if startingOver { self.startOver() } else { try self.know() }
-            var wasRefused = false
+            /// The page that was asked for again, because its token was refused.
+            var renewed: PagePosition?
+            // Others may begin it anew again and again.
+            var rounds = 3
             do throws(LarderError) {
                 while self.loaded.withLock({ $0.objectCount < count }) {
                     do throws(LarderError) {
-                        guard let position = self.nextPosition else { break }
-                        _ = try await self.take(position, asksServer: asksServer)
-                        wasRefused = false
-                    } catch {
-                        let isOldToken = self.loaded.withLock { $0.entries.last.map { !$0.isFetched } ?? false }
-                        guard error.code == .serverErrors, isOldToken, !asksServer else { throw error }
-                        // One error may be about anything, and pass. The new list takes the place of the old one.
-                        if wasRefused {
-                            asksServer = true
-                            self.startOver()
+                        guard let position = self.nextPosition else {
+                            guard rounds > 0, try self.wasBegunAnew() else { break }
+                            rounds -= 1
+                            self.forget()
+                            try self.know()
+                            continue
                         }
-                        wasRefused = true
+                        _ = try await self.take(position, asksServer: asksServer)
+                    } catch {
+                        guard error.code == .serverErrors, !asksServer,
+                            let last = self.loaded.withLock({ $0.entries.last }), !last.isFetched,
+                            last.position != renewed
+                        else { throw error }
+                        renewed = last.position
+                        asksServer = try await !self.renewToken(of: last)
                         continue
                     }
                     progress(self.loaded.withLock { $0.status })
@@ -204,6 +211,34 @@ public final class Pages: Sendable {
             }
             return self.loaded.withLock { $0.status }
         }
+    }
+
+    /// Whether another process, or another value of this kind, has asked for the first page since, and that leads to
+    /// others than are loaded.
+    private func wasBegunAnew() throws(LarderError) -> Bool {
+        guard let first = loaded.withLock({ $0.entries.first { $0.position == .start } }),
+            let page = try read(.start)
+        else { return false }
+        return page.content.next != first.next
+    }
+
+    /// Asks for the last page of an earlier run again, which leads on by a new token. Where the server refuses that too,
+    /// the list starts over: an error about the page after it says nothing of the token.
+    ///
+    /// - Returns: False where it starts over.
+    private func renewToken(of last: LoadedPages.Entry) async throws(LarderError) -> Bool {
+        if last.position != .start {
+            do throws(LarderError) {
+                _ = try await page(at: last.position, asksServer: true)
+                forget()
+                try know()
+                return true
+            } catch {
+                guard error.code == .serverErrors else { throw error }
+            }
+        }
+        startOver()
+        return false
     }
 
     /// Where the page after the last one begins; nil at the end of the list.

@@ -152,11 +152,14 @@ struct PageKindTests {
         #expect(error.message.contains("limit of Query.listOrders is 1001, and the server gives 1000 at most"))
     }
 
-    @Test("A page of no elements leads nowhere and is refused")
-    func refusesZero() async throws {
-        var operation = orderList
-        operation.variables = ["limit": 0]
-        #expect(try await refusal(operation)?.code == .variables)
+    @Test(
+        "A page of no elements leads nowhere, one of more than an Int of GraphQL can say nowhere either: both are refused",
+        arguments: [0, -1, Int64(Int32.max) + 1, .max])
+    func refusesSize(_ limit: Int64) async throws {
+        for var operation in [orderList, ordersAt] {
+            operation.variables = ["limit": .int(limit)]
+            #expect(try await refusal(operation)?.code == .variables)
+        }
     }
 
     @Test(

@@ -98,7 +98,7 @@ struct PagesTests {
             desk.set(OrderDesk.tokenPage(4...9, next: nil), at: "c")
             let later = try app.pages(orderList)
             #expect(try await later.all() == PagesStatus(pageCount: 2, objectCount: 9, isComplete: true))
-            #expect(desk.requests == ["/1000", "a/1000", "b/1000", "b/1000", "/1000", "c/1000"])
+            #expect(desk.requests == ["/1000", "a/1000", "b/1000", "a/1000", "/1000", "c/1000"])
         }
     }
 
@@ -108,14 +108,58 @@ struct PagesTests {
             try await pages.all(upTo: 4)
             let before = desk.requests
             desk.removePage(at: "b")
-            desk.hold { [three = Self.three] token in
+            desk.hold { [three = Self.three] _ in
                 // The server is itself again when it is asked for the second time.
-                if desk.requests.count == before.count + 2 { desk.set(three["b", default: ""], at: token) }
+                if desk.requests.count == before.count + 2 { desk.set(three["b", default: ""], at: "b") }
             }
             let status = try await app.pages(orderList).all()
             #expect(status.pageCount == 3)
             #expect(status.isComplete)
-            #expect(desk.requests == before + ["b/1000", "b/1000"])
+            #expect(desk.requests == before + ["b/1000", "a/1000", "b/1000"])
+        }
+    }
+
+    @Test("A page that the server refuses however it is asked for leaves the pages before it, in each run")
+    func lastingError() async throws {
+        try await withPages(Self.three) { (pages, desk, app) async throws in
+            desk.removePage(at: "b")
+            #expect(await larderError { try await pages.all() }?.code == .serverErrors)
+            let before = desk.requests
+            for _ in 0..<2 {
+                let later = try app.pages(orderList)
+                #expect(await larderError { try await later.all() }?.code == .serverErrors)
+                #expect(try await later.status() == PagesStatus(pageCount: 2, objectCount: 6))
+            }
+            #expect(desk.requests == before + ["b/1000", "a/1000", "b/1000", "b/1000", "a/1000", "b/1000"])
+        }
+    }
+
+    @Test("An old token that leads nowhere any more is renewed by the page that had it")
+    func renewsToken() async throws {
+        try await withPages(Self.three) { (pages, desk, app) async throws in
+            try await pages.all(upTo: 4)
+            let before = desk.requests
+            desk.removePage(at: "b")
+            desk.set(OrderDesk.tokenPage(4...6, next: "c"), at: "a")
+            desk.set(OrderDesk.tokenPage(7...9, next: nil), at: "c")
+            #expect(try await app.pages(orderList).all().objectCount == 9)
+            #expect(desk.requests == before + ["b/1000", "a/1000", "c/1000"])
+        }
+    }
+
+    @Test("A list that another begins anew meanwhile is loaded to its end")
+    func begunAnew() async throws {
+        try await withPages(Self.three) { (pages, desk, app) async throws in
+            desk.hold { token in
+                guard token == "b" else { return }
+                desk.set(OrderDesk.tokenPage(0...2, next: "x"), at: "")
+                desk.set(OrderDesk.tokenPage(3...9, next: nil), at: "x")
+                // As another process that is killed before the second page.
+                await #expect(throws: Never.self) { try await app.pages(orderList).refresh() }
+            }
+            let whole = PagesStatus(pageCount: 2, objectCount: 10, isComplete: true)
+            #expect(try await pages.all() == whole)
+            #expect(try await app.pages(orderList).status() == whole)
         }
     }
 
