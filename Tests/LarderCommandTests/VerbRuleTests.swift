@@ -107,6 +107,30 @@ struct VerbRuleTests {
         }
     }
 
+    @Test("An empty database, as a first write leaves that finds no room, is none to those who read")
+    func emptyDatabase() async throws {
+        try await CommandFixture.withStore { fixture in
+            try fixture.write("{ recipes(first: 2) { id title } }", to: "query.graphql")
+            let file = URL(filePath: fixture.store).appending(path: "larder.sqlite")
+            let mode: [FileAttributeKey: Any] = [.posixPermissions: 0o600]
+            #expect(!FileManager.default.fileExists(atPath: file.path))
+            for (name, row) in Self.verbs.sorted(by: { $0.key < $1.key }) where row.rule == .reads || row.rule == .tells
+            {
+                let paths = row.arguments.map { $0.hasSuffix(".graphql") ? fixture.path($0) : $0 }
+                let command = name.split(separator: " ").map(String.init) + paths
+                let without = try await fixture.larder(command)
+                #expect(FileManager.default.createFile(atPath: file.path, contents: nil, attributes: mode))
+                let with = try await fixture.larder(command)
+                #expect(with.status == without.status && with.errors == without.errors, "\(name): \(with.errors)")
+                try FileManager.default.removeItem(at: file)
+            }
+            #expect(FileManager.default.createFile(atPath: file.path, contents: nil, attributes: mode))
+            let pinned = try await fixture.larder(
+                "pin", "shown", "--operation", fixture.path("operations.graphql"), "--name", "List")
+            #expect(pinned.status == 0, "\(pinned.errors)")
+        }
+    }
+
     @Test(
         "Without --write, a verb that takes it tells what it would do or is refused, and a verb that reads writes not")
     func writes() async throws {

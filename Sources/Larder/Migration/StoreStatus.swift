@@ -61,8 +61,7 @@ package struct StoreStatus: Sendable {
         of folder: URL, _ options: Store.Options,
         _ body: (OperationsDatabase) throws(OperationsError) -> Result
     ) throws(OperationsError) -> Result? {
-        let file = folder.appending(path: OperationsDatabase.fileName)
-        guard try OperationsDatabase.look(at: file.path, options.files) != nil,
+        guard try OperationsDatabase.exists(in: folder, options.files),
             try !OperationsDatabase.isLost(in: folder, options.files)
         else { return nil }
         var options = options.operations

@@ -34,15 +34,8 @@ final class OperationsStore: Sendable {
             case .closed: return .failure(.parked)
             case .unopened where suspension.isAsked: return .failure(.suspended)
             case .unopened:
-                let file = folder.appending(path: OperationsDatabase.fileName)
                 do throws(OperationsError) {
-                    // Opening it says what was lost, where its log is left: it knew which partition is the current.
-                    if !making, try OperationsDatabase.look(at: file.path, options.files) == nil,
-                        try !OperationsDatabase.isLost(in: folder, options.files)
-                    {
-                        return .success(nil)
-                    }
-                    try requireNotEmptied(file)
+                    if !making, try !OperationsDatabase.exists(in: folder, options.files) { return .success(nil) }
                     let database = try OperationsDatabase(folder: folder, options: options)
                     state = .open(database)
                     return .success(database)
@@ -50,19 +43,6 @@ final class OperationsStore: Sendable {
             }
         }
         return try result.get()
-    }
-
-    /// Refuses a file that has lost all that it held: it would be taken for a new one. A runner's lock is made only
-    /// after the file had its tables. SQLite takes a single byte for nothing.
-    private func requireNotEmptied(_ file: URL) throws(OperationsError) {
-        guard let status = try OperationsDatabase.look(at: file.path, options.files), status.size <= 1,
-            let locks = try? options.files.names(in: folder.appending(path: "locks").path),
-            locks.contains(where: { $0.hasSuffix(MutationRunner.lockSuffix) })
-        else { return }
-        throw OperationsError(
-            .damaged,
-            "The database larder.sqlite is empty, and mutations were sent from it before; restore a backup, or "
-                + "remove it if nothing is missed")
     }
 
     /// The database, which is made if there is none.

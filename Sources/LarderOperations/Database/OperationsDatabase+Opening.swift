@@ -58,40 +58,61 @@ extension OperationsDatabase {
         }
     }
 
-    /// Whether a folder had a database of which nothing is left but its log.
-    package static func isLost(
-        in folder: URL, _ files: FileSystem
-    ) throws(OperationsError) -> Bool {
-        try isLost(folder.appending(path: fileName), files)
+    /// Of the file by which a process holds that it sends a partition's mutations. It is made only after the database had
+    /// its tables.
+    package static let runnerLockSuffix = ".runner"
+
+    /// Whether a folder has a database, or had one: opening it says then what became of it. A file that is empty is what
+    /// a process leaves that could not make one.
+    package static func exists(in folder: URL, _ files: FileSystem) throws(OperationsError) -> Bool {
+        if try isWritten(folder.appending(path: fileName), files) { return true }
+        return try isLost(in: folder, files)
     }
 
-    /// SQLite would take it for a new database, and delete the log with all that is in it. A single byte is nothing to
-    /// it as well.
-    private static func isLost(_ file: URL, _ files: FileSystem) throws(OperationsError) -> Bool {
+    /// Whether a folder had a database of which nothing is left but its log, or that mutations were sent from it.
+    package static func isLost(in folder: URL, _ files: FileSystem) throws(OperationsError) -> Bool {
+        try loss(of: folder.appending(path: fileName), files) != nil
+    }
+
+    /// SQLite takes a file of a single byte for a new one, too.
+    private static func isWritten(_ file: URL, _ files: FileSystem) throws(OperationsError) -> Bool {
+        try look(at: file.path, files)?.size ?? 0 > 1
+    }
+
+    /// SQLite would take it for a new database, and delete the log with all that is in it.
+    ///
+    /// - Returns: What was lost; nil where nothing is.
+    private static func loss(of file: URL, _ files: FileSystem) throws(OperationsError) -> String? {
         // In this order: the log is made when the file has its first page already.
-        guard try look(at: file.path + "-wal", files)?.size ?? 0 > 0 else { return false }
-        return try look(at: file.path, files)?.size ?? 0 <= 1
+        let hasLog = try look(at: file.path + "-wal", files)?.size ?? 0 > 0
+        let found = try look(at: file.path, files)
+        guard found?.size ?? 0 <= 1 else { return nil }
+        if hasLog {
+            let state = found == nil ? "not there" : "empty"
+            return "The file is \(state), and its log, \(file.path)-wal, is what there is of it"
+        }
+        let locks = file.deletingLastPathComponent().appending(path: "locks").path
+        guard found != nil, let names = try? files.names(in: locks),
+            names.contains(where: { $0.hasSuffix(runnerLockSuffix) })
+        else { return nil }
+        return "The file is empty, and mutations were sent from it before"
     }
 
     private static func prepareFolder(of file: URL, _ options: Options) throws(OperationsError) {
         let files = options.files
-        let isLost = try isLost(file, files)
+        let loss = try loss(of: file, files)
         let found = try look(at: file.path, files)
-        let exists = found != nil
         guard found?.kind != .folder else {
             throw OperationsError(.foreign, "\(file.path) is a folder; move it away")
         }
-        if isLost {
-            throw OperationsError.damaged(
-                "The file is \(exists ? "empty" : "not there"), and its log, \(file.path)-wal, is what there is of it")
-        }
+        if let loss { throw OperationsError.damaged(loss) }
         if options.isReadOnly {
-            guard exists else {
+            guard try isWritten(file, files) else {
                 throw OperationsError(.missing, "There is no \(file.path); open it for writing once, which makes it")
             }
             return
         }
-        guard exists else {
+        guard found != nil else {
             // SQLite would make it readable for all users. It gives its log and its shared memory the file's own mode.
             return try translated {
                 try files.makeFolder(file.deletingLastPathComponent().path)

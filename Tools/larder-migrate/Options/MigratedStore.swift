@@ -40,11 +40,7 @@ struct MigratedStore {
     }
 
     var hasDatabase: Bool {
-        get throws(OperationsError) {
-            let file = url.appending(path: OperationsDatabase.fileName).path
-            if try OperationsDatabase.look(at: file, options.files) != nil { return true }
-            return try OperationsDatabase.look(at: file + "-wal", options.files) != nil
-        }
+        get throws(OperationsError) { try OperationsDatabase.exists(in: url, options.files) }
     }
 
     /// Whether there is anything to be lost.

@@ -169,10 +169,8 @@ extension StoreFolder {
         guard try look(at: url.path, FileSystem()) != nil else {
             throw Failure(.noStore, .failure, "There is no store at \(url.path)")
         }
-        guard try look(at: url.appending(path: OperationsDatabase.fileName).path, FileSystem()) != nil else {
-            return nil
-        }
         return try Failure.typed {
+            guard try OperationsDatabase.exists(in: url, FileSystem()) else { return nil }
             var options = OperationsDatabase.Options()
             options.isReadOnly = true
             let database = try OperationsDatabase(folder: url, options: options)
@@ -185,10 +183,12 @@ extension StoreFolder {
     /// why it could not be read, where it is that name for want of a better one.
     fileprivate static func currentPartition(of url: URL) throws(Failure) -> (name: String, unread: OperationsError?) {
         let (unnamed, files) = (Store.unnamedPartition, FileSystem())
-        let isThere = try look(at: url.appending(path: OperationsDatabase.fileName).path, files) != nil
         let current: CurrentPartition?
         do throws(OperationsError) {
-            if !isThere, try !wasThere(url, files) { return (unnamed, nil) }
+            guard try OperationsDatabase.exists(in: url, files) else {
+                try requireUnnamed(url, files)
+                return (unnamed, nil)
+            }
             var options = OperationsDatabase.Options()
             options.isReadOnly = true
             let database = try OperationsDatabase(folder: url, options: options)
@@ -209,17 +209,13 @@ extension StoreFolder {
         return (partition.name, nil)
     }
 
-    /// Whether there was a database of which the log is left: opening it says so.
-    ///
     /// - Throws: `.missing` where the store has caches of which only a database knew.
-    private static func wasThere(_ url: URL, _ files: FileSystem) throws(OperationsError) -> Bool {
-        if try OperationsDatabase.isLost(in: url, files) { return true }
+    private static func requireUnnamed(_ url: URL, _ files: FileSystem) throws(OperationsError) {
         let partitions = (try? StoreStatus.partitionFolders(of: url, files)) ?? []
         guard partitions.allSatisfy({ $0 == Store.unnamedPartition }) else {
             let file = url.appending(path: OperationsDatabase.fileName).path
             throw OperationsError(
                 .missing, "\(file) is not there, and the store has caches of several partitions; restore a backup")
         }
-        return false
     }
 }

@@ -4,13 +4,9 @@ import LarderCommandLine
 import LarderOperations
 
 extension StoreFolder {
-    /// Whether there is a database, or was one of which the log is left: opening that says so.
+    /// Whether there is a database, or was one: opening it says then what became of it.
     var hasQueue: Bool {
-        get throws(Failure) {
-            let file = url.appending(path: OperationsDatabase.fileName)
-            if try Self.look(at: file.path, files) != nil { return true }
-            return try Failure.typed { try OperationsDatabase.isLost(in: url, files) }
-        }
+        get throws(Failure) { try Failure.typed { try OperationsDatabase.exists(in: url, files) } }
     }
 
     /// Runs `body` with what must not be lost, and closes it; nil where there is nothing of that.

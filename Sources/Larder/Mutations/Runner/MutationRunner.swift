@@ -1,4 +1,5 @@
 import Foundation
+import LarderOperations
 import LarderRecords
 import Synchronization
 
@@ -24,7 +25,7 @@ package final class MutationRunner: Sendable {
         case settled
     }
 
-    static let lockSuffix = ".runner"
+    static let lockSuffix = OperationsDatabase.runnerLockSuffix
 
     struct Progress {
         var isSignedOut = false
