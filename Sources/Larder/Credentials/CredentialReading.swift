@@ -1,7 +1,9 @@
 /// What reading credentials has led to. That they cannot be had now never means that there are none.
-package enum CredentialReading: Sendable, Hashable {
-    /// They are there. Many callers hold one reading at a time: behind a reference, each copies that alone.
-    indirect case present(Credentials)
+///
+/// Many callers hold one reading at a time: behind a reference, each copies that alone.
+package indirect enum CredentialReading: Sendable, Hashable {
+    /// They are there.
+    case present(Credentials)
     /// There are none.
     case absent
     /// They are there, and cannot be opened now: the key is locked, slow, missing or unreadable. No user is signed out

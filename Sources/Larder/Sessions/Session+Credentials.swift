@@ -48,7 +48,7 @@ extension Session {
                 do throws(LarderError) {
                     if try await refresh(ended, until: deadline) != nil { refreshed.insert(ended) }
                 } catch {
-                    return try stillGood(credentials, credentials.present, standing, despite: error)
+                    return try stillGood(credentials, credentials.present, standing.state, despite: error)
                 }
             case .absent:
                 try await record(.credentialsLost, reason: "there are no credentials any more", because: found)

@@ -64,8 +64,8 @@ extension Session {
         return id
     }
 
-    /// A reading of credentials of which one part is good. What it holds while it waits is no more than references, since
-    /// callers that were waiting for the same refresh let go of it at the same time.
+    /// A reading of credentials of which one part is good. What it holds while it waits is next to nothing, since many
+    /// callers wait for the same refresh, and let go of it at the same time.
     private func credentials(
         with part: Credentials.Part, until deadline: ContinuousClock.Instant,
         unless isRefused: @escaping @Sendable (Credentials) -> Bool
@@ -77,49 +77,62 @@ extension Session {
         // A refresh that was under way may have been another's, who had not heard of the refusal.
         var refreshesLeft = 2
         while true {
+            let (state, reading) = try await stored(part, until: deadline)
+            if isGood(reading) { return reading }
+            if try needsTokens(for: part, reading), refreshesLeft == 2 {
+                _ = try await userPoolTokens(within: .until(deadline))
+            }
+            do throws(LarderError) {
+                guard refreshesLeft > 0 else {
+                    throw LarderError(
+                        IdentityError(.unusable, "The identity provider gave credentials that are of no use"))
+                }
+                refreshesLeft -= 1
+                if let new = try await refresh(part, until: deadline, unless: isRefused), isGood(new) { return new }
+            } catch {
+                guard let credentials = reading.credentials, !isRefused(credentials) else { throw error }
+                _ = try stillGood(credentials, [part], state, despite: error)
+                return reading
+            }
+            try requireTime(until: deadline)
+        }
+    }
+
+    /// The credentials that are stored, good or not, and the state in which they were read.
+    private func stored(
+        _ part: Credentials.Part, until deadline: ContinuousClock.Instant
+    ) async throws(LarderError) -> (state: SessionState, reading: CredentialReading) {
+        while true {
             let (standing, unchanged) = try look()
             guard standing.state.allows(part) else { throw unavailable(part, standing) }
             let found = if let unchanged { unchanged } else { try await read(until: deadline) }
-            let reading = found.reading
-            switch reading {
-            case .present:
-                if isGood(reading) { return reading }
-                if try needsTokens(for: part, reading), refreshesLeft == 2 {
-                    _ = try await userPoolTokens(within: .until(deadline))
-                }
-                do throws(LarderError) {
-                    guard refreshesLeft > 0 else {
-                        throw LarderError(
-                            IdentityError(.unusable, "The identity provider gave credentials that are of no use"))
-                    }
-                    refreshesLeft -= 1
-                    if let new = try await refresh(part, until: deadline, unless: isRefused), isGood(new) { return new }
-                } catch {
-                    guard let credentials = reading.credentials, !isRefused(credentials) else { throw error }
-                    _ = try stillGood(credentials, [part], standing, despite: error)
-                    return reading
-                }
+            switch found.reading {
+            case .present: return (standing.state, found.reading)
             case .absent:
                 try await record(.credentialsLost, reason: "there are no credentials any more", because: found)
             case .unavailable(let error): throw LarderError(error)
             }
-            guard !Task.isCancelled else { throw .cancelled }
-            guard .now < deadline else { throw LarderError(.timedOut, "The caller waited for new credentials") }
+            try requireTime(until: deadline)
         }
+    }
+
+    private func requireTime(until deadline: ContinuousClock.Instant) throws(LarderError) {
+        guard !Task.isCancelled else { throw .cancelled }
+        guard .now < deadline else { throw LarderError(.timedOut, "The caller waited for new credentials") }
     }
 
     /// The credentials, where these parts of them are still good: then they are better than none, whatever keeps new
     /// ones away.
     ///
-    /// - Parameter standing: Where the session stood when the credentials were read.
+    /// - Parameter state: The session's when the credentials were read.
     /// - Throws: The error, where the parts are not good, the caller has given up, or the session stands elsewhere now.
     func stillGood(
-        _ credentials: Credentials, _ parts: [Credentials.Part], _ standing: SessionStanding,
+        _ credentials: Credentials, _ parts: [Credentials.Part], _ state: SessionState,
         despite error: LarderError
     ) throws(LarderError) -> Credentials {
         guard error.code != .cancelled, error.code != .parked,
             parts.allSatisfy({ credentials.has($0, freshAt: options.now(), margin: .zero) }),
-            (try? self.standing())?.state ?? standing.state == standing.state
+            (try? standing())?.state ?? state == state
         else { throw error }
         return credentials
     }

@@ -19,6 +19,20 @@ extension Session {
         unless isRefused: @escaping @Sendable (Credentials) -> Bool = { _ in false }
     ) async throws(LarderError) -> CredentialReading? {
         let signIns = signIns
+        guard let result = try await sharedRefresh(part, unless: isRefused).value(until: deadline) else {
+            if Task.isCancelled { throw .cancelled }
+            let stage = refreshing.withLock { $0[part]?.stage ?? "" }
+            throw LarderError(.timedOut, "The caller waited for new credentials: \(stage); it goes on")
+        }
+        let new = try result.get()
+        // They were stored while the caller waited, and need not be read again, unless a user has come or gone here.
+        return signIns == self.signIns ? new : nil
+    }
+
+    /// The refresh that is under way, or begins.
+    private func sharedRefresh(
+        _ part: Credentials.Part, unless isRefused: @escaping @Sendable (Credentials) -> Bool
+    ) throws(LarderError) -> SharedTask<Result<CredentialReading?, LarderError>> {
         guard let provider else {
             throw LarderError(
                 .noIdentityProvider,
@@ -29,7 +43,7 @@ extension Session {
                 OperationsError(
                     .notWritable, "The credentials have ended, and a store that is read only gets no new ones"))
         }
-        let task = refreshing.withLock { refreshing in
+        return refreshing.withLock { refreshing in
             if let task = refreshing[part]?.task, !task.isFinished { return task }
             let end = ContinuousClock.now + options.refreshTimeout
             let task = SharedTask(on: executor, until: end) { [self] () -> Result<CredentialReading?, LarderError> in
@@ -43,14 +57,6 @@ extension Session {
             refreshing[part, default: Refreshing()].task = task
             return task
         }
-        guard let result = await task.value(until: deadline) else {
-            if Task.isCancelled { throw .cancelled }
-            let stage = refreshing.withLock { $0[part]?.stage ?? "" }
-            throw LarderError(.timedOut, "The caller waited for new credentials: \(stage); it goes on")
-        }
-        let new = try result.get()
-        // They were stored while the caller waited, and need not be read again, unless a user has come or gone here.
-        return signIns == self.signIns ? new : nil
     }
 
     private func refresh(

@@ -73,6 +73,7 @@ public final class Session: Sendable {
     /// Notifies when the state may be another one, and when waits are to end.
     let changeSignal = ChangeSignal()
     private let watching = Mutex(Watching())
+    private let signInCount = Atomic(0)
 
     struct Watching {
         var published: SessionStanding?
@@ -81,8 +82,6 @@ public final class Session: Sendable {
         var standings: [Int: AsyncStream<SessionStanding>.Continuation] = [:]
         /// How often callers that wait for a sign-in were released.
         var releases = 0
-        /// How often this process has signed a user or a guest in or out.
-        var signIns = 0
         var isClosed = false
     }
 
@@ -212,18 +211,19 @@ public final class Session: Sendable {
     }
 
     var releases: Int { watching.withLock { $0.releases } }
-    var signIns: Int { watching.withLock { $0.signIns } }
-    func countSignIn() { watching.withLock { $0.signIns += 1 } }
+    /// How often this process has signed a user or a guest in or out.
+    var signIns: Int { signInCount.load(ordering: .acquiring) }
+    func countSignIn() { signInCount.add(1, ordering: .acquiringAndReleasing) }
 
     /// Ends the streams, and every wait with `.parked`, as does each call from now on. A refresh that is under way ends
     /// as it would have, and is stored.
     package func close() {
         let (streams, standings) = watching.withLock { watching in
             watching.isClosed = true
-            watching.signIns += 1
             defer { (watching.streams, watching.standings) = ([:], [:]) }
             return (watching.streams.values.map { $0 }, watching.standings.values.map { $0 })
         }
+        countSignIn()
         vault.forget()
         for continuation in streams { continuation.finish() }
         for continuation in standings { continuation.finish() }

@@ -1,10 +1,14 @@
 import Synchronization
 
-/// Wakes tasks that wait for something to happen, in the order in which they came. A notification that comes while no
-/// task waits is not lost for a task that noted the count before it looked.
-final class ChangeSignal: Sendable {
+/// Wakes tasks that wait for something to happen.
+typealias ChangeSignal = Signal<Void>
+
+/// Gives news to tasks that wait for them, in the order in which they came. Those that come while no task waits are not
+/// lost for a task that noted the count before it looked.
+final class Signal<News: Sendable>: Sendable {
     private struct Waiter {
-        let continuation: CheckedContinuation<Void, Never>
+        /// Gets nil where the wait ends without news.
+        let continuation: CheckedContinuation<News?, Never>
         /// Nil where it waits for as long as it takes.
         let deadline: ContinuousClock.Instant?
     }
@@ -29,7 +33,7 @@ final class ChangeSignal: Sendable {
     /// How often it has notified.
     var count: UInt64 { state.withLock { $0.count } }
 
-    func notify() {
+    func notify(_ news: News) {
         let waiting = state.withLock { state in
             state.count += 1
             defer {
@@ -38,20 +42,22 @@ final class ChangeSignal: Sendable {
             }
             return state.waiting
         }
-        for number in waiting.keys.sorted() { waiting[number]?.continuation.resume() }
+        for number in waiting.keys.sorted() { waiting[number]?.continuation.resume(returning: news) }
     }
 
     /// Waits until it has notified more often than `count`, the time is over, or the task is cancelled.
     ///
     /// - Parameter time: Nil for as long as it takes.
-    func wait(past count: UInt64, for time: Duration?) async {
+    /// - Returns: What it was notified of meanwhile; nil where that was before, or not at all.
+    @discardableResult
+    func wait(past count: UInt64, for time: Duration?) async -> News? {
         let deadline = time.map { ContinuousClock.now + $0 }
-        if let time, time <= .zero { return }
+        if let time, time <= .zero { return nil }
         let number = state.withLock { state in
             state.next += 1
             return state.next
         }
-        await withTaskCancellationHandler {
+        return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let mustWait = state.withLock { state in
                     guard state.count <= count, !Task.isCancelled else { return false }
@@ -59,14 +65,14 @@ final class ChangeSignal: Sendable {
                     if let deadline { setTimer(for: deadline, in: &state) }
                     return true
                 }
-                if !mustWait { continuation.resume() }
+                if !mustWait { continuation.resume(returning: nil) }
             }
         } onCancel: {
             let waiter = state.withLock { state in
                 defer { state.endIdleTimer() }
                 return state.waiting.removeValue(forKey: number)
             }
-            waiter?.continuation.resume()
+            waiter?.continuation.resume(returning: nil)
         }
     }
 
@@ -89,6 +95,10 @@ final class ChangeSignal: Sendable {
             if let next = state.waiting.values.compactMap(\.deadline).min() { setTimer(for: next, in: &state) }
             return ended
         }
-        for waiter in ended.values { waiter.continuation.resume() }
+        for waiter in ended.values { waiter.continuation.resume(returning: nil) }
     }
+}
+
+extension Signal<Void> {
+    func notify() { notify(()) }
 }

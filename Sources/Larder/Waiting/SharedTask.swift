@@ -5,7 +5,7 @@ final class SharedTask<Value: Sendable>: Sendable {
     /// The time by which the work is to be done.
     let deadline: ContinuousClock.Instant
     private let result = Mutex<Value?>(nil)
-    private let changeSignal = ChangeSignal()
+    private let ended = Signal<Value>()
 
     /// Begins the work, where it may block its thread. It goes ahead of the callers, who can only wait for it.
     init(
@@ -21,16 +21,16 @@ final class SharedTask<Value: Sendable>: Sendable {
     /// The result; nil once the deadline has passed or the calling task was cancelled.
     func value(until deadline: ContinuousClock.Instant) async -> Value? {
         while true {
-            let count = changeSignal.count
             if let value = result.withLock({ $0 }) { return value }
             guard .now < deadline, !Task.isCancelled else { return nil }
-            await changeSignal.wait(past: count, for: deadline - .now)
+            // What many callers wait for is not asked for under one lock.
+            if let value = await ended.wait(past: 0, for: deadline - .now) { return value }
         }
     }
 
     private func finish(_ value: Value) {
         result.withLock { $0 = value }
-        changeSignal.notify()
+        ended.notify(value)
     }
 }
 
