@@ -89,6 +89,10 @@ struct EnvironmentVerbTests {
             #expect(try await current() == #"e "store""#)
             try Data(#"{"environment":"d"}"#.utf8).write(to: user.appending(path: "config.json"))
             #expect(try await current() == #"d "user""#)
+            // A relative path would lead elsewhere from each folder, and stands for nothing.
+            variables = ["XDG_CONFIG_HOME": "../../config", "HOME": fixture.folder.path]
+            #expect(try await current() == #"e "store""#)
+            variables = ["XDG_CONFIG_HOME": fixture.folder.path + "/config"]
             try Data(#"{"environment":"c"}"#.utf8).write(to: project.appending(path: ".larder.json"))
             #expect(try await current() == #"c "project""#)
             variables["LARDER_ENV"] = "b"

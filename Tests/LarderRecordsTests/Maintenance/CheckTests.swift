@@ -154,6 +154,22 @@ struct CheckTests {
         }
     }
 
+    @Test("A generation that has lost its file is damage, and no empty cache takes its place")
+    func lostFile() async throws {
+        try await withTemporaryFolder { folder in
+            let library = try LibraryCache(folder)
+            try await library.fill(3)
+            try library.cache.close()
+            let file = try dataFile(in: folder)
+            try FileManager.default.removeItem(at: file)
+            for _ in 0..<2 {
+                let error = #expect(throws: RecordError.self) { try LibraryCache(folder) }
+                #expect(error?.code == .damaged)
+            }
+            #expect(!FileManager.default.fileExists(atPath: file.path))
+        }
+    }
+
     @Test("A damaged file stays refused, however often it is opened")
     func staysRefused() async throws {
         try await withTemporaryFolder { folder in

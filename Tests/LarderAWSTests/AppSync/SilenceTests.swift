@@ -1,0 +1,39 @@
+import Foundation
+import Larder
+import LarderHTTP
+import LarderRecords
+import Testing
+
+@testable import LarderAWS
+
+@Suite("What AppSync says of its connection, and where a request goes")
+struct SilenceTests {
+    @Test(
+        "A connection may be silent for as long as AppSync says, from a second to an hour; else for five minutes",
+        arguments: [
+            (#"{"payload":{"connectionTimeoutMs":45000}}"#, 45.0), (#"{"connectionTimeoutMs":45000}"#, 45),
+            ("{}", 300), (#"{"payload":null}"#, 300), (#"{"payload":{"connectionTimeoutMs":0}}"#, 300),
+            (#"{"payload":{"connectionTimeoutMs":-5}}"#, 300), (#"{"payload":{"connectionTimeoutMs":"long"}}"#, 300),
+            (#"{"payload":{"connectionTimeoutMs":1}}"#, 1),
+            (#"{"payload":{"connectionTimeoutMs":9223372036854775807}}"#, 3_600),
+        ])
+    func silence(message: String, seconds: Double) throws {
+        let endpoint = try #require(URL(string: "https://127.0.0.1/graphql"))
+        let dialect = AppSyncRealTime(
+            endpoint, .apiKey("da2-key"), SubscriptionPacing(), wallClock: { Date() }, signing: SigningClock { Date() })
+        var text = message
+        text.replace("{", with: #"{"type":"connection_ack""# + (message == "{}" ? "" : ","), maxReplacements: 1)
+        let reaction = try dialect.reaction(to: JSONMembers(Array(text.utf8)))
+        #expect(reaction.silence == .seconds(seconds))
+    }
+
+    @Test(
+        "A request names the port of its host where it is not the scheme's own",
+        arguments: [
+            ("https://a.example/x", "a.example"), ("https://a.example:443/x", "a.example"),
+            ("http://a.example:80/", "a.example"), ("http://a.example:443/", "a.example:443"),
+            ("https://a.example:8443/", "a.example:8443"), ("HTTPS://a.example:443/", "a.example"),
+            ("http://[::1]:9000/", "[::1]:9000"),
+        ])
+    func host(url: String, host: String) throws { #expect(try #require(URL(string: url)).hostOnTheWire == host) }
+}
