@@ -2,7 +2,7 @@
 public protocol Connectivity: Sendable {
     /// What is known now.
     var isConnected: Bool { get }
-    /// Called whenever that changes, from any thread. Calls until `stop` of the answer is called.
+    /// Called whenever that changes, from any thread: runners without a network wait for it. Calls until `stop` of the answer is called.
     func observe(_ change: @escaping @Sendable (Bool) -> Void) -> ConnectivityObservation
 }
 
