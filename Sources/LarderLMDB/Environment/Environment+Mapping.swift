@@ -5,7 +5,8 @@ extension Environment {
     /// Makes LMDB's handle and maps the data file, which was verified before.
     ///
     /// The system may have less address space than the map is to take: a phone's process has a few gigabytes in all,
-    /// and any may have a limit. Then the map is halved, down to what the file takes, and grows when it is full.
+    /// and any may have a limit. Then the map takes a quarter of what there is, but no less than the file, and grows when it
+    /// is full.
     ///
     /// - Parameter registersReaders: Whether LMDB keeps its table of readers.
     /// - Returns: LMDB's handle, and how large the map is.
@@ -22,7 +23,9 @@ extension Environment {
                     registersReaders: registersReaders)
             } catch {
                 guard error.code == .outOfMemory, size > least else { throw error }
-                size = max(size / 2, least)
+                while size > least, !hasAddressSpace(for: size) { size = max(size / 2, least) }
+                // The heap and the threads share what there is with the map.
+                size = max(size / 4, least)
             }
         }
     }
