@@ -7,7 +7,7 @@ import Testing
 /// pages. What it maps of files is not counted.
 @Suite("A store in 128 MiB of memory", .timeLimit(.minutes(10)))
 struct SmallMemoryTests {
-    @Test("A response of eight megabytes is stored, stored once more with other values, and read")
+    @Test("A response of eight megabytes is stored, stored once more with other values, read, checked and collected")
     func largeResponse() async throws {
         try await withTemporaryFolder { folder in
             let schema = folder.appending(path: "schema.graphql")
@@ -36,6 +36,10 @@ struct SmallMemoryTests {
             let read = try await LarderProcess.run(
                 shell: #"ulimit -d 131072 && exec "$@" >/dev/null"#, ["query"] + common)
             #expect(read.status == 0, "\(read.errors.prefix(300))")
+            for verb in [["check"], ["compact"], ["gc", "--write"], ["check"]] {
+                let run = try await LarderProcess.run(shell: #"ulimit -d 131072 && exec "$@""#, verb + common.prefix(2))
+                #expect(run.status == 0, "\(verb) \(run.errors.prefix(300))")
+            }
         }
     }
 }
