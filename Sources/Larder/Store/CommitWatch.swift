@@ -17,6 +17,7 @@ final class CommitWatch: Sendable {
         self.watch = watch
         let queue = DispatchQueue(label: "larder.commits")
         #if canImport(Darwin)
+        // Not compiled where this is developed.
         source = DispatchSource.makeFileSystemObjectSource(
             fileDescriptor: watch.descriptor, eventMask: .attrib, queue: queue)
         #else

@@ -132,6 +132,7 @@ final class OpenPartitions: Sendable {
     private static let pause = Duration.milliseconds(80)
     /// After a look that has failed.
     private static let pauseAfterFailure = Duration.seconds(1)
+
     /// Shows from now on what other processes queue, no more what they have carried out, and where they have switched.
     ///
     /// It looks after each commit, of whatever process. What a process did not tell of is noticed at the next look, a
