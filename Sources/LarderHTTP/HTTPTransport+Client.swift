@@ -1,5 +1,5 @@
 public import AsyncHTTPClient
-public import Foundation
+package import Foundation
 
 extension HTTPTransport {
     /// The client configuration this transport is made for: no redirects, gzip and deflate up to the size limit of

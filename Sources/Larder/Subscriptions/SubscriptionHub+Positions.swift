@@ -1,4 +1,4 @@
-public import Foundation
+package import Foundation
 import LarderRecords
 
 /// Up to when everything has come over each subscription, which the cache remembers across restarts. A time that is too
