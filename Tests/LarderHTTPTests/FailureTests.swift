@@ -130,15 +130,15 @@ struct FailureTests {
         }
     }
 
-    @Test("A redirect is told of without the password in it")
+    @Test("A redirect is told of without the password and the query in it")
     func hidesPasswordOfRedirect() async throws {
         try await ScriptedServer.run { _ in
-            .json("", status: .found, headers: ["Location": "https://ada:hush@example.com/graphql?q=1"])
+            .json("", status: .found, headers: ["Location": "https://ada:hush@example.com/graphql?key=quiet"])
         } _: { server in
             try await HTTPTransport.withTransport(to: server.url) { transport in
                 let error = try await transportError { try await transport.send(.query(), within: .ample) }
-                #expect(error.message.contains("https://…@example.com/graphql?q=1"))
-                #expect(!"\(error)".contains("hush"))
+                #expect(error.message.contains("https://…@example.com/graphql?…"))
+                #expect(!"\(error)".contains("hush") && !"\(error)".contains("quiet"))
             }
         }
     }
