@@ -29,7 +29,7 @@ struct OtherProcessTests {
             let said = folder.appending(path: "said")
             let place = folder.appending(path: "store")
             var before = 0
-            for round in 0..<50 {
+            for round in 0..<30 {
                 let child = try ChildProgram.start(place, "count", "\(seed + UInt64(round))", output: said)
                 try await Task.sleep(for: .milliseconds(Int.random(in: 20...250)))
                 kill(child.processIdentifier, SIGKILL)
