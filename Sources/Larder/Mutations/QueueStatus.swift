@@ -23,7 +23,8 @@ public struct QueueStatus: Sendable {
 
 /// The status of a partition's queue: now, and whenever it changes, in whatever process.
 ///
-/// After each commit, of whatever process, the iterator reads O(unsettled mutations), ten times a second at most.
+/// The iterator looks ten times a second whether anything was committed, and reads O(unsettled mutations) where something
+/// was.
 struct QueueStates: AsyncSequence, Sendable {
     let core: PartitionCore
 
@@ -41,10 +42,7 @@ struct QueueStates: AsyncSequence, Sendable {
 
         private static let pause = Duration.milliseconds(100)
 
-        init(core: PartitionCore) {
-            self.core = core
-            core.followOthers()
-        }
+        init(core: PartitionCore) { self.core = core }
 
         /// The next status that differs from the last; nil when there will be none.
         mutating func next() async -> QueueStatus? {
@@ -54,7 +52,7 @@ struct QueueStates: AsyncSequence, Sendable {
                 let count = core.operationsStore.changeSignal.count
                 if let status = changed() { return status }
                 guard !isOver else { return nil }
-                await core.operationsStore.changeSignal.wait(past: count, for: core.operationsStore.longestWait)
+                await core.operationsStore.changeSignal.wait(past: count, for: Self.pause)
             }
             return nil
         }

@@ -2,8 +2,7 @@
 public protocol Connectivity: Sendable {
     /// What is known now.
     var isConnected: Bool { get }
-    /// Calls whenever that changes, from any thread, until `stop` of the answer is called. Runners without a network wait
-    /// for it.
+    /// Called whenever that changes, from any thread. Calls until `stop` of the answer is called.
     func observe(_ change: @escaping @Sendable (Bool) -> Void) -> ConnectivityObservation
 }
 

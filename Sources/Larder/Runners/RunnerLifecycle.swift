@@ -48,11 +48,10 @@ final class RunnerLifecycle: Sendable {
         note(state)
     }
 
-    /// Tells who follows the queue what the runner does now, and who waits for a transfer why it waits.
+    /// Tells who waits for a transfer why it waits now.
     private func note(_ state: RunnerState) {
-        guard core.runners.note(state, of: self, lockSuffix) else { return }
-        core.operationsStore.changeSignal.notify()
-        if lockSuffix == TransferRunner.lockSuffix { core.transfers.notifyAll() }
+        guard core.runners.note(state, of: self, lockSuffix), lockSuffix == TransferRunner.lockSuffix else { return }
+        core.transfers.notifyAll()
     }
 
     // MARK: Beginning and ending
@@ -132,8 +131,6 @@ final class RunnerLifecycle: Sendable {
     func alone(
         _ connectivity: any Connectivity, _ work: @escaping @Sendable (_ owner: String) async throws -> Void
     ) async throws {
-        // Only so is the runner told of what other processes queue.
-        core.followOthers()
         let session = try core.sessionStanding()
         progress.withLock { $0.session = session }
         let observation = connectivity.observe { [changeSignal] _ in changeSignal.notify() }
@@ -216,8 +213,6 @@ final class RunnerLifecycle: Sendable {
         case begin(Found)
         /// Nothing that could be begun now; look again when `changeSignal` notifies, and after so long.
         case wait(Duration?)
-        /// Nothing that has a time; look again when `changeSignal` notifies.
-        case rest
         /// Nothing that will be begun.
         case end
 
@@ -236,9 +231,8 @@ final class RunnerLifecycle: Sendable {
                 switch try await core.settingDamagedAside(look) {
                 case .begin(let found): return found
                 case .end: return nil
-                case .rest: await changeSignal.wait(past: count, for: core.operationsStore.longestWait)
                 case .wait(let pause):
-                    // The clock by which a time was noted may have been set meanwhile.
+                    // Other processes queue as well, and do not notify this one.
                     await changeSignal.wait(past: count, for: min(pause ?? Self.longestPause, Self.longestPause))
                 }
             }

@@ -13,22 +13,15 @@ final class OperationsStore: Sendable {
         case closed
     }
 
-    let folder: URL
+    private let folder: URL
     private let options: OperationsDatabase.Options
     private let state = Mutex(State.unopened)
     /// Notifies whenever this process has changed something.
     let changeSignal = ChangeSignal()
-    /// Notifies after each commit to the queue, and after each commit of another process as far as the system tells of it.
-    let commitSignal = ChangeSignal()
-    /// For waits that a notification alone is to end: as `Store.Options` says.
-    let longestWait: Duration
     let suspension: Suspension
 
-    init(folder: URL, options: OperationsDatabase.Options, longestWait: Duration) {
+    init(folder: URL, options: OperationsDatabase.Options) {
         self.folder = folder
-        self.longestWait = longestWait
-        var options = options
-        options.committed = { [commitSignal] in commitSignal.notify() }
         self.options = options
         suspension = Suspension(wait: options.suspensionWait)
     }

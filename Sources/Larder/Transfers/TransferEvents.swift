@@ -25,7 +25,7 @@ struct TransferEvents: AsyncSequence, Sendable {
                     guard listener.isNews(status) else { continue }
                     return status
                 }
-                await core.transfers.changeSignal.wait(past: count, for: core.operationsStore.longestWait)
+                await core.transfers.changeSignal.wait(past: count, for: .seconds(1))
             }
             return nil
         }

@@ -14,6 +14,4 @@ final class Countdown: Sendable {
             return true
         }
     }
-
-    var count: Int { left.withLock { $0 } }
 }
