@@ -1,14 +1,10 @@
 import Synchronization
 
-/// Wakes tasks that wait for something to happen.
-typealias ChangeSignal = Signal<Void>
-
-/// Gives news to tasks that wait for them, in the order in which they came. Those that come while no task waits are not
-/// lost for a task that noted the count before it looked.
-final class Signal<News: Sendable>: Sendable {
+/// Wakes tasks that wait for something to happen, in the order in which they came. A notification that comes while no
+/// task waits is not lost for a task that noted the count before it looked.
+final class ChangeSignal: Sendable {
     private struct Waiter {
-        /// Gets nil where the wait ends without news.
-        let continuation: CheckedContinuation<News?, Never>
+        let continuation: CheckedContinuation<Void, Never>
         /// Nil where it waits for as long as it takes.
         let deadline: ContinuousClock.Instant?
     }
@@ -33,7 +29,7 @@ final class Signal<News: Sendable>: Sendable {
     /// How often it has notified.
     var count: UInt64 { state.withLock { $0.count } }
 
-    func notify(_ news: News) {
+    func notify() {
         let waiting = state.withLock { state in
             state.count += 1
             defer {
@@ -42,22 +38,20 @@ final class Signal<News: Sendable>: Sendable {
             }
             return state.waiting
         }
-        for number in waiting.keys.sorted() { waiting[number]?.continuation.resume(returning: news) }
+        for number in waiting.keys.sorted() { waiting[number]?.continuation.resume() }
     }
 
     /// Waits until it has notified more often than `count`, the time is over, or the task is cancelled.
     ///
     /// - Parameter time: Nil for as long as it takes.
-    /// - Returns: What it was notified of meanwhile; nil where that was before, or not at all.
-    @discardableResult
-    func wait(past count: UInt64, for time: Duration?) async -> News? {
+    func wait(past count: UInt64, for time: Duration?) async {
         let deadline = time.map { ContinuousClock.now + $0 }
-        if let time, time <= .zero { return nil }
+        if let time, time <= .zero { return }
         let number = state.withLock { state in
             state.next += 1
             return state.next
         }
-        return await withTaskCancellationHandler {
+        await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let mustWait = state.withLock { state in
                     guard state.count <= count, !Task.isCancelled else { return false }
@@ -65,14 +59,14 @@ final class Signal<News: Sendable>: Sendable {
                     if let deadline { setTimer(for: deadline, in: &state) }
                     return true
                 }
-                if !mustWait { continuation.resume(returning: nil) }
+                if !mustWait { continuation.resume() }
             }
         } onCancel: {
             let waiter = state.withLock { state in
                 defer { state.endIdleTimer() }
                 return state.waiting.removeValue(forKey: number)
             }
-            waiter?.continuation.resume(returning: nil)
+            waiter?.continuation.resume()
         }
     }
 
@@ -95,10 +89,6 @@ final class Signal<News: Sendable>: Sendable {
             if let next = state.waiting.values.compactMap(\.deadline).min() { setTimer(for: next, in: &state) }
             return ended
         }
-        for waiter in ended.values { waiter.continuation.resume(returning: nil) }
+        for waiter in ended.values { waiter.continuation.resume() }
     }
-}
-
-extension Signal<Void> {
-    func notify() { notify(()) }
 }

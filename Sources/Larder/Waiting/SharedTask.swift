@@ -5,7 +5,7 @@ final class SharedTask<Value: Sendable>: Sendable {
     /// The time by which the work is to be done.
     let deadline: ContinuousClock.Instant
     private let result = Mutex<Value?>(nil)
-    private let ended = Signal<Value>()
+    private let changeSignal = ChangeSignal()
 
     /// Begins the work, where it may block its thread. It goes ahead of the callers, who can only wait for it.
     init(
@@ -23,14 +23,14 @@ final class SharedTask<Value: Sendable>: Sendable {
         while true {
             if let value = result.withLock({ $0 }) { return value }
             guard .now < deadline, !Task.isCancelled else { return nil }
-            // What many callers wait for is not asked for under one lock.
-            if let value = await ended.wait(past: 0, for: deadline - .now) { return value }
+            // It notifies once.
+            await changeSignal.wait(past: 0, for: deadline - .now)
         }
     }
 
     private func finish(_ value: Value) {
         result.withLock { $0 = value }
-        ended.notify(value)
+        changeSignal.notify()
     }
 }
 
