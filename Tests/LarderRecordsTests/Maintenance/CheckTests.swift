@@ -149,7 +149,7 @@ struct CheckTests {
                 // An unsound file must never be mistaken for a sound one the next time.
                 try? FileManager.default.removeItem(at: file.deletingLastPathComponent().appending(path: "clean.stamp"))
             }
-            #expect(refused > 100)
+            #expect(refused > 50)
             #expect(unseen > 10)
         }
     }
