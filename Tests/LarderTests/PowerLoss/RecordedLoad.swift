@@ -9,7 +9,7 @@ struct RecordedLoad {
     static let seed = TestSeed.of("power")
     private static let lives = number("LARDER_POWER_LIVES")
     private static let cuts = number("LARDER_POWER_CUTS")
-    private static let sparsity = number("LARDER_POWER_SPARSITY") ?? 24
+    private static let sparsity = number("LARDER_POWER_SPARSITY") ?? 32
 
     /// How many cuts there are at a place that are neither all nor nothing.
     static let moreCuts = cuts ?? 1
@@ -19,7 +19,7 @@ struct RecordedLoad {
         .map { $0.split(separator: ",").map(String.init) }
 
     /// How many second cuts there are of each kind.
-    static let secondCuts = number("LARDER_POWER_SECOND_CUTS") ?? 4
+    static let secondCuts = number("LARDER_POWER_SECOND_CUTS") ?? 3
 
     private static func number(_ name: String) -> Int? {
         ProcessInfo.processInfo.environment[name].flatMap { Int($0) }
