@@ -152,8 +152,10 @@ final class GarbageCollection: @unchecked Sendable {
     /// Sets what the next write is to remove.
     func propose(_ candidates: ArraySlice<Candidate>) { self.candidates = Array(candidates) }
 
-    /// Whether nothing that was marked leads to a record.
-    func isGarbage(_ id: RecordID) -> Bool { !marking.marked.contains(id) }
+    /// The records that are needed, as far as is known.
+    var marked: RecordSet { marking.marked }
+
+    private func isGarbage(_ id: RecordID) -> Bool { !marking.marked.contains(id) }
 
     /// Removes those of the candidates that nothing needs. On the writer's thread; may be called again where the
     /// transaction has to be made again, or was not committed.
@@ -186,7 +188,7 @@ final class GarbageCollection: @unchecked Sendable {
             }
             handled += 1
             // Objects take their parts along.
-            if .now >= deadline || changes.changes.fields.count >= Self.candidateLimit { break }
+            if handled % 16 == 0 && .now >= deadline || changes.changes.fields.count >= Self.candidateLimit { break }
         }
     }
 
@@ -218,18 +220,11 @@ final class GarbageCollection: @unchecked Sendable {
         _ changes: inout RecordChanges
     ) throws {
         guard isGarbage(id) else { return }
-        let (records, fields) = (changes.removedRecords.count, changes.removedSplitFields.count)
+        let (records, bytes) = (changes.removedRecords.count, changes.removedBytes)
         guard try changes.removeEntity(id, leavingTombstone: false, generation, transaction) else { return }
         removed.objects += 1
         removed.parts += changes.removedRecords.count - records - 1
-        for id in changes.removedRecords[records...] {
-            removed.bytes += try transaction.get(id, in: generation.tables.records)?.byteCount ?? 0
-        }
-        for key in changes.removedSplitFields[fields...] {
-            unsafe removed.bytes += try key.withBytes {
-                unsafe try transaction.get($0, in: generation.tables.fields)?.byteCount ?? 0
-            }
-        }
+        removed.bytes += changes.removedBytes - bytes
     }
 
     private func removeKey(

@@ -45,10 +45,14 @@ extension RecordCache {
         guard try await mark(collection, progress) else { return false }
         var sweep = Sweep(sliceTime: sliceTime)
         var size = SliceSize(for: sliceTime, atMost: GarbageCollection.candidateLimit)
-        while let found = try sweep.next(collection, generations) {
+        var found = try sweep.next(collection.marked, generations)
+        while let candidates = found {
             if Task.isCancelled { return true }
             await Task.yield()
-            var rest = found[...]
+            // Looked for while what was found is removed, which takes the disk's time.
+            let (current, marked) = (sweep, collection.marked)
+            async let following = current.following(marked, generations)
+            var rest = candidates[...]
             while !isRehearsal, !rest.isEmpty {
                 if Task.isCancelled { return true }
                 collection.propose(rest.prefix(size.count))
@@ -63,6 +67,7 @@ extension RecordCache {
                 }
                 progress(collection.progress)
             }
+            (sweep, found) = try await following.get()
         }
         if isRehearsal { collection.rehearsed(sweep.counted) }
         collection.finish(kept: sweep.kept)
@@ -107,52 +112,61 @@ private struct Sweep {
 
     init(sliceTime: Duration) { self.sliceTime = sliceTime }
 
+    /// What the next slice finds, and the sweep after it.
+    func following(
+        _ marked: RecordSet, _ generations: Generations
+    ) -> Result<(Sweep, [GarbageCollection.Candidate]?), RecordError> {
+        var sweep = self
+        return Result { () throws(RecordError) in
+            let found = try sweep.next(marked, generations)
+            return (sweep, found)
+        }
+    }
+
     /// What was found in one slice, which may be nothing; nil at the end.
+    ///
+    /// - Parameter marked: What stays. What is marked later is found as well, and told apart when it is to be removed.
     mutating func next(
-        _ collection: GarbageCollection, _ generations: Generations
+        _ marked: RecordSet, _ generations: Generations
     ) throws(RecordError) -> [GarbageCollection.Candidate]? {
         guard nextRecord != nil || nextKey != nil else { return nil }
         return try translated {
             try generations.withSnapshot { generation, transaction in
                 let deadline = ContinuousClock.now + sliceTime
                 if let start = nextRecord {
-                    return try objects(from: start, collection, generation, transaction, deadline)
+                    return try objects(from: start, marked, generation, transaction, deadline)
                 }
                 guard let start = nextKey else { return [] }
-                return try keys(from: start, collection, generation, transaction, deadline)
+                return try keys(from: start, marked, generation, transaction, deadline)
             }
         }
     }
 
-    /// Whether no more is looked at for one write. What lies far apart is on pages of its own, all of which the write
-    /// changes, and which take new room in the file.
-    private func isEnough(_ found: Int, of seen: Int) -> Bool {
-        found >= GarbageCollection.candidateLimit || seen > 2 * GarbageCollection.candidateLimit && found > 0
-    }
-
     private mutating func objects(
-        from start: RecordID, _ collection: GarbageCollection, _ generation: Generation,
+        from start: RecordID, _ marked: RecordSet, _ generation: Generation,
         _ transaction: borrowing ReadTransaction, _ deadline: ContinuousClock.Instant
     ) throws -> [GarbageCollection.Candidate] {
         var found: [GarbageCollection.Candidate] = []
         nextRecord = nil
-        var seen = 0
+        var (seen, room) = (0, Room())
         var cursor = try transaction.cursor(in: generation.tables.records)
         var entry = try cursor.seek(atLeast: start)
         while let current = entry {
             let id = current.integerKey
             seen += 1
-            if isEnough(found.count, of: seen) || seen % 64 == 0 && .now >= deadline {
+            if room.isTaken || seen % 64 == 0 && .now >= deadline {
                 nextRecord = id
                 break
             }
-            if collection.isGarbage(id) {
+            if !marked.contains(id) {
                 let record = unsafe try RecordView(unsafe current.value.withUnsafeBytes { unsafe $0 })
                 // A part goes with the object that holds it.
                 if record.isEntity { found.append(.object(id)) }
                 try count(record, id, generation, transaction)
+                room.take()
             } else {
                 kept += 1
+                room.pass()
             }
             entry = try cursor.next()
         }
@@ -172,29 +186,56 @@ private struct Sweep {
     }
 
     private mutating func keys(
-        from start: [UInt8], _ collection: GarbageCollection, _ generation: Generation,
+        from start: [UInt8], _ marked: RecordSet, _ generation: Generation,
         _ transaction: borrowing ReadTransaction, _ deadline: ContinuousClock.Instant
     ) throws -> [GarbageCollection.Candidate] {
         var found: [GarbageCollection.Candidate] = []
         nextKey = nil
-        var seen = 0
+        var (seen, room) = (0, Room())
         var cursor = try transaction.cursor(in: generation.tables.keys)
         var entry = try cursor.seek(atLeast: start.rawSpan)
         while let current = entry {
             let key = unsafe current.key.withUnsafeBytes(Array.init)
             seen += 1
-            if isEnough(found.count, of: seen) || seen % 64 == 0 && .now >= deadline {
+            if room.isTaken || seen % 64 == 0 && .now >= deadline {
                 nextKey = key
                 break
             }
             // What is no number at all is damage, which stays to be found.
-            if let id = unsafe current.value.withUnsafeBytes(StoredNumber.number), collection.isGarbage(id) {
+            if let id = unsafe current.value.withUnsafeBytes(StoredNumber.number), !marked.contains(id) {
                 found.append(.key(key, id))
                 counted.keys += 1
                 counted.bytes += key.count + current.value.byteCount
+                room.take()
+            } else {
+                room.pass()
             }
             entry = try cursor.next()
         }
         return found
     }
+}
+
+/// How much one write takes on. What lies far apart is on pages of its own, all of which the write changes, and which
+/// take new room in the file.
+private struct Room {
+    private var count = 0
+    private var spread = 0
+    private var passed = 0
+    /// Two that have more than this between them are not on one page.
+    private static let farthest = 64
+
+    var isTaken: Bool {
+        count >= GarbageCollection.candidateLimit || spread >= 2 * GarbageCollection.candidateLimit
+    }
+
+    /// Takes in one that goes.
+    mutating func take() {
+        count += 1
+        spread += 1 + min(passed, Self.farthest)
+        passed = 0
+    }
+
+    /// Takes in one that stays.
+    mutating func pass() { passed += 1 }
 }

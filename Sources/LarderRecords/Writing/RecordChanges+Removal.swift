@@ -13,7 +13,7 @@ extension RecordChanges {
             // A damaged file could make a part hold itself.
             guard seen.insert(id).inserted, let record = try generation.record(id, transaction) else { continue }
             rest += try removeFields(of: record, id, generation, transaction)
-            removedRecords.append(id)
+            remove(record, id)
             changed(id)
         }
     }
@@ -24,14 +24,22 @@ extension RecordChanges {
         _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> [RecordID] {
         var parts: [RecordID] = []
-        for index in 0..<record.count { parts += try record.payload.parts(in: record.value(index)) }
+        for index in 0..<record.count {
+            try record.payload.collectRecords(in: record.value(index), into: &parts, alsoReferences: false)
+        }
         if record.isSplit {
             try generation.forEachSplitField(of: id, transaction) { (field, payload) throws in
                 parts += try payload.parts(in: payload.word)
                 removedSplitFields.append(SplitFieldKey(record: id, field: field))
+                unsafe removedBytes += payload.bytes.count
             }
         }
         return parts
+    }
+
+    private mutating func remove(_ record: RecordView, _ id: RecordID) {
+        removedRecords.append(id)
+        unsafe removedBytes += record.bytes.count
     }
 
     /// Removes an entity. A deleted one leaves a tombstone, an evicted one nothing.
@@ -60,7 +68,7 @@ extension RecordChanges {
                 entries: entries, nil)
             records.append((id, range))
         } else {
-            removedRecords.append(id)
+            remove(record, id)
             evictedTypes.insert(record.type)
         }
         changed(id)

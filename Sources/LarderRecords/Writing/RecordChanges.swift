@@ -16,6 +16,8 @@ struct RecordChanges {
     var splitFields: [(key: SplitFieldKey, range: Range<Int>)] = []
     var removedRecords: [RecordID] = []
     var removedSplitFields: [SplitFieldKey] = []
+    /// What removed objects, their parts and their fields took; for reports.
+    var removedBytes = 0
     /// Rows of `keys` that go, by their keys as they are stored.
     var removedKeys: [[UInt8]] = []
     /// Keys that are given a number, by their indices in `changes.createdKeys`.
