@@ -85,16 +85,17 @@ package final class OptimisticLayer: Sendable {
     /// - Returns: False if some are others than was known of them, or are no more.
     static func fetch(_ layers: [OptimisticLayer]) throws(RecordError) -> Bool {
         var isAsKnown = true
-        var rest = layers.filter { $0.source != nil }
+        // Asked once: other readers fetch some of them meanwhile.
+        var rest = layers.compactMap { layer in layer.source.map { (layer: layer, source: $0) } }
         while let source = rest.first?.source {
-            let own = rest.filter { $0.source === source }
+            let own = rest.filter { $0.source === source }.map(\.layer)
             let findings = try source.contents(of: own)
             for (index, layer) in own.enumerated() {
                 let finding = index < findings.count ? findings[index] : .gone
                 if case .same = finding {} else { isAsKnown = false }
                 layer.take(finding)
             }
-            rest.removeAll { $0.source == nil }
+            rest.removeAll { $0.source === source }
         }
         return isAsKnown
     }

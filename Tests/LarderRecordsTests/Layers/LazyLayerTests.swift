@@ -37,6 +37,23 @@ private final class Drawer: LayerSource {
 
 @Suite("Layers that are laid when a read comes to what they touch", .timeLimit(.minutes(10)))
 struct LazyLayerTests {
+    @Test("A reader gets all that it needs where another one gets the first of it meanwhile")
+    func together() async throws {
+        let drawer = Drawer()
+        for number in 1...500 { drawer.put(.init(removals: ["Movie:1"]), Int64(number)) }
+        for _ in 0..<200 {
+            let layers = try (1...500).map { number in
+                OptimisticLayer(
+                    key: try #require(AppliedKey("k\(number)")), touching: nil, number: Int64(number), of: drawer)
+            }
+            let other = Task.detached { try OptimisticLayer.fetch([layers[0]]) }
+            #expect(try OptimisticLayer.fetch(layers))
+            _ = try await other.value
+            let missing = try layers.filter { try $0.content.removals.isEmpty }
+            try #require(missing.isEmpty)
+        }
+    }
+
     @Test("Reading one object lays its layers alone, and what they are connected with")
     func component() async throws {
         try await withSampleCache(movieSchema) { sample in
