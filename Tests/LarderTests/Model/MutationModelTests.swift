@@ -4,8 +4,10 @@ import Testing
 
 @Suite("The whole way of mutations beside a model of plain values", .timeLimit(.minutes(10)))
 struct MutationModelTests {
-    /// More of them by the environment, for a long night.
-    private static let seeds = number("LARDER_MODEL_SEEDS") ?? 16
+    /// More of them by the environment, for a long night. Each run then says when it begins and ends, so that one which
+    /// hangs is known.
+    private static let asked = number("LARDER_MODEL_SEEDS")
+    private static let seeds = asked ?? 16
     private static let groups = 4
 
     private static func number(_ name: String) -> Int? { ProcessInfo.processInfo.environment[name].flatMap(Int.init) }
@@ -19,7 +21,11 @@ struct MutationModelTests {
         }
     }
 
+    private func say(_ line: String) { FileHandle.standardError.write(Data("\(line)\n".utf8)) }
+
     private func run(_ seed: UInt64) async throws {
+        if Self.asked != nil { say("seed \(seed) begins") }
+        defer { if Self.asked != nil { say("seed \(seed) ends") } }
         try await withTemporaryFolder { folder in
             let run = try ModelRun(folder, seed: seed)
             do {
