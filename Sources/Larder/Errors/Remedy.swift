@@ -43,7 +43,8 @@ extension LarderError {
         let order: [(ServerErrorKind, Situation)] = [
             (.notSignedIn, .sessionEnded), (.throttled, .throttled), (.conflict, .conflict), (.fault, .serverFault),
         ]
-        return order.first { kinds.contains($0.0) }?.1 ?? .rejected
+        return order.first { kinds.contains($0.0) }?.1
+            ?? (cause as? TransportError)?.status.map(Situation.init(status:)) ?? .rejected
     }
 
     private var retryAfter: Duration? {

@@ -11,6 +11,8 @@ struct LoadedPages: Sendable {
         let position: PagePosition
         let next: PagePosition?
         let previous: PagePosition?
+        /// When it came, in seconds since 1970; nil where that is not known.
+        let received: Int64?
         /// Of the page's objects in their order, as it was read last.
         fileprivate(set) var records: [UInt64]
         /// Which of the objects other pages show, or this one before; by their places, in ascending order.
@@ -19,6 +21,8 @@ struct LoadedPages: Sendable {
         let isFetched: Bool
     }
 
+    /// Whether the list begins at its end, and grows at its front.
+    let isBackward: Bool
     var isKnown = false
     private(set) var entries: [Entry] = []
     private(set) var objectCount = 0
@@ -29,11 +33,18 @@ struct LoadedPages: Sendable {
     private var positions: Set<PagePosition> = []
     private var lastNumber = 0
 
+    init(isBackward: Bool) { self.isBackward = isBackward }
+
     var status: PagesStatus {
         PagesStatus(
-            pageCount: entries.count, objectCount: objectCount,
-            isComplete: entries.last.map { $0.next == nil } ?? false, stalePageCount: stalePageCount)
+            pageCount: entries.count, objectCount: objectCount, isComplete: edge != nil && onward == nil,
+            stalePageCount: stalePageCount)
     }
+
+    /// The page at which the list grows.
+    var edge: Entry? { isBackward ? entries.first : entries.last }
+    /// Where the page after that begins; nil at the end of the list, and of no page.
+    var onward: PagePosition? { isBackward ? edge?.previous : edge?.next }
 
     func has(_ position: PagePosition) -> Bool { positions.contains(position) }
 
@@ -50,7 +61,7 @@ struct LoadedPages: Sendable {
         generation = page.generation
         var entry = Entry(
             number: lastNumber, position: position, next: page.content.next, previous: page.content.previous,
-            records: records, isFetched: isFetched)
+            received: page.received, records: records, isFetched: isFetched)
         show(&entry)
         entries.insert(entry, at: atFront ? 0 : entries.count)
         return entry
@@ -98,6 +109,9 @@ struct LoadedPages: Sendable {
 struct ReadPage: Sendable {
     let content: PageContent
     let generation: UInt64
+
+    /// When its oldest part came, in seconds since 1970; nil where that is not known.
+    var received: Int64? { content.response.received }
 }
 
 /// The records that some page shows.

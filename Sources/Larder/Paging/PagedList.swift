@@ -44,6 +44,9 @@ struct PagedList: Sendable {
     private let elements: [String]
     private let operation: GraphQLOperation
     private let pageSize: Int?
+    /// Whether it begins with the last page, and goes on with the one before: where the operation asks for so many of
+    /// the last.
+    let goesBackward: Bool
     /// Where the first page begins, for offsets and numbers.
     private let origin: Int64
     /// By type: the key fields and their response keys.
@@ -64,6 +67,7 @@ struct PagedList: Sendable {
                 )
             }
             (plan, pageSize, origin, self.operation) = (nil, nil, 0, operation)
+            goesBackward = false
             (path, elements) = ([], merger.elements)
             place = merger.elements.joined(separator: ".")
             key = place
@@ -81,6 +85,9 @@ struct PagedList: Sendable {
             throw LarderError(.variables, "A page of \(plan.place) cannot have \(asked ?? 0) elements")
         }
         pageSize = asked ?? plan.maxLimit
+        goesBackward =
+            plan.backward != nil
+            && (plan.forward == nil || plan.forward?.size(variables) == nil && plan.backward?.size(variables) != nil)
         var first = operation
         if asked == nil, let size = plan.maxLimit, case .variable(let name)? = plan.forward?.limit {
             first.variables[name] = .int(Int64(size))
@@ -138,6 +145,15 @@ struct PagedList: Sendable {
         try core.operations.bound(query: operation(at: position), exposesAdded: true)
     }
 
+    /// Whether pages do not say what follows: a page is at its place whatever became of the list before it.
+    var countsPlaces: Bool { plan?.steps(pageSize) != nil }
+
+    /// The key of a page in the root of all queries; nil where the list is in another object.
+    func rootKey(at position: PagePosition) throws(LarderError) -> FieldKey? {
+        guard let plan, path.count == 1 else { return nil }
+        return FieldKey(plan.key(ofPage: try bound(at: position).binding.variables, core.operations.schema))
+    }
+
     /// How the cache itself goes from page to page.
     ///
     /// - Parameter isGrowing: Whether a change puts an object in.
@@ -188,6 +204,11 @@ struct PagedList: Sendable {
         var list = connection
         for name in elements { list = list?[name] }
         return list
+    }
+
+    /// Whether an answer has errors in place of the list itself, and not only of some of its objects.
+    func isLacking(in response: Response) -> Bool {
+        !response.errors.isEmpty && elements(of: connection(of: response))?.isNull != false
     }
 
     /// What a page holds that was read along `bound`.
@@ -283,6 +304,16 @@ struct PagedList: Sendable {
     }
 
     // MARK: Errors
+
+    /// - Parameter errors: What the server said beside.
+    func lacking(_ errors: [GraphQLError]) -> LarderError {
+        LarderError(.serverErrors, "The server answered with errors in place of the pages of \(place)", errors: errors)
+    }
+
+    func endless(_ count: Int) -> LarderError {
+        LarderError(
+            .paging, "\(count) pages of \(place) in a row are empty; ask again to go on, if that can be right")
+    }
 
     func repeated() -> LarderError {
         LarderError(

@@ -19,11 +19,16 @@ public final class Pages: Sendable {
     let partition: Partition
     let list: PagedList
     private let options: FetchOptions
-    private let loaded = Locked(LoadedPages())
+    private let loaded: Locked<LoadedPages>
     private let lastRead = Locked<[(position: PagePosition, operation: BoundOperation)]>([])
     private let isBusy = Locked(false)
     private let changeSignal = ChangeSignal()
     let holding = PagesHolding()
+    /// More empty pages in a row are taken for a list without an end.
+    private static let longestEmptyChain = 1_000
+    /// Whether the list begins with its last page, and goes on with the one before: where the operation asks for so many
+    /// of the last.
+    package var goesBackward: Bool { list.goesBackward }
 
     init(
         _ operation: GraphQLOperation, _ partition: Partition, _ options: FetchOptions, _ merger: PageMerger?
@@ -31,6 +36,7 @@ public final class Pages: Sendable {
         self.partition = partition
         self.options = options
         list = try PagedList(operation, partition.core, merger)
+        loaded = Locked(LoadedPages(isBackward: list.goesBackward))
     }
 
     /// How much of the list is loaded, also while a call loads more. The first question looks through the pages that the
@@ -49,7 +55,7 @@ public final class Pages: Sendable {
             (loaded.entries.indices.contains(index) ? loaded.entries[index] : nil, loaded.generation)
         }
         guard let entry else { return nil }
-        let answer = try partition.answer(bound(at: entry.position), from: .query, allowsPartial: false)
+        let answer = try partition.answer(bound(at: entry.position), from: .query, allowsPartial: takesPartial)
         var records: [UInt64]?
         let page = list.page(answer.response) { found in
             // Pages that show what this one hides may have lost it.
@@ -103,8 +109,9 @@ public final class Pages: Sendable {
     public func next() async throws(LarderError) -> Page? {
         try await exclusively { () async throws(LarderError) in
             try self.know()
-            guard let position = self.nextPosition else { return nil }
-            return try await self.load(position, asksServer: false)
+            guard !self.loaded.withLock({ $0.entries.isEmpty }) else { return try await self.load(.start) }
+            guard let position = self.loaded.withLock({ $0.entries.last?.next }) else { return nil }
+            return try await self.load(position)
         }
     }
 
@@ -114,27 +121,21 @@ public final class Pages: Sendable {
     public func previous() async throws(LarderError) -> Page? {
         try await exclusively { () async throws(LarderError) in
             try self.know()
-            guard let first = self.loaded.withLock({ $0.entries.first }) else {
-                return try await self.load(.start, asksServer: false)
-            }
+            guard let first = self.loaded.withLock({ $0.entries.first }) else { return try await self.load(.start) }
             guard let position = first.previous else { return nil }
-            return try await self.load(position, asksServer: false, atFront: true)
+            return try await self.load(position, atFront: true)
         }
     }
 
     /// Asks the server for the first page again. The rest stays where the new page leads to it; pages that it does not
-    /// lead to are stale, and no part of the list any more.
+    /// lead to are stale, and no part of the list any more. So are the others of a list by offset or number.
     @discardableResult
     public func refresh() async throws(LarderError) -> PagesStatus {
         try await exclusively { () async throws(LarderError) in
-            do throws(LarderError) { try self.know() } catch {
-                // Pages that the cache has form no list: what the server sends now may.
-                guard error.code == .paging else { throw error }
-            }
-            let before = self.loaded.withLock { $0.entries.count }
-            _ = try await self.page(at: .start, asksServer: true)
-            self.forget()
             try self.know()
+            let before = self.loaded.withLock { $0.entries.count }
+            try await self.ask(.start)
+            try self.lookAgain()
             return self.loaded.withLock { loaded in
                 loaded.stalePageCount = max(0, before - loaded.entries.count)
                 return loaded.status
@@ -178,28 +179,42 @@ public final class Pages: Sendable {
             var asksServer = startingOver
             defer { if asksServer { self.holding.end() } }
             if startingOver { self.startOver() } else { try self.know() }
-            /// The page that was asked for again, because its token was refused.
+            /// The page that was asked for again: its token was refused, or it leads back.
             var renewed: PagePosition?
+            /// The page that came from the server last.
+            var latest: PagePosition?
             // Others may begin it anew again and again.
             var rounds = 3
+            var emptyCount = 0
             do throws(LarderError) {
                 while self.loaded.withLock({ $0.objectCount < count }) {
+                    let edge = self.loaded.withLock { $0.edge }
                     do throws(LarderError) {
-                        guard let position = self.nextPosition else {
+                        guard let position = self.loaded.withLock({ $0.edge == nil ? .start : $0.onward }) else {
                             guard rounds > 0, try self.wasBegunAnew() else { break }
                             rounds -= 1
-                            self.forget()
-                            try self.know()
+                            try self.lookAgain()
                             continue
                         }
-                        _ = try await self.take(position, asksServer: asksServer)
+                        let taken = try await self.take(
+                            position, asksServer: asksServer, atFront: self.list.goesBackward)
+                        if taken.entry == nil {
+                            // What the cache has may be of another time than what came now.
+                            guard !asksServer, let edge, edge.position != renewed,
+                                edge.position != latest || taken.page != nil && !taken.isFetched
+                            else { throw self.list.repeated() }
+                            renewed = edge.position
+                            try await self.ask(edge.position, andOnward: true)
+                            continue
+                        }
+                        if taken.isFetched { latest = position }
+                        emptyCount = taken.page?.content.records.isEmpty == true ? emptyCount + 1 : 0
+                        guard emptyCount <= Self.longestEmptyChain else { throw self.list.endless(emptyCount) }
                     } catch {
-                        guard error.code == .serverErrors, !asksServer,
-                            let last = self.loaded.withLock({ $0.entries.last }), !last.isFetched,
-                            last.position != renewed
+                        guard error.mayBeOfToken, !asksServer, let edge, !edge.isFetched, edge.position != renewed
                         else { throw error }
-                        renewed = last.position
-                        asksServer = try await !self.renewToken(of: last)
+                        renewed = edge.position
+                        asksServer = try await !self.renewToken(of: edge)
                         continue
                     }
                     progress(self.loaded.withLock { $0.status })
@@ -217,9 +232,10 @@ public final class Pages: Sendable {
     /// others than are loaded.
     private func wasBegunAnew() throws(LarderError) -> Bool {
         guard let first = loaded.withLock({ $0.entries.first { $0.position == .start } }),
-            let page = try read(.start)
+            let page = try part(at: .start)
         else { return false }
-        return page.content.next != first.next
+        if list.countsPlaces, let earlier = first.received, let later = page.received, later > earlier { return true }
+        return page.content.next != first.next || list.goesBackward && page.content.previous != first.previous
     }
 
     /// Asks for the last page of an earlier run again, which leads on by a new token. Where the server refuses that too,
@@ -229,39 +245,54 @@ public final class Pages: Sendable {
     private func renewToken(of last: LoadedPages.Entry) async throws(LarderError) -> Bool {
         if last.position != .start {
             do throws(LarderError) {
-                _ = try await page(at: last.position, asksServer: true)
-                forget()
-                try know()
+                try await ask(last.position)
+                try lookAgain()
                 return true
             } catch {
-                guard error.code == .serverErrors else { throw error }
+                guard error.mayBeOfToken else { throw error }
             }
         }
         startOver()
         return false
     }
 
-    /// Where the page after the last one begins; nil at the end of the list.
-    private var nextPosition: PagePosition? {
-        loaded.withLock { loaded in loaded.entries.last.map(\.next) ?? .start }
-    }
-
-    private func load(
-        _ position: PagePosition, asksServer: Bool, atFront: Bool = false
-    ) async throws(LarderError) -> Page {
-        let (page, entry) = try await take(position, asksServer: asksServer, atFront: atFront)
+    /// - Returns: Nil where the list ends there, which a page that was asked for again may say.
+    private func load(_ position: PagePosition, atFront: Bool = false) async throws(LarderError) -> Page? {
+        var position = position
+        var taken = try await take(position, asksServer: false, atFront: atFront)
+        if taken.entry == nil, let edge = loaded.withLock({ atFront ? $0.entries.first : $0.entries.last }) {
+            try await ask(edge.position, andOnward: true)
+            let onward = loaded.withLock { atFront ? $0.entries.first?.previous : $0.entries.last?.next }
+            guard let onward else { return nil }
+            position = onward
+            taken = try await take(position, asksServer: false, atFront: atFront)
+        }
+        guard let page = taken.page, let entry = taken.entry else { throw list.repeated() }
         return list.page(page.content.response) { _ in entry.hidden }
     }
 
+    /// - Returns: The page, without an entry where the pages lead back to one that is loaded.
     private func take(
-        _ position: PagePosition, asksServer: Bool, atFront: Bool = false
-    ) async throws(LarderError) -> (page: ReadPage, entry: LoadedPages.Entry) {
-        guard !loaded.withLock({ $0.has(position) }) else { throw list.repeated() }
-        let (page, isFetched) = try await page(at: position, asksServer: asksServer)
+        _ position: PagePosition, asksServer: Bool, atFront: Bool
+    ) async throws(LarderError) -> (page: ReadPage?, entry: LoadedPages.Entry?, isFetched: Bool) {
+        let (isKnown, neighbour) = loaded.withLock {
+            ($0.has(position), atFront ? $0.entries.first : $0.entries.last)
+        }
+        guard !isKnown else { return (nil, nil, false) }
+        let (page, isFetched) = try await page(
+            at: position, after: neighbour, asksServer: asksServer, atFront: atFront)
         if loaded.withLock({ $0.isOutdated(by: page) }) { try renumber(page.generation) }
         let entry = loaded.withLock { $0.add(page, at: position, isFetched: isFetched, atFront: atFront) }
-        guard let entry else { throw list.repeated() }
-        return (page, entry)
+        return (page, entry, isFetched)
+    }
+
+    /// Asks the server for a page that is loaded, and for the page to which that leads now, and looks through the cache
+    /// again.
+    private func ask(_ position: PagePosition, andOnward: Bool) async throws(LarderError) {
+        let content = try await ask(position).content
+        let onward = position.isBackward || list.goesBackward ? content.previous : content.next
+        if let onward, !loaded.withLock({ $0.has(onward) }) { try await ask(onward) }
+        try lookAgain()
     }
 
     /// Takes in the numbers that the objects of the loaded pages have in another generation.
@@ -275,15 +306,46 @@ public final class Pages: Sendable {
     }
 
     private func page(
-        at position: PagePosition, asksServer: Bool
+        at position: PagePosition, after neighbour: LoadedPages.Entry?, asksServer: Bool, atFront: Bool
     ) async throws(LarderError) -> (page: ReadPage, isFetched: Bool) {
         guard !Task.isCancelled else { throw LarderError(.cancelled, "The task was cancelled") }
-        if !asksServer, let cached = try read(position) { return (cached, false) }
-        _ = try await partition.fetch(list.operation(at: position), policy: .networkOnly, options: options)
-        let answer = try partition.answer(list.bound(at: position), from: .query, allowsPartial: false)
-        return (
-            ReadPage(content: try list.content(answer.response, at: position), generation: answer.generation), true
-        )
+        if !asksServer, let cached = try part(at: position, after: neighbour) { return (cached, false) }
+        return (try await ask(position, atFront: atFront), true)
+    }
+
+    /// Whether a page may lack what the server could not tell of some object.
+    private var takesPartial: Bool { options.errorPolicy != .fail }
+
+    /// Asks the server for a page. Where pages do not say what follows, one that is another page now is followed by what
+    /// is at the next place of an earlier list, which goes.
+    ///
+    /// - Parameter atFront: Whether the page after it has led to it.
+    @discardableResult
+    private func ask(_ position: PagePosition, atFront: Bool = false) async throws(LarderError) -> ReadPage {
+        let before = list.countsPlaces ? try part(at: position) : nil
+        let page = try await answer(at: position)
+        if list.countsPlaces, !atFront, before?.content.records != page.content.records, let next = page.content.next,
+            let key = try list.rootKey(at: next), try part(at: next) != nil
+        {
+            try await partition.remove(field: key)
+        }
+        return page
+    }
+
+    private func answer(at position: PagePosition) async throws(LarderError) -> ReadPage {
+        var options = options
+        // What the errors are tells whether a token was refused.
+        if options.errorPolicy == .ignore { options.errorPolicy = .partial }
+        let response = try await partition.fetch(list.operation(at: position), policy: .networkOnly, options: options)
+        guard !list.isLacking(in: response) else { throw list.lacking(response.errors) }
+        let answer = try partition.answer(list.bound(at: position), from: .query, allowsPartial: takesPartial)
+        do throws(LarderError) {
+            return ReadPage(content: try list.content(answer.response, at: position), generation: answer.generation)
+        } catch {
+            // It has taken the place of the page that was loaded.
+            forget()
+            throw error
+        }
     }
 
     /// A page that the cache has; nil where it lacks some of it.
@@ -291,6 +353,24 @@ public final class Pages: Sendable {
         let answer = try partition.answer(list.bound(at: position), from: .query, allowsPartial: true)
         guard answer.response.isComplete else { return nil }
         return ReadPage(content: try list.content(answer.response, at: position), generation: answer.generation)
+    }
+
+    /// A page that the cache has; nil also where it is none of a list.
+    ///
+    /// - Parameter neighbour: The page that leads to it. Where pages do not say what follows, one that came before that
+    ///   page is of an earlier list.
+    private func part(
+        at position: PagePosition, after neighbour: LoadedPages.Entry? = nil
+    ) throws(LarderError) -> ReadPage? {
+        let found: ReadPage?
+        do throws(LarderError) { found = try read(position) } catch {
+            guard error.code == .paging else { throw error }
+            return nil
+        }
+        if list.countsPlaces, let earlier = neighbour?.received, let received = found?.received, received < earlier {
+            return nil
+        }
+        return found
     }
 
     // MARK: What is loaded
@@ -309,10 +389,12 @@ public final class Pages: Sendable {
 
     /// Nil where the cache went on to another generation meanwhile.
     private func follow() throws(LarderError) -> LoadedPages? {
-        var found = LoadedPages()
+        var found = LoadedPages(isBackward: list.goesBackward)
         for isBackward in [false, true] {
             var position = isBackward ? found.entries.first?.previous : .start
-            while let here = position, !found.has(here), let page = try read(here) {
+            while let here = position, !found.has(here),
+                let page = try part(at: here, after: isBackward ? found.entries.first : found.entries.last)
+            {
                 guard !found.isOutdated(by: page) else { return nil }
                 guard let entry = found.add(page, at: here, isFetched: false, atFront: isBackward) else { break }
                 position = isBackward ? entry.previous : entry.next
@@ -321,12 +403,17 @@ public final class Pages: Sendable {
         return found
     }
 
-    private func forget() { loaded.withLock { $0 = LoadedPages() } }
+    private func forget() { loaded.withLock { $0 = LoadedPages(isBackward: list.goesBackward) } }
+
+    private func lookAgain() throws(LarderError) {
+        forget()
+        try know()
+    }
 
     private func startOver() {
         holding.begin()
         loaded.withLock { loaded in
-            loaded = LoadedPages()
+            loaded = LoadedPages(isBackward: list.goesBackward)
             loaded.isKnown = true
         }
     }
@@ -350,33 +437,5 @@ public final class Pages: Sendable {
             changeSignal.notify()
         }
         return try await body()
-    }
-}
-
-extension Partition {
-    /// The pages of the one list that an operation asks for.
-    ///
-    /// A `@fieldPolicy` with `paginationArgs`, or `Schema.setPagination`, says how the list's field goes from page to
-    /// page: see <doc:Paging>. The arguments that choose a page must be variables of the operation. Where it leaves the
-    /// size of a page out, the largest that the policy allows is asked for.
-    ///
-    /// - Parameters:
-    ///   - operation: A query.
-    ///   - options: Of every page's fetch.
-    ///   - merger: Goes from page to page in place of a policy, where the server's lists are of a kind of their own.
-    /// - Throws: `.operation` where the operation asks for no list of pages, or not for what leads to the next one;
-    ///   `.variables` for a page that is larger than the policy allows; `.syntax`, `.parked`.
-    public func pages(
-        _ operation: GraphQLOperation, options: FetchOptions = FetchOptions(), merger: PageMerger? = nil
-    ) throws(LarderError) -> Pages {
-        try core.requireCurrent()
-        return try Pages(core.withRealIDs(operation), self, options, merger)
-    }
-
-    /// As `pages` of an operation, for a typed one; each ``Page/decode(_:)`` says the type of the objects.
-    public func pages(
-        _ operation: some TypedOperation, options: FetchOptions = FetchOptions(), merger: PageMerger? = nil
-    ) throws(LarderError) -> Pages {
-        try pages(operation.operation, options: options, merger: merger)
     }
 }

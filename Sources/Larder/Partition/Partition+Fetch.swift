@@ -178,20 +178,29 @@ extension Partition {
         }
         // A parked partition keeps its late answer; the caller works in another partition by now.
         try core.requireCurrent()
-        return try result(parsed, age.age, options.errorPolicy)
+        return try result(parsed, answer, age.age, options.errorPolicy)
     }
 
     private func result(
-        _ parsed: ParsedResponse, _ age: Duration, _ policy: ErrorPolicy
+        _ parsed: ParsedResponse, _ answer: GraphQLAnswer, _ age: Duration, _ policy: ErrorPolicy
     ) throws(LarderError) -> Response {
         let response: Response
         do { response = try parsed.assembled(age: age) } catch { throw LarderError(error) }
         guard parsed.hasData, policy != .fail || parsed.errors.isEmpty else {
             throw LarderError(
                 .serverErrors, "The server answered with errors", errors: parsed.errors,
-                response: parsed.hasData ? response : nil)
+                response: parsed.hasData ? response : nil, cause: answer.refusal)
         }
         return policy == .ignore ? response.withoutErrors : response
+    }
+}
+
+extension GraphQLAnswer {
+    /// What the status of HTTP says beside the errors; nil where it says nothing more.
+    fileprivate var refusal: TransportError? {
+        guard let status, status >= 400 else { return nil }
+        return TransportError(
+            .status, "The server answered with the HTTP status \(status)", status: status, retryAfter: retryAfter)
     }
 }
 

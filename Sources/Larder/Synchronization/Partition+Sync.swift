@@ -117,7 +117,7 @@ private struct SyncWalk {
             let page: Page
             do throws(LarderError) { page = try await fetch(since: since, token: position.walk?.token) } catch {
                 // A token is good for a time only; the walk begins again.
-                guard error.code == .serverErrors, position.walk != nil, mayBeOfToken(error.errors) else { throw error }
+                guard position.walk != nil, error.mayBeOfToken else { throw error }
                 try await giveUp()
                 guard isResumed else { throw error }
                 (isResumed, beganEarlier) = (false, false)
@@ -148,16 +148,6 @@ private struct SyncWalk {
             // What was changed after an earlier call began the walk may stand on pages that it had left behind.
             (beganEarlier, report.isFinished) = (false, false)
             since = lastSync
-        }
-    }
-
-    /// Whether errors may mean that the server does not take the walk's token: errors of the field itself, or of the
-    /// request, that are not of the server's state or of the user.
-    private func mayBeOfToken(_ errors: [GraphQLError]) -> Bool {
-        errors.contains { error in
-            let kind = error.kind.map(ServerErrorKind.init)
-            return (error.path?.components.count ?? 1) <= 1
-                && kind != .throttled && kind != .fault && kind != .notSignedIn
         }
     }
 

@@ -50,6 +50,11 @@ package struct ConnectionPlan: Sendable {
         key.key(variables, schema)
     }
 
+    /// The field's key of one page.
+    package func key(ofPage variables: [String: Value], _ schema: SchemaIndex) -> String {
+        pageKey.key(variables, schema)
+    }
+
     /// How the pages follow each other that say nothing of it; nil where each page says it.
     ///
     /// - Parameter size: Of a page; nil where the operation leaves it open.
@@ -219,7 +224,8 @@ private struct SelectedFields {
         return (key, inner)
     }
 
-    /// The list of the elements: of Relay's `edges`, or of the objects themselves.
+    /// The list of the elements: of the objects themselves, or of Relay's `edges`. Beside it there may be lists of other
+    /// things, such as what a server counts.
     func list(
         in selection: Int
     ) throws(PlanError) -> (field: FieldPlan, node: FieldPlan?, edge: PageChain.Edge?, objects: Int) {
@@ -227,7 +233,14 @@ private struct SelectedFields {
         for field in fields(of: selection) where field.type.listDepth == 1 {
             if case .object(let inner) = field.content { lists.append((field, inner)) }
         }
-        guard let list = lists.first(where: { $0.field.name != "edges" }) ?? lists.first else {
+        let named = ["nodes", "items", "edges"].compactMap { name in lists.first { $0.field.name == name } }.first
+        guard named != nil || lists.count < 2 else {
+            throw PlanError(
+                .invalid,
+                "The pages of \(place) have several lists of objects, none of which is named items, nodes or edges: "
+                    + lists.map(\.field.name).joined(separator: ", ") + "; ask for one of them")
+        }
+        guard let list = named ?? lists.first else {
             throw PlanError(
                 .invalid, "The pages of \(place) need a list of objects, which the operation does not ask for")
         }

@@ -28,6 +28,9 @@ import LarderLMDB
 
     init(now: ReceivedTime) { self.now = now }
 
+    /// When the oldest part came; nil as `age`.
+    var received: ReceivedTime? { oldest == .max || oldest == 0 ? nil : ReceivedTime(seconds: oldest) }
+
     /// Nil where nothing was read, or where the time of a part is not known.
     var age: Duration? {
         guard oldest != .max else { return nil }

@@ -188,7 +188,7 @@ final class GarbageCollection: @unchecked Sendable {
             }
             handled += 1
             // Objects take their parts along.
-            if handled % 16 == 0 && .now >= deadline || changes.changes.fields.count >= Self.candidateLimit { break }
+            if .now >= deadline || changes.changes.fields.count >= Self.candidateLimit { break }
         }
     }
 

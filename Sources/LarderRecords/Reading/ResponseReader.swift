@@ -91,8 +91,10 @@ import LarderLMDB
         let buffer = builder.finish(shapes: layout.shapes)
         operation.expectedSize.store(buffer.count, ordering: .relaxed)
         return CacheAnswer(
-            response: Response(buffer: buffer, missing: missing, age: ages.age, isExpired: ages.isExpired), plan: plan,
-            absentKeys: absentKeys,
+            response: Response(
+                buffer: buffer, missing: missing, age: ages.age, isExpired: ages.isExpired,
+                received: ages.received?.secondsSince1970),
+            plan: plan, absentKeys: absentKeys,
             isDeleted: outcome == .deleted, overlay: transaction.overlay, isOptimistic: isOptimistic)
     }
 

@@ -21,11 +21,15 @@ public struct Response: Sendable {
     /// Whether a part of the data was older, when it was read, than the schema or the server allows. Not compared, and
     /// not encoded.
     public let isExpired: Bool
+    /// When the oldest part came, in seconds since 1970; nil where that is not known, and where the data is not from a
+    /// cache.
+    package let received: Int64?
 
     init(
         buffer: ResponseBuffer?, errors: [GraphQLError] = [], missing: [ResponsePath] = [], age: Duration? = nil,
-        isExpired: Bool = false
+        isExpired: Bool = false, received: Int64? = nil
     ) {
+        self.received = received
         self.buffer = buffer
         self.errors = errors
         self.missing = missing
@@ -53,7 +57,7 @@ public struct Response: Sendable {
 
     /// The same data without the server's errors.
     package var withoutErrors: Response {
-        Response(buffer: buffer, missing: missing, age: age, isExpired: isExpired)
+        Response(buffer: buffer, missing: missing, age: age, isExpired: isExpired, received: received)
     }
 
     /// The bytes of memory that the data takes.

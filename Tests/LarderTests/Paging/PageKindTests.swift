@@ -50,6 +50,67 @@ struct PageKindTests {
         }
     }
 
+    @Test("A connection that is asked for so many of the last is whole at its first page")
+    func loadsAllBackward() async throws {
+        let pages = [
+            "": OrderDesk.connectionPage(5...6, previous: "x"), "x": OrderDesk.connectionPage(3...4, previous: "y"),
+            "y": OrderDesk.connectionPage(1...2),
+        ]
+        let backward = GraphQLOperation(
+            "query B($last: Int, $before: String) { orders(last: $last, before: $before) { edges { node { sku } } "
+                + "pageInfo { hasPreviousPage startCursor } } }")
+        for operation in [orderConnection, backward] {
+            try await withPages(pages, operation, ["last": 2]) { (pages, desk) async throws in
+                #expect(try await pages.atLeast(3) == PagesStatus(pageCount: 2, objectCount: 4))
+                #expect(try await pages.all() == PagesStatus(pageCount: 3, objectCount: 6, isComplete: true))
+                #expect(try await pages.skus() == skus(1...6))
+                #expect(try await pages.all(startingOver: true).isComplete)
+                #expect(desk.requests == ["/2", "x/2", "y/2", "/2", "x/2", "y/2"])
+            }
+        }
+    }
+
+    @Test("Lists of other things beside the elements are none of the pages' objects")
+    func otherLists() async throws {
+        let schema = """
+            type Query @fieldPolicy(forField: "list", paginationArgs: "limit nextToken")
+              @fieldPolicy(forField: "search", paginationArgs: "first after") {
+              list(limit: Int, nextToken: String): List
+              search(first: Int, after: String): Search
+            }
+            type Thing { id: ID! }
+            type Count { name: String }
+            type List { counts: [Count] items: [Thing] rows: [Thing] nextToken: String }
+            type Search { facets: [Count] edges: [Edge] pageInfo: Info }
+            type Edge { node: Thing }
+            type Info { hasNextPage: Boolean endCursor: String }
+            """
+        let answers = [
+            "list": #"{"data":{"list":{"__typename":"List","counts":[{"__typename":"Count","name":"a"}],"#
+                + #""items":[{"__typename":"Thing","id":"1"},{"__typename":"Thing","id":"2"}],"nextToken":null}}}"#,
+            "search": #"{"data":{"search":{"__typename":"Search","facets":[{"__typename":"Count","name":"a"}],"#
+                + #""edges":[{"__typename":"Edge","node":{"__typename":"Thing","id":"3"}}],"#
+                + #""pageInfo":{"__typename":"Info","hasNextPage":false,"endCursor":null}}}}"#,
+        ]
+        let server = ScriptedServer { request in answers[request.operationName ?? ""] ?? "" }
+        try await withStoreFixture(server, schema: schema) { app in
+            let list = try app.pages(
+                GraphQLOperation(
+                    "query list($nextToken: String) "
+                        + "{ list(nextToken: $nextToken) { counts { name } items { id } nextToken } }"))
+            #expect(try await list.all().objectCount == 2)
+            let search = try app.pages(
+                GraphQLOperation(
+                    "query search($first: Int, $after: String) { search(first: $first, after: $after) "
+                        + "{ facets { name } edges { node { id } } pageInfo { hasNextPage endCursor } } }"))
+            #expect(try await search.all().objectCount == 1)
+            let two = GraphQLOperation(
+                "query two($nextToken: String) "
+                    + "{ list(nextToken: $nextToken) { counts { name } rows { id } nextToken } }")
+            #expect(await larderError { try app.pages(two) }?.code == .operation)
+        }
+    }
+
     @Test("A page before the first is asked for by the arguments that go backward, and by no other")
     func goesBackwardAlone() async throws {
         let server = OrderDesk([

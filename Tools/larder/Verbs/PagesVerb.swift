@@ -45,7 +45,7 @@ struct PagesVerb: Verb {
                 let progress: @Sendable (PagesStatus) -> Void = { output.note($0.text) }
                 if all { return try await pages.all(startingOver: startOver, progress: progress) }
                 if let atLeast { return try await pages.atLeast(atLeast, progress: progress) }
-                _ = try await pages.next()
+                _ = pages.goesBackward ? try await pages.previous() : try await pages.next()
                 return try await pages.status()
             }
         }

@@ -8,7 +8,7 @@ package struct CacheControl: Sendable, Hashable {
 
     /// - Parameter fields: The values of all headers of the name `Cache-Control`, in their order.
     package init(_ fields: [String], age: [String] = []) {
-        for directive in fields.flatMap({ $0.split(separator: ",") }) {
+        for directive in fields.flatMap(Self.directives) {
             let parts = directive.split(separator: "=", maxSplits: 1)
             guard parts.count == 2, Self.trimmed(parts[0]).lowercased() == "max-age" else { continue }
             let value = Self.trimmed(parts[1])
@@ -16,6 +16,15 @@ package struct CacheControl: Sendable, Hashable {
             maxAge = maxAge ?? Self.seconds(value.filter { $0 != "\"" })
         }
         self.age = age.first.flatMap { Self.seconds(Self.trimmed($0[...])) }
+    }
+
+    /// What stands between the commas that are not in quotes.
+    private static func directives(_ field: String) -> [Substring] {
+        var isQuoted = false
+        return field.split { character in
+            if character == "\"" { isQuoted.toggle() }
+            return character == "," && !isQuoted
+        }
     }
 
     /// Nil where the text is no number without a sign. What is beyond a century is as good as one.

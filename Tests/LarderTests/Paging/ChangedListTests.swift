@@ -1,0 +1,196 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Synchronization
+import Testing
+
+@Suite("Lists that change at the server while the cache has them", .timeLimit(.minutes(10)))
+struct ChangedListTests {
+    private static let size = 3
+
+    /// Has the desk answer with a list, by offset.
+    private static func fill(_ desk: OrderDesk, _ ids: [Int]) {
+        for start in stride(from: 0, through: ids.count, by: size) {
+            let page = ids[start..<min(start + size, ids.count)]
+            desk.set(#""ordersAt":[\#(OrderDesk.objects(page))]"#, at: start == 0 ? "" : "\(start)")
+        }
+    }
+
+    private func withList(
+        _ ids: [Int], _ body: (GraphQLOperation, OrderDesk, Partition, TestClock) async throws -> Void
+    ) async throws {
+        let (desk, clock) = (OrderDesk([:]), TestClock())
+        Self.fill(desk, ids)
+        var operation = ordersAt
+        operation.variables = ["limit": .int(Int64(Self.size))]
+        var options = Store.Options()
+        options.now = { clock.now }
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: orderSchema), options: options)
+            let app = try store.partition(server: desk.transport)
+            #expect(try await app.pages(operation).all().objectCount == ids.count)
+            try await body(operation, desk, app, clock)
+            try store.close()
+            try expectSound(folder)
+        }
+    }
+
+    @Test("A first page by offset that is another one now leaves no page of the list as it was behind it")
+    func refreshed() async throws {
+        try await withList(Array(1...7)) { (operation, desk, app, _) async throws in
+            let ids = Array(0...7)
+            Self.fill(desk, ids)
+            let pages = try app.pages(operation)
+            #expect(try await pages.refresh() == PagesStatus(pageCount: 1, objectCount: 3, stalePageCount: 2))
+            #expect(try await app.pages(operation).status() == PagesStatus(pageCount: 1, objectCount: 3))
+            #expect(try await pages.all().isComplete)
+            #expect(try await pages.skus() == skus(ids))
+            #expect(try await app.pages(operation).skus() == skus(ids))
+        }
+    }
+
+    @Test("A first page by offset that another call fetched later is not followed by pages of an earlier time")
+    func fetched() async throws {
+        try await withList(Array(1...7)) { (operation, desk, app, clock) async throws in
+            let ids = Array(0...7)
+            Self.fill(desk, ids)
+            clock.advance(by: .seconds(5))
+            _ = try await app.fetch(operation, policy: .networkOnly)
+            let pages = try app.pages(operation)
+            #expect(try await pages.status() == PagesStatus(pageCount: 1, objectCount: 3))
+            #expect(try await pages.all().isComplete)
+            #expect(try await pages.skus() == skus(ids))
+            #expect(try await app.pages(operation).skus() == skus(ids))
+        }
+    }
+
+    @Test("A list by offset whose loading anew is cut short is not made of two lists", arguments: [0, 5])
+    func cutShort(seconds: Int) async throws {
+        try await withList(Array(10...16)) { (operation, desk, app, clock) async throws in
+            let ids = Array(8...16)
+            Self.fill(desk, ids)
+            let last = Mutex(false)
+            desk.hold { offset in
+                guard offset == "6", !last.withLock({ $0 }) else { return }
+                last.withLock { $0 = true }
+                desk.removePage(at: "6")
+            }
+            clock.advance(by: .seconds(seconds))
+            let pages = try app.pages(operation)
+            #expect(await larderError { try await pages.all(startingOver: true) }?.code == .serverErrors)
+            Self.fill(desk, ids)
+            let later = try app.pages(operation)
+            #expect(try await later.status() == PagesStatus(pageCount: 2, objectCount: 6))
+            #expect(try await later.all().isComplete)
+            #expect(try await later.skus() == skus(ids))
+        }
+    }
+
+    @Test("A list that once led back is asked for again, and goes on when the server is right")
+    func ledBack() async throws {
+        let desk = OrderDesk(["": OrderDesk.tokenPage(1...3, next: "a"), "a": OrderDesk.tokenPage(4...6, next: "a")])
+        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
+            let pages = try app.pages(orderList)
+            #expect(await larderError { try await pages.all() }?.code == .paging)
+            #expect(desk.requests.count == 2)
+            desk.set(OrderDesk.tokenPage(4...6, next: "b"), at: "a")
+            desk.set(OrderDesk.tokenPage(7...8, next: nil), at: "b")
+            for pages in [pages, try app.pages(orderList)] {
+                #expect(try await pages.all() == PagesStatus(pageCount: 3, objectCount: 8, isComplete: true))
+                #expect(try await pages.skus() == skus(1...8))
+            }
+        }
+    }
+
+    @Test("A list in which a whole page came in between two pages is asked for again, and goes on")
+    func shiftedByPage() async throws {
+        let desk = OrderDesk([:])
+        Self.fill(desk, Array(1...3))
+        var operation = ordersAt
+        operation.variables = ["limit": 3]
+        try await withStoreFixture(desk.transport, schema: orderSchema) { [operation] app in
+            _ = try await app.pages(operation).next()
+            Self.fill(desk, Array(-2...5))
+            let pages = try app.pages(operation)
+            #expect(try await pages.all().isComplete)
+            #expect(try await pages.skus() == skus(-2...5))
+        }
+    }
+
+    @Test("A server that has too much to do, by its status alone, leaves the pages that are loaded")
+    func throttled() async throws {
+        let desk = OrderDesk(["": OrderDesk.tokenPage(1...3, next: "a"), "a": OrderDesk.tokenPage(4...6, next: nil)])
+        let status = Mutex(200)
+        let server = ScriptedServer(nil, search: nil) { _, _, request in
+            let status = status.withLock { $0 }
+            let body = status == 200 ? await desk.answer(request) : #"{"errors":[{"message":"Rate exceeded"}]}"#
+            return GraphQLAnswer(body: Array(body.utf8), status: status, retryAfter: .seconds(7))
+        }
+        try await withStoreFixture(server, schema: orderSchema) { app in
+            _ = try await app.pages(orderList).next()
+            for refused in [429, 500, 503, 401] {
+                status.withLock { $0 = refused }
+                let error = await larderError { try await app.pages(orderList).all() }
+                #expect(error?.code == .serverErrors)
+                if refused == 429 { #expect(error?.remedy == .tryAgain(after: .seconds(7))) }
+                #expect(desk.requests == ["/1000"])
+            }
+            status.withLock { $0 = 200 }
+            #expect(try await app.pages(orderList).all().objectCount == 6)
+            #expect(desk.requests == ["/1000", "a/1000"])
+        }
+    }
+
+    @Test(
+        "An object that the server cannot tell of in full ends no list whose policy takes it",
+        arguments: [
+            ErrorPolicy.partial, .ignore,
+        ])
+    func partial(policy: ErrorPolicy) async throws {
+        let desk = OrderDesk([:])
+        let answers = Mutex([
+            "": #"{"data":{\#(OrderDesk.tokenPage(1...3, next: "a"))}}"#,
+            "a": #"{"data":{"listOrders":{"__typename":"OrderList","#
+                + #""items":[{"__typename":"Order","id":"4","sku":null}],"nextToken":"b"}},"#
+                + #""errors":[{"message":"no","path":["listOrders","items",0,"sku"]}]}"#,
+            "b": #"{"data":{\#(OrderDesk.tokenPage(5...6, next: nil))}}"#,
+        ])
+        let server = ScriptedServer(nil, search: nil) { _, _, request in
+            let token = (request.values["nextToken"] as? String) ?? ""
+            _ = await desk.answer(request)
+            let text =
+                answers.withLock { $0[token] } ?? #"{"data":{"listOrders":null},"errors":[{"message":"expired"}]}"#
+            return GraphQLAnswer(body: Array(text.utf8), status: 200)
+        }
+        try await withStoreFixture(server, schema: orderSchema) { app in
+            let pages = try app.pages(orderList, options: FetchOptions(errorPolicy: policy))
+            #expect(try await pages.all() == PagesStatus(pageCount: 3, objectCount: 6, isComplete: true))
+            #expect(try pages.page(1)?.objects.count == 1)
+            // A refused token is told from what the policy takes.
+            _ = try await app.pages(orderList).refresh()
+            answers.withLock { answers in
+                answers["a"] = nil
+                answers[""] = #"{"data":{\#(OrderDesk.tokenPage(1...3, next: "c"))}}"#
+                answers["c"] = #"{"data":{\#(OrderDesk.tokenPage(4...6, next: nil))}}"#
+            }
+            let later = try app.pages(orderList, options: FetchOptions(errorPolicy: policy))
+            #expect(try await later.all() == PagesStatus(pageCount: 2, objectCount: 6, isComplete: true))
+        }
+    }
+
+    @Test("Empty pages without an end are an error, and the next call goes on")
+    func endless() async throws {
+        let asked = Atomic(0)
+        let server = ScriptedServer { _ in
+            let number = asked.add(1, ordering: .relaxed).newValue
+            let isEnd = number == 1_004
+            return #"{"data":{\#(OrderDesk.tokenPage(isEnd ? [1, 2] : [], next: isEnd ? nil : "t\(number)"))}}"#
+        }
+        try await withStoreFixture(server, schema: orderSchema) { app in
+            let pages = try app.pages(orderList)
+            #expect(await larderError { try await pages.all() }?.code == .paging)
+            #expect(try await pages.status().pageCount == 1_001)
+            #expect(try await pages.all().objectCount == 2)
+        }
+    }
+}
