@@ -107,6 +107,29 @@ struct PolicyTests {
         #expect(schema.types[schema.queryType].fields.map(\.maxAge) == [5, nil, Int(Int32.max)])
     }
 
+    @Test(
+        "A greatest age that is no number of seconds is an error at the directive",
+        arguments: [#""60""#, "1.5", "-1", "true", "none", "[60]"])
+    func cacheControlAge(age: String) {
+        for text in [
+            "extend type Query @cacheControl(maxAge: \(age))", "type Aged { a: Int @cacheControl(maxAge: \(age)) }",
+            #"type Aged { a: Int } extend type Aged @cacheControl(forField: "a", maxAge: \#(age))"#,
+        ] {
+            let fault = schemaFault(Self.base, text)
+            #expect(fault?.contains("maxAge of @cacheControl is no Int") == true, "\(text): \(fault ?? "none")")
+        }
+    }
+
+    @Test("Directives of cache control that name no age say nothing of it")
+    func cacheControlWithoutAge() throws {
+        let schema = try SchemaIndex(
+            parsing: """
+                type Query @cacheControl(scope: PRIVATE) { a: Int @cacheControl(maxAge: null) b: Int @cacheControl }
+                """)
+        #expect(schema.types[schema.queryType].maxAge == nil)
+        #expect(schema.types[schema.queryType].fields.map(\.maxAge) == [nil, nil])
+    }
+
     @Test("The field that a maximum age is for is named by a string")
     func cacheControlField() {
         let fault = schemaFault(Self.base, "extend type Query @cacheControl(maxAge: 5, forField: 7)")

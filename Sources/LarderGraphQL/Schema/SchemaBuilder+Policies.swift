@@ -48,13 +48,13 @@ extension SchemaBuilder {
                         guard let name = directive.arguments.first(where: { $0.name == "forField" })?.value else {
                             break
                         }
+                        let maxAge = try maxAge(in: [directive], source: part.source)
                         try located(directive, part) { () throws(SchemaError) in
                             guard case .string(let field) = name else {
                                 throw SchemaError(
                                     .policy, "forField of @cacheControl of \(collected.name) is no string")
                             }
-                            try schema.setMaxAge(
-                                Self.maxAge(in: [directive]), forField: field, of: collected.name)
+                            try schema.setMaxAge(maxAge, forField: field, of: collected.name)
                         }
                     default:
                         break

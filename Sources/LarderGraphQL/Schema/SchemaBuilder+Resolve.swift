@@ -36,7 +36,7 @@ extension SchemaBuilder {
                 inputFields.append(try resolve(field, owner: owner, source: part.source))
             }
             let ofType = part.type.directives.filter { !$0.arguments.contains { $0.name == "forField" } }
-            maxAge = Self.maxAge(in: ofType) ?? maxAge
+            maxAge = try self.maxAge(in: ofType, source: part.source) ?? maxAge
         }
         if collected.kind != .scalar, names.isEmpty {
             throw error(
@@ -87,7 +87,8 @@ extension SchemaBuilder {
         }
         let arguments = try resolve(field.arguments, owner: "\(owner).\(field.name)", source: source)
         return FieldDefinition(
-            name: field.name, type: type, arguments: arguments, maxAge: Self.maxAge(in: field.directives))
+            name: field.name, type: type, arguments: arguments,
+            maxAge: try maxAge(in: field.directives, source: source))
     }
 
     private func resolve(
@@ -128,11 +129,19 @@ extension SchemaBuilder {
         return type
     }
 
-    static func maxAge(in directives: [Directive]) -> Int? {
-        let argument = directives.last { $0.name == "cacheControl" }?.arguments.first { $0.name == "maxAge" }
-        guard case .int(let text)? = argument?.value else { return nil }
+    /// The argument `maxAge` of the last `@cacheControl`; nil where there is none.
+    func maxAge(in directives: [Directive], source: String?) throws(SchemaError) -> Int? {
+        guard let directive = directives.last(where: { $0.name == "cacheControl" }),
+            let value = directive.arguments.first(where: { $0.name == "maxAge" })?.value
+        else { return nil }
+        switch value {
+        case .null: return nil
         // A number that does not fit exceeds every age that matters, so it is capped.
-        return text.hasPrefix("-") ? 0 : min(Int(text) ?? .max, Int(Int32.max))
+        case .int(let text) where !text.hasPrefix("-"): return min(Int(text) ?? .max, Int(Int32.max))
+        default:
+            throw error(
+                .policy, "maxAge of @cacheControl is no Int of 0 or more, in seconds", directive.location, source)
+        }
     }
 }
 
