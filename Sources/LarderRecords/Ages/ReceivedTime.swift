@@ -34,6 +34,9 @@ struct ReceivedTime: Equatable {
         return now.seconds > seconds ? now.seconds - seconds : 0
     }
 
+    /// The seconds by which it is older or younger than others: 0 where its age is not known, which is older than all.
+    func standing(at now: ReceivedTime) -> UInt32 { age(at: now) == nil ? 0 : min(seconds, now.seconds) }
+
     /// A maximum age as it is kept: ages of more than 68 years are as good as any.
     static func maxAge(_ seconds: Int?) -> UInt32 {
         guard let seconds, seconds < Int(greatest) else { return anyAge }

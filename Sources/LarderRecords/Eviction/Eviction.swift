@@ -45,13 +45,14 @@ final class Eviction: @unchecked Sendable {
 
     private let roots: any CollectionRoots
     private let layers: LayerStack
+    private let now: ReceivedTime
     private var layerSet: LayerSet?
     private var numbering: UInt64?
     private var root: RecordID?
     private var kept = RecordSet()
     /// Of the root.
     private var keptFields: Set<FieldID> = []
-    /// Bytes by the upper bits of the times at which they came.
+    /// Bytes by the upper bits of when they came, as `ReceivedTime.standing` has it.
     private var survey: [UInt32: Int] = [:]
     /// What came before goes, in seconds of `ReceivedTime`.
     private var limit: UInt32 = 0
@@ -69,7 +70,9 @@ final class Eviction: @unchecked Sendable {
     private static let shift: UInt32 = 4
     static let candidateLimit = 500
 
-    init(keeping roots: any CollectionRoots, under layers: LayerStack) { (self.roots, self.layers) = (roots, layers) }
+    init(keeping roots: any CollectionRoots, under layers: LayerStack, now: ReceivedTime) {
+        (self.roots, self.layers, self.now) = (roots, layers, now)
+    }
 
     // MARK: What stays
 
@@ -135,7 +138,7 @@ final class Eviction: @unchecked Sendable {
                         number = ReceivedBlock.number(of: id)
                         slots = try tables.receivedSlots(number, transaction)
                     }
-                    let time = slots[ReceivedBlock.index(of: id)].time.seconds
+                    let time = slots[ReceivedBlock.index(of: id)].time.standing(at: now)
                     guard body(.object(id), time, found.value.byteCount) else { return .records(id + 1) }
                 }
                 entry = try cursor.next()
@@ -156,7 +159,8 @@ final class Eviction: @unchecked Sendable {
                 guard !keptFields.contains(RecordField.any) else { break }
                 let row = try tables.receivedPairs(SplitFieldKey(record: root, field: field), transaction)
                 let candidate = Candidate.rootField(field, bytes: bytes)
-                guard body(candidate, row.first?.0 ?? 0, bytes) else { return .rootFields(field + 1) }
+                let time = ReceivedTime(seconds: row.first?.0 ?? 0).standing(at: now)
+                guard body(candidate, time, bytes) else { return .rootFields(field + 1) }
             }
             return .end
         }
@@ -283,7 +287,7 @@ final class Eviction: @unchecked Sendable {
         _ id: RecordID, _ generation: Generation, _ transaction: borrowing WriteTransaction
     ) throws -> Bool {
         let slots = try generation.tables.receivedSlots(ReceivedBlock.number(of: id), transaction)
-        let seconds = slots[ReceivedBlock.index(of: id)].time.seconds
+        let seconds = slots[ReceivedBlock.index(of: id)].time.standing(at: now)
         return seconds < limit || isShared && seconds >> Self.shift == limit >> Self.shift
     }
 

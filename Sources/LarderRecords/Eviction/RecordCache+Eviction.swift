@@ -22,12 +22,13 @@ extension RecordCache {
         var report = EvictionReport()
         let now = ReceivedTime(milliseconds: options.now())
         let maxAge = rule.maximumAge.map { UInt32(clamping: $0.components.seconds) }
-        let earliest = maxAge.map { now.seconds > $0 ? now.seconds - $0 : 0 } ?? 0
+        // An age that is not known is more than any maximum.
+        let earliest = maxAge.map { now.seconds > $0 ? now.seconds - $0 : 1 } ?? 0
         for round in 0..<Self.maximumRounds {
             report.bytesInUse = try bytesInUse()
             let excess = rule.maximumBytes.map { max(0, report.bytesInUse - max(0, $0)) } ?? 0
             guard excess > 0 || round == 0 && earliest > 0, !Task.isCancelled else { break }
-            let eviction = Eviction(keeping: roots, under: layers)
+            let eviction = Eviction(keeping: roots, under: layers, now: now)
             // An object takes more of the pages than its own bytes, and takes its parts along: half at a time.
             let share = isRehearsal || round + 1 == Self.maximumRounds ? excess : (excess + 1) / 2
             try await run(eviction, share, earliest, isRehearsal, sliceTime, progress)

@@ -103,6 +103,34 @@ struct EvictionTests {
         }
     }
 
+    @Test("What is dated in the future is older than any maximum, and goes before all else")
+    func future() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.fill(100..<102)
+            try await aged.fill(1..<5)
+            let bound = try aged.sample.cache.bytesInUse() * 3 / 4
+            _ = try await aged.evict(EvictionRule(maximumBytes: bound))
+            #expect(try [2, 3, 4].allSatisfy { try aged.isComplete($0) })
+            #expect(try !aged.isComplete(100))
+            #expect(try !aged.isComplete(101))
+            // More than half a century.
+            _ = try await aged.evict(EvictionRule(maximumAge: .seconds(1 << 40)))
+            #expect(try aged.sample.cache.inspect.keys(type: "Node", prefix: "Node:10") == [])
+            #expect(try [2, 3, 4].allSatisfy { try aged.isComplete($0) })
+        }
+    }
+
+    @Test("A clock that is a minute behind makes nothing older")
+    func nearFuture() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.fill(0..<3)
+            aged.now -= 59
+            let report = try await aged.evict(EvictionRule(maximumAge: .seconds(1800)))
+            #expect(report.objects == 200)
+            #expect(try aged.isComplete(2))
+        }
+    }
+
     @Test("A rehearsal counts the same and removes nothing")
     func rehearsal() async throws {
         try await AgedCache.with(schema) { aged in
