@@ -58,6 +58,32 @@ struct WritingVerbTests {
         }
     }
 
+    @Test(
+        "What a verb did is told although the store cannot be closed cleanly afterwards",
+        arguments: [["rm", "--type", "Recipe", "--write"], ["gc", "--max-bytes", "1000000", "--write"]])
+    func uncleanClose(arguments: [String]) async throws {
+        try await CommandFixture.withStore { fixture in
+            // A stamp cannot take the place of a folder that holds something.
+            let records = fixture.folder.appending(path: "store")
+            let stamps = try FileManager.default.subpathsOfDirectory(atPath: records.path).filter {
+                $0.hasSuffix("clean.stamp")
+            }
+            try #require(!stamps.isEmpty)
+            for stamp in stamps {
+                try FileManager.default.removeItem(at: records.appending(path: stamp))
+                try FileManager.default.createDirectory(
+                    at: records.appending(path: "\(stamp)/held"), withIntermediateDirectories: true)
+            }
+            let outcome = try await fixture.larder(arguments)
+            #expect(outcome.status == 0)
+            #expect(outcome.output.contains("removed"), "\(outcome.output)")
+            #expect(outcome.errors.contains("could not be closed cleanly"), "\(outcome.errors)")
+            let json = try await fixture.larder(["rm", "Author:7", "--json"])
+            #expect(json.status == 0 && json.output.contains(#""result":{"written""#), "\(json.output)")
+            #expect(json.errors.contains(#""warning":{"code":"#), "\(json.errors)")
+        }
+    }
+
     @Test("rm --as deleted leaves the knowledge that the object is no more")
     func deletes() async throws {
         try await CommandFixture.withStore { fixture in

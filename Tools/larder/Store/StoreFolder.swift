@@ -106,15 +106,25 @@ struct StoreFolder: Sendable {
         prepare(access, output)
         let cache = try Store.openCache(
             at: url, partition: partition, options: options(access, verifies: verifies))
-        do {
-            let result = try await body(cache)
-            try cache.close()
-            return result
-        } catch {
+        return try await finishing(output, closing: { try cache.close() }) { try await body(cache) }
+    }
+
+    /// Runs `body`, and closes. What `body` has done is done, so that its result is told whatever becomes of the closing.
+    private func finishing<Result>(
+        _ output: Output, closing close: () throws -> Void, _ body: () async throws -> Result
+    ) async throws -> Result {
+        let result: Result
+        do { result = try await body() } catch {
             // What failed first is what is told.
-            try? cache.close()
+            try? close()
             throw error
         }
+        do { try close() } catch {
+            var failure = Failure(error)
+            failure.message = "What was asked is done, but the store could not be closed cleanly: \(failure.message)"
+            output.warn(failure)
+        }
+        return result
     }
 
     /// Empties a cache that cannot be opened.
@@ -143,14 +153,9 @@ struct StoreFolder: Sendable {
             } else {
                 try Store.open(at: url, schemaText: schema, options: options(access))
             }
-        do {
-            let result = try await body(
+        return try await finishing(output, closing: { try store.close() }) {
+            try await body(
                 isChosen ? try store.partition(named: partition, transport) : try store.partition(server: transport))
-            try store.close()
-            return result
-        } catch {
-            try? store.close()
-            throw error
         }
     }
 
