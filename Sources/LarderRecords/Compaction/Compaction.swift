@@ -62,7 +62,7 @@ final class Compaction: @unchecked Sendable {
             return true
         } catch {
             abandon()
-            guard try isOvertaken(error, until: deadline) else { throw error }
+            guard isOvertaken(error, until: deadline) else { throw error }
             return false
         }
     }
@@ -117,22 +117,23 @@ final class Compaction: @unchecked Sendable {
             return true
         } catch {
             abandon()
-            guard try isOvertaken(error, until: deadline) else { throw error }
+            guard isOvertaken(error, until: deadline) else { throw error }
             return false
         }
     }
 
     /// Whether an error comes of another that superseded the generation meanwhile: the generation is closed then, or the
-    /// draft was removed by the writer that is about to say so.
-    private func isOvertaken(_ error: any Error, until deadline: ContinuousClock.Instant) throws -> Bool {
-        switch error {
-        case let error as LMDBError where error.code == .closed: return true
-        case let error as LMDBError where error.code == .missing: break
-        case let error as FileError where error.code == .missing: break
-        default: return false
+    /// draft was removed by the writer that is about to say so. A draft that loses its files while it is worked on may
+    /// look damaged, foreign, or missing.
+    private func isOvertaken(_ error: any Error, until deadline: ContinuousClock.Instant) -> Bool {
+        if let error = error as? LMDBError, error.code == .closed { return true }
+        do {
+            guard let transaction = try beginWrite(until: deadline) else { return true }
+            return try GenerationState.stored(transaction, old.tables).isSuperseded
+        } catch {
+            // The first error says more.
+            return false
         }
-        guard let transaction = try beginWrite(until: deadline) else { return true }
-        return (try? GenerationState.stored(transaction, old.tables).isSuperseded) ?? false
     }
 
     /// Nil where the generation is closed.

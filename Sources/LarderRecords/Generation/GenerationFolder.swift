@@ -148,11 +148,17 @@ struct GenerationFolder: Sendable {
 
     /// Makes an empty generation, unless another process made it meanwhile.
     private func makeEmpty(_ number: Int) throws {
-        let draft = try GenerationDraft(number, in: self)
-        try draft.fill { transaction, tables in
-            try store(.fresh(), &transaction, tables)
+        do {
+            let draft = try GenerationDraft(number, in: self)
+            try draft.fill { transaction, tables in
+                try store(.fresh(), &transaction, tables)
+            }
+            guard try draft.finish() else { return }
+        } catch {
+            // Whoever came further takes this draft for a leftover: it may lose its files while it is worked on.
+            guard try numbers().contains(where: { $0 >= number }) else { throw error }
+            return
         }
-        guard try draft.finish() else { return }
         // Where others have come further meanwhile, theirs is the current one.
         if try numbers().contains(where: { $0 > number }) { remove(number) }
     }
