@@ -54,6 +54,23 @@ struct EvictionTests {
         }
     }
 
+    @Test("The error names only what needs something")
+    func holders() async throws {
+        try await withStoreFixture { app in
+            try await app.store(1)
+            let unneeded = await larderError { try await app.evict(maxBytes: 0) }
+            #expect(unneeded?.code == .recordsFull)
+            for word in ["pin", "watcher", "mutation", "needed"] { #expect(unneeded?.message.contains(word) == false) }
+            try await app.store(1)
+            var states = try app.watch(stored(1)).makeAsyncIterator()
+            _ = try await next(&states)
+            let watched = await larderError { try await app.evict(maxBytes: 0) }
+            #expect(watched?.message.contains("needed by watchers, and") == true, "\(watched?.message ?? "none")")
+            #expect(try app.read(stored(1)).isComplete)
+            withExtendedLifetime(states) {}
+        }
+    }
+
     @Test("Of many pins that hold too much the error names twenty")
     func manyPins() async throws {
         try await withStoreFixture { app in

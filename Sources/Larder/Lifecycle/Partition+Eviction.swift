@@ -2,14 +2,15 @@ import LarderOperations
 public import LarderRecords
 
 extension Partition {
-    /// Lets go of what the cache has had for too long; and, where it takes more bytes than it may, of what came and was
-    /// read longest ago, approximately.
+    /// Lets go of what the cache has had for too long; and, where it takes more bytes than it may, of garbage and of what
+    /// came and was read longest ago, approximately.
     ///
     /// What watchers of this process, named watchers and pins are made of stays, and what queued mutations name. What
     /// goes is a miss until it comes again. Reads and writes go on meanwhile. `RunOptions` has `run` do it.
     ///
     /// - Parameters:
-    ///   - maxBytes: The bytes that the cache's pages may take; the file itself is not made smaller.
+    ///   - maxBytes: The bytes that the cache's pages may take, those of its log of changes apart; the file itself is not
+    ///     made smaller.
     ///   - maxAge: What came longer ago goes, objects and answers to queries.
     ///   - isRehearsal: Whether it is only counted what would go.
     /// - Throws: `records.full` where more than `maxBytes` is needed, after all else is gone; the message says what
@@ -35,18 +36,30 @@ extension Partition {
                 rule, keeping: needed, isRehearsal: isRehearsal, sliceTime: sliceTime, progress: progress)
         }
         guard !isRehearsal, !Task.isCancelled, let maxBytes, report.bytesInUse > maxBytes else { return report }
-        // What the evicted objects alone led to.
-        _ = try await collectGarbage()
-        var collected = report
-        do { collected.bytesInUse = try core.cache.bytesInUse() } catch { throw LarderError.parking(error) }
-        guard collected.bytesInUse > maxBytes else { return collected }
-        let names = try pins().map(\.name)
-        let pins = names.prefix(20) + (names.count > 20 ? ["and \(names.count - 20) more"] : [])
+        let own: Int
+        do { own = try core.cache.bytesOfOwnTables() } catch { throw LarderError.parking(error) }
+        let holders = try holders()
         throw LarderError(
             .init(rawValue: RecordError.Code.full.rawValue),
-            "The cache takes \(collected.bytesInUse) bytes and may take \(maxBytes), and all of it is needed: by "
-                + "\(pins.isEmpty ? "no pins" : "the pins \(pins.joined(separator: ", "))"), by watchers, by queued "
-                + "mutations and by its own tables; unpin some, or allow more")
+            "The cache takes \(report.bytesInUse) bytes and may take \(maxBytes), and nothing more may go: "
+                + (holders.isEmpty ? "" : "the rest is needed by \(holders.joined(separator: ", by ")), and ")
+                + "its own tables take \(own) bytes; allow more, \(holders.isEmpty ? "or compact it" : "or need less")")
+    }
+
+    /// Who needs something, for a message.
+    private func holders() throws(LarderError) -> [String] {
+        let names = try pins().map(\.name)
+        let pins = names.prefix(20) + (names.count > 20 ? ["and \(names.count - 20) more"] : [])
+        var found = pins.isEmpty ? [] : ["the pins \(pins.joined(separator: ", "))"]
+        let hasNamedWatchers = try hasNamedWatchers()
+        if core.watchers.hasInterests || hasNamedWatchers { found.append("watchers") }
+        if try !mutations(in: [.pending, .inFlight, .acknowledged]).isEmpty { found.append("queued mutations") }
+        return found
+    }
+
+    private func hasNamedWatchers() throws(LarderError) -> Bool {
+        guard let database = try core.operationsStore.database(making: false) else { return false }
+        do { return try !database.watchers.list(in: core.name).isEmpty } catch { throw LarderError(error) }
     }
 
     /// Runs `body`, which watchers that begin meanwhile are told of.
@@ -82,7 +95,6 @@ extension Partition {
 
     private func keepSize(_ options: CacheUpkeep) async throws {
         guard let bytes = options.maxBytes, try core.cache.bytesInUse() > bytes else { return }
-        _ = try await collectGarbage()
         // Somewhat less, so that the next answers fit.
         try await evict(maxBytes: bytes / 10 * 9)
     }

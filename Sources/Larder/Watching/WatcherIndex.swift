@@ -118,6 +118,9 @@ final class WatcherIndex: Sendable {
         }
     }
 
+    /// Whether a watcher depends on anything.
+    var hasInterests: Bool { state.withLock { !$0.interests.isEmpty } }
+
     /// Takes watchers again, after `close`.
     func reopen() { state.withLock { $0.isClosed = false } }
 

@@ -16,6 +16,16 @@ public struct GarbageReport: Sendable, Hashable {
     public package(set) var isFinished = false
 
     package init() {}
+
+    /// Takes in what a later collection did.
+    package mutating func add(_ later: GarbageReport) {
+        objects += later.objects
+        parts += later.parts
+        keys += later.keys
+        bytes += later.bytes
+        restarts += later.restarts
+        (kept, isFinished) = (later.kept, later.isFinished)
+    }
 }
 
 /// How far a collection of garbage has come.

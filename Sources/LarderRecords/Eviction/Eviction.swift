@@ -21,8 +21,11 @@ public struct EvictionReport: Sendable, Hashable {
     public package(set) var fields = 0
     /// The bytes of what is gone, without what LMDB adds.
     public package(set) var bytes = 0
-    /// The bytes of the pages that the tables use afterwards; garbage that is left counts.
+    /// The bytes of the pages that the tables use afterwards, those of the log of changes apart; garbage that is left
+    /// counts.
     public package(set) var bytesInUse = 0
+    /// What was collected on the way, or would be.
+    package var garbage = GarbageReport()
 
     package init() {}
 }
@@ -46,6 +49,8 @@ final class Eviction: @unchecked Sendable {
     private let roots: any CollectionRoots
     private let layers: LayerStack
     private let now: ReceivedTime
+    /// Whether what was used lately stays.
+    private let sparesUsed: Bool
     private var layerSet: LayerSet?
     private var numbering: UInt64?
     private var root: RecordID?
@@ -54,8 +59,14 @@ final class Eviction: @unchecked Sendable {
     private var keptFields: Set<FieldID> = []
     /// Bytes by the upper bits of when they came, as `ReceivedTime.standing` has it.
     private var survey: [UInt32: Int] = [:]
+    /// Of the objects that stay.
+    private var keptBytes = 0
+    /// What a rehearsal has found to go.
+    private var gone = RecordSet()
     /// What came before goes, in seconds of `ReceivedTime`.
     private var limit: UInt32 = 0
+    /// What came before is too old, whether it was used or not.
+    private var earliest: UInt32 = 0
     /// How many bytes may go of what came in the `width` seconds from the limit on.
     private var budget = 0
     /// Whether some of what came then goes.
@@ -70,8 +81,8 @@ final class Eviction: @unchecked Sendable {
     private static let shift: UInt32 = 4
     static let candidateLimit = 500
 
-    init(keeping roots: any CollectionRoots, under layers: LayerStack, now: ReceivedTime) {
-        (self.roots, self.layers, self.now) = (roots, layers, now)
+    init(keeping roots: any CollectionRoots, under layers: LayerStack, now: ReceivedTime, sparesUsed: Bool) {
+        (self.roots, self.layers, self.now, self.sparesUsed) = (roots, layers, now, sparesUsed)
     }
 
     // MARK: What stays
@@ -119,7 +130,7 @@ final class Eviction: @unchecked Sendable {
     /// Walks on for the time of a slice, and hands over all that may go.
     private func walk(
         from place: Place, until deadline: ContinuousClock.Instant, _ generation: Generation,
-        _ transaction: borrowing ReadTransaction, _ body: (Candidate, _ seconds: UInt32, _ bytes: Int) -> Bool
+        _ transaction: borrowing ReadTransaction, _ body: (Candidate, _ seconds: UInt32, _ bytes: Int) throws -> Bool
     ) throws -> Place {
         let tables = generation.tables
         switch place {
@@ -133,13 +144,17 @@ final class Eviction: @unchecked Sendable {
                 seen += 1
                 if seen % 64 == 0, .now >= deadline { return .records(id) }
                 let record = unsafe try RecordView(unsafe found.value.withUnsafeBytes { unsafe $0 })
-                if record.isEntity, !record.isTombstone, id != root, !kept.contains(id), !generation.used.contains(id) {
+                if !record.isEntity || record.isTombstone || id == root {
+                    // A part goes with its object, and the fields of the root have a walk of their own.
+                } else if isKept(id, generation) {
+                    keptBytes += found.value.byteCount
+                } else {
                     if number != ReceivedBlock.number(of: id) {
                         number = ReceivedBlock.number(of: id)
                         slots = try tables.receivedSlots(number, transaction)
                     }
                     let time = slots[ReceivedBlock.index(of: id)].time.standing(at: now)
-                    guard body(.object(id), time, found.value.byteCount) else { return .records(id + 1) }
+                    guard try body(.object(id), time, found.value.byteCount) else { return .records(id + 1) }
                 }
                 entry = try cursor.next()
             }
@@ -160,10 +175,14 @@ final class Eviction: @unchecked Sendable {
                 let row = try tables.receivedPairs(SplitFieldKey(record: root, field: field), transaction)
                 let candidate = Candidate.rootField(field, bytes: bytes)
                 let time = ReceivedTime(seconds: row.first?.0 ?? 0).standing(at: now)
-                guard body(candidate, time, bytes) else { return .rootFields(field + 1) }
+                guard try body(candidate, time, bytes) else { return .rootFields(field + 1) }
             }
             return .end
         }
+    }
+
+    private func isKept(_ id: RecordID, _ generation: Generation) -> Bool {
+        kept.contains(id) || sparesUsed && generation.used.contains(id)
     }
 
     /// Takes in what may go, and when it came.
@@ -180,13 +199,16 @@ final class Eviction: @unchecked Sendable {
         }
     }
 
+    /// The bytes of all objects and fields of the root, those included that stay.
+    var surveyedBytes: Int { survey.values.reduce(keptBytes, +) }
+
     /// Sets the limit.
     ///
     /// - Parameters:
     ///   - bytes: How many are to go, whatever their age.
     ///   - earliest: What came before goes all the same.
     func setLimit(_ bytes: Int, _ earliest: UInt32) {
-        limit = earliest
+        (limit, self.earliest) = (earliest, earliest)
         var rest = bytes
         for (time, count) in survey.sorted(by: { $0.key < $1.key }) {
             guard rest > 0 else { break }
@@ -211,7 +233,11 @@ final class Eviction: @unchecked Sendable {
     }
 
     /// What goes, in one slice; `place` is where to go on.
-    func find(from place: inout Place, _ time: Duration, _ generations: Generations) throws -> [Candidate] {
+    ///
+    /// A field of the root goes with the objects that it names, where all of them go: else their keys would have to stay.
+    func find(
+        from place: inout Place, isRehearsal: Bool, _ time: Duration, _ generations: Generations
+    ) throws -> [Candidate] {
         var found: [Candidate] = []
         place = try generations.withSnapshot { generation, transaction in
             guard generation.identity == numbering else {
@@ -219,7 +245,15 @@ final class Eviction: @unchecked Sendable {
                 return .end
             }
             return try walk(from: place, until: .now + time, generation, transaction) { candidate, seconds, bytes in
-                guard goes(seconds, bytes) else { return true }
+                let isDue =
+                    switch candidate {
+                    case .object: goes(seconds, bytes)
+                    case .rootField(let field, _):
+                        try !isSpared(field, seconds, generation, transaction) && goes(seconds, bytes)
+                            || namesNothing(field, generation, transaction)
+                    }
+                guard isDue else { return true }
+                if isRehearsal, case .object(let id) = candidate { gone.insert(id) }
                 found.append(candidate)
                 count(candidate, bytes, in: &removed)
                 return found.count < Self.candidateLimit
@@ -265,14 +299,14 @@ final class Eviction: @unchecked Sendable {
             switch candidate {
             case .object(let id):
                 // What came or was used since it was found stays.
-                guard !kept.contains(id), !generation.used.contains(id), try came(id, generation, transaction) else {
-                    break
-                }
+                guard !isKept(id, generation), try came(id, generation, transaction) else { break }
                 let bytes = try transaction.get(id, in: generation.tables.records)?.byteCount ?? 0
                 guard try changes.removeEntity(id, leavingTombstone: false, generation, transaction) else { break }
                 count(candidate, bytes, in: &removed)
             case .rootField(let field, let bytes):
-                guard !keptFields.contains(field), !keptFields.contains(RecordField.any) else { break }
+                guard !keptFields.contains(field), !keptFields.contains(RecordField.any),
+                    try came(field, generation, transaction) || namesNothing(field, generation, transaction)
+                else { break }
                 fields.insert(field)
                 count(candidate, bytes, in: &removed)
             }
@@ -287,8 +321,68 @@ final class Eviction: @unchecked Sendable {
         _ id: RecordID, _ generation: Generation, _ transaction: borrowing WriteTransaction
     ) throws -> Bool {
         let slots = try generation.tables.receivedSlots(ReceivedBlock.number(of: id), transaction)
-        let seconds = slots[ReceivedBlock.index(of: id)].time.standing(at: now)
+        return isBeforeEnd(slots[ReceivedBlock.index(of: id)].time)
+    }
+
+    /// Whether a field of the root did.
+    private func came(
+        _ field: FieldID, _ generation: Generation, _ transaction: borrowing WriteTransaction
+    ) throws -> Bool {
+        guard let root else { return false }
+        let row = try generation.tables.receivedPairs(SplitFieldKey(record: root, field: field), transaction)
+        let time = ReceivedTime(seconds: row.first?.0 ?? 0)
+        return try isBeforeEnd(time) && !isSpared(field, time.standing(at: now), generation, transaction)
+    }
+
+    private func isBeforeEnd(_ time: ReceivedTime) -> Bool {
+        let seconds = time.standing(at: now)
         return seconds < limit || isShared && seconds >> Self.shift == limit >> Self.shift
+    }
+
+    /// Whether a field of the root stays for an object that was used lately, which would be garbage without it.
+    private func isSpared(
+        _ field: FieldID, _ seconds: UInt32, _ generation: Generation,
+        _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws -> Bool {
+        guard sparesUsed, seconds >= earliest else { return false }
+        return try objects(namedBy: field, generation, transaction).contains { generation.used.contains($0.id) }
+    }
+
+    /// Whether a field of the root names objects none of which is there.
+    private func namesNothing(
+        _ field: FieldID, _ generation: Generation, _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws -> Bool {
+        let named = try objects(namedBy: field, generation, transaction)
+        return !named.isEmpty && named.allSatisfy { !$0.isThere || gone.contains($0.id) }
+    }
+
+    /// The objects that a field of the root names, itself or by its parts.
+    private func objects(
+        namedBy field: FieldID, _ generation: Generation, _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws -> [(id: RecordID, isThere: Bool)] {
+        guard let root, let record = try generation.record(root, transaction),
+            let (word, payload) = try generation.value(of: field, in: record, root, transaction)
+        else { return [] }
+        var rest: [RecordID] = []
+        try payload.collectRecords(in: word, into: &rest, alsoReferences: true)
+        var seen: Set<RecordID> = []
+        var found: [(id: RecordID, isThere: Bool)] = []
+        while let id = rest.popLast() {
+            // A damaged file could make a part hold itself.
+            guard seen.insert(id).inserted else { continue }
+            guard let target = try generation.record(id, transaction), !target.isEntity else {
+                found.append((id, try generation.record(id, transaction) != nil))
+                continue
+            }
+            for index in 0..<target.count {
+                try target.payload.collectRecords(in: target.value(index), into: &rest, alsoReferences: true)
+            }
+            guard target.isSplit else { continue }
+            try generation.forEachSplitField(of: id, transaction) { (_, payload) throws in
+                try payload.collectRecords(in: payload.word, into: &rest, alsoReferences: true)
+            }
+        }
+        return found
     }
 
     func committed() {

@@ -57,6 +57,78 @@ struct EvictionTests {
         }
     }
 
+    @Test("Every bound is kept that the cache's own tables allow, and hardly more goes than has to", .serialized)
+    func everyBound() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.fill(0..<20)
+            var bound = try aged.sample.cache.bytesInUse()
+            let perObject = bound / 2000
+            while bound > 120_000 {
+                let objects = try aged.sample.cache.inspect.keys(type: "Node").count
+                bound -= 9_000
+                let report = try await aged.evict(EvictionRule(maximumBytes: bound))
+                #expect(report.bytesInUse <= bound)
+                #expect(try aged.sample.cache.bytesInUse() == report.bytesInUse)
+                let left = try aged.sample.cache.inspect.keys(type: "Node").count
+                #expect(objects - left <= 2 * 9_000 / perObject + 40, "at \(bound)")
+            }
+        }
+    }
+
+    @Test("A cache that is filled and evicted again and again keeps as much as its bound has room for")
+    func again() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.fill(0..<20)
+            let bound = try aged.sample.cache.bytesInUse() / 3
+            for cycle in 0..<6 {
+                try await aged.fill(20 * cycle..<20 * cycle + 20)
+                let report = try await aged.evict(EvictionRule(maximumBytes: bound))
+                #expect(report.bytesInUse <= bound)
+                let left = try aged.sample.cache.inspect.keys(type: "Node").count
+                #expect((400...700).contains(left), "cycle \(cycle)")
+                let keys = try aged.sample.cache.inspect.statistics().tables.first { $0.name == "keys" }
+                #expect(keys?.entries ?? 0 < 1000, "keys of objects that are gone are left")
+            }
+        }
+    }
+
+    @Test("A list all of whose objects are gone goes with them, and one of an object that stays does not")
+    func emptiedLists() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.fill(0..<2, of: 5)
+            try await aged.sample.write("{ nodes(of: 7) { id } }", data: #"{"nodes":[]}"#)
+            _ = try await aged.sample.cache.remove(keys: (0..<5).map { "Node:0-\($0)" }, as: .evicted)
+            _ = try await aged.sample.cache.remove(keys: (0..<4).map { "Node:1-\($0)" }, as: .evicted)
+            let report = try await aged.evict(EvictionRule(maximumAge: .seconds(1 << 20)))
+            #expect((report.objects, report.fields) == (0, 1))
+            let fields = try aged.sample.cache.inspect.record(key: "QUERY_ROOT")?.fields.map(\.name) ?? []
+            #expect(fields.contains { $0.contains("1") } && fields.contains { $0.contains("7") }, "\(fields)")
+            #expect(!fields.contains { $0.contains("0") })
+        }
+    }
+
+    @Test("A rehearsal counts about what goes for a bound")
+    func rehearsedBound() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.fill(0..<20)
+            let rule = EvictionRule(maximumBytes: try aged.sample.cache.bytesInUse() / 2)
+            let counted = try await aged.evict(rule, isRehearsal: true)
+            let removed = try await aged.evict(rule)
+            #expect((counted.objects - 100...counted.objects + 100).contains(removed.objects))
+            #expect((counted.fields - 1...counted.fields + 1).contains(removed.fields))
+        }
+    }
+
+    @Test("What was read lately goes where the bound cannot be kept otherwise")
+    func usedLast() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.fill(0..<5)
+            for list in 0..<5 { for _ in 0..<UsedRecords.share { _ = try aged.isComplete(list) } }
+            _ = try await aged.evict(EvictionRule(maximumBytes: 0))
+            #expect(try aged.sample.cache.inspect.keys(type: "Node") == [])
+        }
+    }
+
     @Test("What is needed stays, whatever its age")
     func needed() async throws {
         try await AgedCache.with(schema) { aged in

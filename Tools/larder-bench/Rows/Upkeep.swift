@@ -178,9 +178,7 @@ extension Bench {
                 isWorking.set()
                 upkeep = Task {
                     defer { isWorking.clear() }
-                    _ = try await cache.collectGarbage(keeping: NoRoots())
                     _ = try await cache.evict(EvictionRule(maximumBytes: bound / 10 * 9), keeping: NoRoots())
-                    _ = try await cache.collectGarbage(keeping: NoRoots())
                 }
             }
         }

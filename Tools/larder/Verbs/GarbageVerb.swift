@@ -2,6 +2,7 @@ import ArgumentParser
 import Larder
 import LarderCommandLine
 import LarderFiles
+import LarderRecords
 
 struct GarbageVerb: Verb {
     static let configuration = CommandConfiguration(
@@ -43,7 +44,10 @@ struct GarbageVerb: Verb {
         ) { partition in
             let evicted = try await partition.evict(
                 maxBytes: maxBytes, maxAge: maxAge.map { .seconds($0) }, isRehearsal: !isWritten)
-            return (evicted, try await partition.collectGarbage(isRehearsal: !isWritten))
+            guard isWritten else { return (evicted, try await partition.collectGarbage(isRehearsal: true)) }
+            var report = evicted.garbage
+            report.add(try await partition.collectGarbage())
+            return (evicted, report)
         }
         try output.result(
             .object([
