@@ -2,10 +2,12 @@
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <errno.h>
 #include <ifaddrs.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
+#include <sys/inotify.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -37,6 +39,29 @@ int larder_lower_defence(struct sqlite3 *connection) {
 }
 
 #if defined(__linux__)
+int larder_watch_folder(const char *path) {
+    int descriptor = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    if (descriptor < 0) return -1;
+    if (inotify_add_watch(descriptor, path, IN_CLOSE | IN_ONLYDIR) >= 0) return descriptor;
+    (void)close(descriptor);
+    return -1;
+}
+
+int larder_take_folder_events(int descriptor) {
+    _Alignas(struct inotify_event) char bytes[4096];
+    int has_notice = 0;
+    while (1) {
+        ssize_t count = read(descriptor, bytes, sizeof bytes);
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) return has_notice;
+        for (char *at = bytes; at < bytes + count;) {
+            const struct inotify_event *event = (const void *)at;
+            if (!(event->mask & IN_CLOSE_NOWRITE) || event->len == 0) has_notice = 1;
+            at += sizeof *event + event->len;
+        }
+    }
+}
+
 int larder_open_route_socket(void) {
     int descriptor = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
     if (descriptor < 0) return -1;

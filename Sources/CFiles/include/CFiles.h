@@ -18,6 +18,14 @@ int larder_keep_log(struct sqlite3 *connection, int keeps);
 int larder_lower_defence(struct sqlite3 *connection);
 
 #if defined(__linux__)
+// A descriptor that is readable when a process has closed a folder, or a file in it; -1 where there is none. It waits for
+// nothing, and no program that this process starts inherits it.
+int larder_watch_folder(const char *path);
+
+// Reads what such a descriptor has. 1 where it tells of the folder itself, or of a file that the process could write to; 0
+// where processes have only read in the folder.
+int larder_take_folder_events(int descriptor);
+
 // A socket that is readable when the kernel has changed a link, an address or a route; -1 where there is none. It waits
 // for nothing, and no program that this process starts inherits it.
 int larder_open_route_socket(void);

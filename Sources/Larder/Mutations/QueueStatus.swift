@@ -23,8 +23,7 @@ public struct QueueStatus: Sendable {
 
 /// The status of a partition's queue: now, and whenever it changes, in whatever process.
 ///
-/// The iterator looks ten times a second whether anything was committed, and reads O(unsettled mutations) where something
-/// was.
+/// After each commit, of whatever process, the iterator reads O(unsettled mutations), ten times a second at most.
 struct QueueStates: AsyncSequence, Sendable {
     let core: PartitionCore
 
@@ -42,17 +41,21 @@ struct QueueStates: AsyncSequence, Sendable {
 
         private static let pause = Duration.milliseconds(100)
 
-        init(core: PartitionCore) { self.core = core }
+        init(core: PartitionCore) {
+            self.core = core
+            core.followOthers()
+        }
 
         /// The next status that differs from the last; nil when there will be none.
         mutating func next() async -> QueueStatus? {
             if last != nil { await CancellableTimer.wait(until: .now + Self.pause) }
-            while !Task.isCancelled, !core.isParked {
+            while !Task.isCancelled {
                 _ = await core.operationsStore.suspension.sitOut()
                 let count = core.operationsStore.changeSignal.count
+                guard !core.isOver else { return nil }
                 if let status = changed() { return status }
                 guard !isOver else { return nil }
-                await core.operationsStore.changeSignal.wait(past: count, for: Self.pause)
+                await core.operationsStore.changeSignal.wait(past: count, for: core.operationsStore.longestWait)
             }
             return nil
         }

@@ -103,7 +103,15 @@ final class PartitionCore: Sendable {
         guard !isParked else { throw .parked }
     }
 
-    /// The same, once the store is not suspended any more.
+    /// Whether streams and runners have nothing to wait for any more: the partition is parked, or the store closed.
+    var isOver: Bool { isParked || operationsStore.isClosed }
+
+    /// - Throws: `.parked`.
+    func requireNotOver() throws(LarderError) {
+        guard !isOver else { throw .parked }
+    }
+
+    /// The same as `requireCurrent`, once the store is not suspended any more.
     ///
     /// - Throws: `.parked`; `.suspended` where that takes longer than a call waits.
     func requireAwake() async throws(LarderError) {

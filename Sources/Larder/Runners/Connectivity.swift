@@ -2,7 +2,8 @@
 public protocol Connectivity: Sendable {
     /// What is known now.
     var isConnected: Bool { get }
-    /// Called whenever that changes, from any thread. Calls until `stop` of the answer is called.
+    /// Calls whenever that changes, from any thread, until `stop` of the answer is called. Runners without a network wait
+    /// for it.
     func observe(_ change: @escaping @Sendable (Bool) -> Void) -> ConnectivityObservation
 }
 

@@ -67,3 +67,14 @@ extension Partition: Service {
         }
     }
 }
+
+extension Partition {
+    /// How often the queue, or what a runner does, may have changed. A caller takes it before it looks, so that `change`
+    /// misses nothing.
+    package var changeCount: UInt64 { core.operationsStore.changeSignal.count }
+
+    /// Waits until there may be another change, or the task is cancelled; for a minute at most.
+    package func change(past count: UInt64) async {
+        await core.operationsStore.changeSignal.wait(past: count, for: core.operationsStore.longestWait)
+    }
+}

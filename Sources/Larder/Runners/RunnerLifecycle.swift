@@ -48,13 +48,17 @@ final class RunnerLifecycle: Sendable {
         note(state)
     }
 
-    /// Tells who waits for a transfer why it waits now.
+    /// Tells who follows the queue what the runner does now, and who waits for a transfer why it waits.
     private func note(_ state: RunnerState) {
-        guard core.runners.note(state, of: self, lockSuffix), lockSuffix == TransferRunner.lockSuffix else { return }
-        core.transfers.notifyAll()
+        guard core.runners.note(state, of: self, lockSuffix) else { return }
+        core.operationsStore.changeSignal.notify()
+        if lockSuffix == TransferRunner.lockSuffix { core.transfers.notifyAll() }
     }
 
     // MARK: Beginning and ending
+
+    // Each wait is for a change since the count was noted. It is noted before the runner looks whether it is stopped or
+    // its partition parked: a stop between such a look and the count would not end the wait.
 
     /// Works until that ends by itself; it is asked to when the task is cancelled, or the service is to shut down.
     func run(_ work: () async throws -> Void) async throws(LarderError) {
@@ -97,11 +101,12 @@ final class RunnerLifecycle: Sendable {
     /// Work that began while the store was suspended begins anew when it is resumed: it has done nothing yet.
     private func whileAwake(_ work: () async throws -> Void) async throws {
         let suspension = core.operationsStore.suspension
-        while !isStopped {
+        while true {
             let signals = changeSignal.count
+            guard !isStopped else { return }
             do { return try await work() } catch {
                 guard LarderError(translating: error).code == .suspended else { throw error }
-                try core.requireCurrent()
+                try core.requireNotOver()
                 set(.suspended)
                 if suspension.isAsked { await changeSignal.wait(past: signals, for: nil) }
             }
@@ -131,16 +136,19 @@ final class RunnerLifecycle: Sendable {
     func alone(
         _ connectivity: any Connectivity, _ work: @escaping @Sendable (_ owner: String) async throws -> Void
     ) async throws {
+        // Only so is the runner told of what other processes queue.
+        core.followOthers()
         let session = try core.sessionStanding()
         progress.withLock { $0.session = session }
         let observation = connectivity.observe { [changeSignal] _ in changeSignal.notify() }
         defer { observation.stop() }
         let suspension = core.operationsStore.suspension
-        while !isStopped {
+        while true {
             let (count, signals) = (suspension.count, changeSignal.count)
+            guard !isStopped else { return }
             let breaker = Breaker()
             guard let number = suspension.begin({ breaker.breakOff() }) else {
-                try core.requireCurrent()
+                try core.requireNotOver()
                 set(.suspended)
                 await changeSignal.wait(past: signals, for: nil)
                 continue
@@ -190,13 +198,14 @@ final class RunnerLifecycle: Sendable {
     }
 
     private func acquire(_ lock: RunnerLock) async throws -> Bool {
-        while !isStopping {
-            try core.requireCurrent()
+        while true {
+            let count = changeSignal.count
+            guard !isStopping else { return false }
+            try core.requireNotOver()
             if try lock.tryAcquire() { return true }
             set(.standingBy)
-            await changeSignal.wait(past: changeSignal.count, for: Self.standbyPause)
+            await changeSignal.wait(past: count, for: Self.standbyPause)
         }
-        return false
     }
 
     /// Whether a user or a guest has been signed in since the last look, by whatever process.
@@ -213,6 +222,8 @@ final class RunnerLifecycle: Sendable {
         case begin(Found)
         /// Nothing that could be begun now; look again when `changeSignal` notifies, and after so long.
         case wait(Duration?)
+        /// Nothing that has a time; look again when `changeSignal` notifies.
+        case rest
         /// Nothing that will be begun.
         case end
 
@@ -225,14 +236,16 @@ final class RunnerLifecycle: Sendable {
     /// work that was begun; damaged rows are set aside.
     func next<Found>(_ look: () async throws -> Look<Found>) async -> Found? {
         do {
-            while !isStopping {
-                try core.requireCurrent()
+            while true {
                 let count = changeSignal.count
+                guard !isStopping else { return nil }
+                try core.requireNotOver()
                 switch try await core.settingDamagedAside(look) {
                 case .begin(let found): return found
                 case .end: return nil
+                case .rest: await changeSignal.wait(past: count, for: core.operationsStore.longestWait)
                 case .wait(let pause):
-                    // Other processes queue as well, and do not notify this one.
+                    // The clock by which a time was noted may have been set meanwhile.
                     await changeSignal.wait(past: count, for: min(pause ?? Self.longestPause, Self.longestPause))
                 }
             }

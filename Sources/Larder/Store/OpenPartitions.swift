@@ -27,11 +27,25 @@ final class OpenPartitions: Sendable {
     private let state = Mutex(State())
     private let operationsStore: OperationsStore
     private let logger: Logger
+    private let openWatch: OpenWatch
+    private let lookedAtOthers: @Sendable () -> Void
 
-    init(operationsStore: OperationsStore, logger: Logger) {
+    /// Watches a store's folder; nil where the system does not.
+    typealias OpenWatch = @Sendable (_ folder: String, _ changed: @escaping @Sendable () -> Void) -> CommitWatch?
+
+    /// - Parameter lookedAtOthers: Called after each look at what other processes have committed.
+    init(
+        operationsStore: OperationsStore, logger: Logger,
+        openWatch: @escaping OpenWatch = { CommitWatch($0, $1) },
+        lookedAtOthers: @escaping @Sendable () -> Void = {}
+    ) {
         self.operationsStore = operationsStore
         self.logger = logger
+        self.openWatch = openWatch
+        self.lookedAtOthers = lookedAtOthers
     }
+
+    deinit { state.withLock { $0.following?.cancel() } }
 
     /// The partition of this name, which `open` opens if none has yet.
     ///
@@ -114,55 +128,87 @@ final class OpenPartitions: Sendable {
 
     // MARK: Other processes
 
-    /// Others' changes are seen within about a tenth of a second.
+    /// After each look, so that commits which come together are one.
     private static let pause = Duration.milliseconds(80)
+    /// After a look that has failed.
+    private static let pauseAfterFailure = Duration.seconds(1)
 
     /// Shows from now on what other processes queue, no more what they have carried out, and where they have switched.
+    ///
+    /// It looks after each commit, of whatever process. What a process did not tell of is noticed at the next look, a
+    /// minute later at most: on Apple's systems where it was killed just then, elsewhere where it had no descriptor left.
     func followOthers() {
         state.withLock { state in
             guard state.following == nil, !state.isClosed else { return }
             guard !operationsStore.suspension.isAsked else { return state.followsAgain = true }
-            state.following = Task { [weak self, operationsStore, logger] in
-                // What goes wrong is told once when it begins, and once when it has ended.
-                var failing: String?
-                // Until it could be done: the database tells of a change once.
-                var mustReload = false
+            let commits = operationsStore.commitSignal
+            let watch = openWatch(operationsStore.folder.path, commits.notify)
+            state.following = Task { [weak self, longestWait = operationsStore.longestWait] in
+                var look = Look()
                 while !Task.isCancelled {
-                    do {
-                        try await Task.sleep(for: Self.pause)
-                        guard let self else { return }
-                        // A store whose queue was never used has a cache all the same.
-                        if let database = try operationsStore.database(making: false) {
-                            if try database.hasChanged() { mustReload = true }
-                            if self.takeMissed() { mustReload = true }
-                            if mustReload {
-                                try self.lookForCurrent()
-                                for core in self.unparked() {
-                                    try core.layers.reload(database.mutations)
-                                    core.session.noticeChanges()
-                                    try core.transfers.noteOthers(core)
-                                }
-                                operationsStore.changeSignal.notify()
-                                mustReload = false
-                            }
-                        }
-                        for core in self.unparked() { try await core.cache.noticeOtherProcesses() }
-                        if failing != nil { logger.notice("what other processes queue can be read again") }
-                        failing = nil
-                    } catch is CancellationError { return } catch {
-                        let error = LarderError(translating: error)
-                        // A partition may have been closed by itself.
-                        if error.code == .parked {
-                            guard let self, !self.isClosed else { return }
-                            continue
-                        }
-                        guard failing != "\(error)" else { continue }
-                        failing = "\(error)"
-                        logger.warning("what other processes queue cannot be read", metadata: ["error": "\(error)"])
-                    }
+                    // Both before the look, so that no commit falls between it and the wait.
+                    let count = commits.count
+                    watch?.arm()
+                    guard await self?.look(&look, at: count) == true else { break }
+                    do { try await Task.sleep(for: Self.pause) } catch { break }
+                    // Where the system does not tell of commits, it looks again and again.
+                    let longest = watch == nil ? Self.pause : longestWait
+                    await commits.wait(past: count, for: look.hasFailed ? Self.pauseAfterFailure : longest)
                 }
+                await watch?.close()
             }
         }
+    }
+
+    /// What is left of a look that has failed.
+    private struct Look {
+        /// What goes wrong is told once when it begins, and once when it has ended.
+        var failing: String?
+        /// Until it could be done: the database tells of a change once.
+        var mustReload = false
+        /// Up to which commit a look has told of everything.
+        var count: UInt64?
+
+        var hasFailed: Bool { failing != nil || mustReload }
+    }
+
+    /// - Parameter count: How many commits there were before the look, as far as this process was told of them.
+    /// - Returns: False where there is nothing more to look for.
+    private func look(_ look: inout Look, at count: UInt64) async -> Bool {
+        defer { lookedAtOthers() }
+        do {
+            // A store whose queue was never used has a cache all the same.
+            if let database = try operationsStore.database(making: false) {
+                if try database.hasChanged() { look.mustReload = true }
+                if takeMissed() { look.mustReload = true }
+                if look.mustReload {
+                    try lookForCurrent()
+                    for core in unparked() {
+                        try core.layers.reload(database.mutations)
+                        core.session.noticeChanges()
+                        try core.transfers.noteOthers(core)
+                    }
+                    (look.mustReload, look.count) = (false, nil)
+                }
+            }
+            // What this process has committed may be what a runner rests for, too.
+            if look.count != count {
+                operationsStore.changeSignal.notify()
+                for core in unparked() { core.transfers.changeSignal.notify() }
+                look.count = count
+            }
+            for core in unparked() { try await core.cache.noticeOtherProcesses() }
+            if look.failing != nil { logger.notice("what other processes queue can be read again") }
+            look.failing = nil
+        } catch is CancellationError { return false } catch {
+            let error = LarderError(translating: error)
+            // A partition may have been closed by itself.
+            if error.code == .parked { return !isClosed }
+            guard look.failing != "\(error)" else { return true }
+            look.failing = "\(error)"
+            logger.warning("what other processes queue cannot be read", metadata: ["error": "\(error)"])
+        }
+        return true
     }
 
     /// Looks for nothing more of other processes, until `followAgain`; returns when the look that is under way has ended.

@@ -13,17 +13,28 @@ final class OperationsStore: Sendable {
         case closed
     }
 
-    private let folder: URL
+    let folder: URL
     private let options: OperationsDatabase.Options
     private let state = Mutex(State.unopened)
     /// Notifies whenever this process has changed something.
     let changeSignal = ChangeSignal()
+    /// Notifies after each commit to the queue, and after each commit of another process as far as the system tells of it.
+    let commitSignal = ChangeSignal()
+    /// For waits that a notification alone is to end: as `Store.Options` says.
+    let longestWait: Duration
     let suspension: Suspension
 
-    init(folder: URL, options: OperationsDatabase.Options) {
+    init(folder: URL, options: OperationsDatabase.Options, longestWait: Duration) {
         self.folder = folder
+        self.longestWait = longestWait
+        var options = options
+        options.committed = { [commitSignal] in commitSignal.notify() }
         self.options = options
         suspension = Suspension(wait: options.suspensionWait)
+    }
+
+    var isClosed: Bool {
+        if case .closed = state.withLock({ $0 }) { true } else { false }
     }
 
     /// The database; nil where there is none and none is to be made.

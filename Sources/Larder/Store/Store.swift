@@ -61,6 +61,10 @@ public final class Store: Sendable {
 
         /// Called after each step of a switch; for programs that are killed there.
         package var reachedInSwitch: @Sendable (EnvironmentSwitch.KillPoint) -> Void = { _ in }
+        /// Called after each look at what other processes have committed; for programs that commit just then.
+        package var lookedAtOthers: @Sendable () -> Void = {}
+        /// What no notification tells of is found after so long: a process was killed before it gave one.
+        package var longestWait = Duration.seconds(60)
         /// Of a temporary store: it is removed when nothing holds it any more.
         var temporaryFolder: TemporaryFolder?
         /// By which the store makes its calls of the system; LMDB and SQLite make others.
@@ -88,8 +92,10 @@ public final class Store: Sendable {
         self.schema = schema
         self.options = options
         StoreExposure.notice(in: folder, options)
-        operationsStore = OperationsStore(folder: folder, options: options.operations)
-        partitions = OpenPartitions(operationsStore: operationsStore, logger: options.logger)
+        operationsStore = OperationsStore(
+            folder: folder, options: options.operations, longestWait: options.longestWait)
+        partitions = OpenPartitions(
+            operationsStore: operationsStore, logger: options.logger, lookedAtOthers: options.lookedAtOthers)
     }
 
     /// Opens the store in a folder, which is made unless it is to be read only.
@@ -168,6 +174,7 @@ public final class Store: Sendable {
         if let instruments = self.options.instruments, instruments.measures {
             options.committed = { instruments.noteCommit($0) }
         }
+        options.watchedFolder = folder.path
         options.layerFailed = { [logger = self.options.logger] failure in
             logger.warning(
                 "what a mutation is expected to do cannot be shown",

@@ -17,15 +17,16 @@ struct TransferEvents: AsyncSequence, Sendable {
 
         /// The next change; nil when there will be none.
         mutating func next() async -> TransferStatus? {
-            while !Task.isCancelled, !core.isParked {
+            while !Task.isCancelled {
                 _ = await core.operationsStore.suspension.sitOut()
                 let count = core.transfers.changeSignal.count
+                guard !core.isOver else { return nil }
                 if let id = listener.take() {
                     guard let status = try? Transfer(id: TransferID(id), core: core).status() else { continue }
                     guard listener.isNews(status) else { continue }
                     return status
                 }
-                await core.transfers.changeSignal.wait(past: count, for: .seconds(1))
+                await core.transfers.changeSignal.wait(past: count, for: core.operationsStore.longestWait)
             }
             return nil
         }

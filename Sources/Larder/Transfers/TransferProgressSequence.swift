@@ -21,9 +21,10 @@ struct TransferProgressSequence: AsyncSequence, Sendable {
             if last != nil, !isOver { try? await Task.sleep(for: Self.pause) }
             let changeSignal = core.transfers.changeSignal(of: transfer.id.uuid, core)
             defer { core.transfers.releaseChangeSignal(of: transfer.id.uuid) }
-            while !isOver, !Task.isCancelled, !core.isParked {
+            while !isOver, !Task.isCancelled {
                 _ = await core.operationsStore.suspension.sitOut()
                 let count = changeSignal.count
+                guard !core.isOver else { return nil }
                 let status: TransferStatus
                 do throws(LarderError) { status = try transfer.status() } catch {
                     // Suspended just now.

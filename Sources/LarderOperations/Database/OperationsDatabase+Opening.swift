@@ -14,7 +14,7 @@ extension OperationsDatabase {
         try prepareFolder(of: file, options)
         return try translated {
             let pool = try openPool(file, options)
-            let log = SyncedLog(of: file, options.files)
+            let log = SyncedLog(of: file, options.files, committed: options.committed)
             do {
                 try pool.writeWithoutTransaction { db in
                     if options.verifiesAlways { try quickCheck(db) }

@@ -21,6 +21,9 @@ extension OperationsDatabase {
         /// Told how many mutations were set aside where the database is a copy.
         package var foundCopied: @Sendable (Int) -> Void = { _ in }
 
+        /// Called once what was committed can be read.
+        package var committed: @Sendable () -> Void = {}
+
         /// By which this layer makes its own calls of the system; SQLite makes others.
         package var files = FileSystem()
 

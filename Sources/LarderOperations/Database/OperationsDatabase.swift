@@ -151,6 +151,7 @@ package final class OperationsDatabase: Sendable {
                     connection.log.doubt(db)
                     throw error
                 }
+                connection.log.noteCommit()
                 connection.log.checkpointIfLong(db)
                 return value
             }

@@ -38,11 +38,13 @@ final class SyncedLog: Sendable {
     /// Whether a checkpoint of this process has failed, so that pages of the file may never have got to the disk.
     private let isFileDoubtful = Mutex(false)
     private let folder: URL
+    private let committed: @Sendable () -> Void
 
     let files: FileSystem
 
-    init(of file: URL, _ files: FileSystem) {
+    init(of file: URL, _ files: FileSystem, committed: @escaping @Sendable () -> Void = {}) {
         folder = file.deletingLastPathComponent()
+        self.committed = committed
         self.files = files
     }
 
@@ -88,6 +90,7 @@ final class SyncedLog: Sendable {
             throw error
         }
         self.state.withLock { $0 = .synced }
+        if state == .doubtful { noteCommit() }
         if !isFileDoubtful.withLock({ $0 }) { larder_keep_log(db.sqliteConnection, 0) }
     }
 
@@ -108,7 +111,15 @@ final class SyncedLog: Sendable {
             doubt(db)
             throw OperationsError.commitUnknown(OperationsError.translated(error).cause)
         }
+        noteCommit()
         checkpointIfLong(db)
+    }
+
+    /// Says that what was committed can be read: to this process, and to the others that watch the folder.
+    func noteCommit() {
+        committed()
+        // A process that is killed before closes the database's file, which tells them as well.
+        FolderNotice(folder.path).tell()
     }
 
     /// Says that a commit has failed in a way that leaves open whether it is there.

@@ -43,6 +43,9 @@ extension RecordCache {
         /// Told how long each commit took, from its turn to its end; nil where nothing is to be timed.
         package var committed: (@Sendable (Duration) -> Void)?
 
+        /// A folder: the processes that watch it are told of each commit. Nil where none is to be told.
+        package var watchedFolder: String?
+
         /// How many optimistic layers must be laid for each further one that is laid ahead, before a read asks for it.
         package var layersForEachAhead = 32
 

@@ -30,7 +30,7 @@ package final class RecordCache: Sendable {
         layerTelling = LayerPublisher(on: thread, layers, over: generations, observers)
         writer = WriteQueue(
             on: thread, generations, telling: observers, layerTelling, stampingAfter: options.idleDelay,
-            timing: options.committed)
+            timing: options.committed, watched: options.watchedFolder)
         // What others commit from now on is news, also where nothing looks for it until the cache was suspended.
         _ = try observers.others.look(self)
     }

@@ -1,4 +1,5 @@
 import Dispatch
+import LarderFiles
 import LarderLMDB
 
 extension RecordCache {
@@ -64,12 +65,14 @@ extension RecordCache {
                 until: deadline, { try compaction.leftovers(until: deadline) }),
             try await blocking({ try compaction.copy(removing: leftovers, until: .now + patience) })
         else { return false }
-        return try await writer.betweenWrites(until: .now + patience) {
+        return try await writer.betweenWrites(until: .now + patience) { [folder = options.watchedFolder] in
             defer { compaction.abandon() }
+            let notice = FolderNotice(folder)
             guard try compaction.finish(until: .now + patience) else { return false }
             // The old generation is closed only once nothing has a snapshot of it.
             compaction.abandon()
             try goOn()
+            notice.tell()
             return true
         }
     }
@@ -103,6 +106,7 @@ extension RecordCache {
     ) async throws(RecordError) -> Commit {
         let deadline = deadline ?? .now + options.lockTimeout
         return try await writer.betweenWrites(until: deadline) { [cache = self] in
+            let notice = FolderNotice(cache.options.watchedFolder)
             let state =
                 try cache.generations.retrying(to: "clear it", until: deadline) { old in
                     guard let state = try cache.makeEmpty(after: old, deadline, reached) else { return nil }
@@ -111,6 +115,7 @@ extension RecordCache {
                     try reached(.switched)
                     return state
                 } as GenerationState
+            notice.tell()
             let commit = Commit(generation: state.numbering, changes: .everything, position: state.position)
             cache.observers.publish(commit)
             return commit

@@ -1,4 +1,5 @@
 import Dispatch
+import LarderFiles
 import LarderLMDB
 import Synchronization
 
@@ -17,6 +18,8 @@ final class WriteQueue: Sendable {
     private let idle: IdleStamp
     private let deadlines = TurnDeadlines()
     private let committed: (@Sendable (Duration) -> Void)?
+    /// Whose watchers are told of commits.
+    private let watchedFolder: String?
     private let waiting = Mutex<[PendingWrite]>([])
     /// Memory that goes from commit to commit. Safe: blocks of `thread` alone use it, of which one runs at a time.
     private nonisolated(unsafe) let scratch = ByteBuffer()
@@ -26,9 +29,10 @@ final class WriteQueue: Sendable {
     init(
         on thread: DispatchQueue, _ generations: Generations, telling observers: CommitObservers,
         _ layers: LayerPublisher, stampingAfter delay: Duration,
-        timing committed: (@Sendable (Duration) -> Void)? = nil
+        timing committed: (@Sendable (Duration) -> Void)?, watched folder: String?
     ) {
         self.committed = committed
+        watchedFolder = folder
         idle = IdleStamp(on: thread, generations, after: delay)
         self.thread = thread
         self.generations = generations
@@ -137,6 +141,7 @@ final class WriteQueue: Sendable {
     private func commit(_ parts: [Part]) throws -> [Result<Commit, RecordError>] {
         let start = committed.map { _ in ContinuousClock.now }
         let deadline = parts.map(\.write.deadline).min() ?? .now
+        let notice = FolderNotice(watchedFolder)
         let (generation, outcomes) = try generations.retrying(to: "write to it", until: deadline) { generation in
             try generation.environment.repeating {
                 try write(parts, generation, deadline).map { (generation, $0) }
@@ -147,6 +152,7 @@ final class WriteQueue: Sendable {
         let commits = outcomes.map { outcome in outcome.map { Commit($0, generation) } }
         for case .success(let commit) in commits { observers.publish(commit) }
         layers.tell()
+        notice.tell()
         idle.noteWrite()
         if let start { committed?(.now - start) }
         guard let failure else { return commits }

@@ -56,6 +56,8 @@ final class ModelRun {
         var options = Store.Options()
         options.now = { clock.now }
         options.silence()
+        // What no notification tells of is not found.
+        options.longestWait = .seconds(3600)
         let store = try Store.open(at: folder, schema: schema, options: options)
         return (store, try store.partition(server: gate))
     }

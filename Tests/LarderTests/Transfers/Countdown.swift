@@ -14,4 +14,6 @@ final class Countdown: Sendable {
             return true
         }
     }
+
+    var count: Int { left.withLock { $0 } }
 }

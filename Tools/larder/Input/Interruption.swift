@@ -43,15 +43,18 @@ final class Interruption: Sendable {
     func wait() async { await signals.wait() }
 
     /// Whether a signal came, or the task was cancelled, within a time.
-    func wait(for time: Duration) async -> Bool {
+    func wait(for time: Duration) async -> Bool { await wait(for: { try? await Task.sleep(for: time) }) }
+
+    /// Whether a signal came, or the task was cancelled, before something ended, which is cancelled then.
+    func wait(for end: @escaping @Sendable () async -> Void) async -> Bool {
         await withTaskGroup(of: Bool.self) { group in
             group.addTask {
                 await self.wait()
                 return true
             }
             group.addTask {
-                // Cancelled when a signal has come.
-                (try? await Task.sleep(for: time)) == nil
+                await end()
+                return Task.isCancelled
             }
             defer { group.cancelAll() }
             return await group.next() ?? true

@@ -141,7 +141,7 @@ struct Run: Verb {
         let interruption = Interruption()
         var news = try RunNews(partition)
         while true {
-            let start = ContinuousClock.now
+            let (start, count) = (ContinuousClock.now, partition.changeCount)
             try news.tell(partition, output)
             for wait in news.waits() { output.note(wait) }
             if let change = news.change(mutations.state, transfers?.state) { output.note(change) }
@@ -163,6 +163,8 @@ struct Run: Verb {
             // Of a long queue a look takes long, and must not be all that this machine does.
             let pause = max(.milliseconds(100), start.duration(to: .now) * 9)
             if await interruption.wait(for: pause) { return news }
+            guard !endsWhenIdle else { continue }
+            if await interruption.wait(for: { await partition.change(past: count) }) { return news }
         }
     }
 }

@@ -74,8 +74,10 @@ struct Watch: Verb {
                 }
                 group.addTask {
                     while !Task.isCancelled {
+                        let count = partition.changeCount
                         try await cache.noticeOtherProcesses()
                         try? await Task.sleep(for: .milliseconds(100))
+                        await partition.change(past: count)
                     }
                 }
                 group.addTask { await interruption.wait() }

@@ -94,13 +94,13 @@ extension MutationRunner: Service {
         if progress.withLock({ $0.isSignedOut }) {
             guard try lifecycle.hasNewSession() else {
                 lifecycle.set(.waitingForSignIn)
-                return .wait(nil)
+                return .rest
             }
             resume()
         }
         guard options.connectivity.isConnected else {
             lifecycle.set(.offline)
-            return .wait(nil)
+            return .rest
         }
         lifecycle.set(progress.withLock(\.isServerMissing) ? .unusableServer : .running)
         let runnable = try runnable(queue, now)
@@ -120,7 +120,10 @@ extension MutationRunner: Service {
         if progress.withLock(\.busyLanes.isEmpty) {
             core.layers.tidy()
             try await pruneIfDue(queue)
-            if untilEmpty, try !queue.hasMoving(in: core.name) { return .end }
+            if try !queue.hasMoving(in: core.name) {
+                if untilEmpty { return .end }
+                if runnable.lookAgain == nil { return .rest }
+            }
         }
         return .wait(until: [runnable.lookAgain, pauseEnd].compactMap(\.self).min(), now: now)
     }

@@ -145,7 +145,8 @@ extension TransferRunner: Service {
         }
         guard options.connectivity.isConnected else {
             lifecycle.set(.offline)
-            return .wait(nil)
+            let isIdle = progress.withLock { $0.busy.isEmpty }
+            return isIdle && !hasStrays ? .rest : .wait(nil)
         }
         lifecycle.set(.running)
         // First: what ends meanwhile may be pending again.
@@ -173,8 +174,13 @@ extension TransferRunner: Service {
         if untilEmpty, isOver(runnable, isResting: isResting) { return .end }
         let ends = [runnable.lookAgain, refusalEnd.map { now.addingTimeInterval($0.seconds) }]
         let end = ends.compactMap(\.self).min()
+        let hasNothing = runnable.isEmpty && runnable.remains.isEmpty && busy.isEmpty
+        if hasNothing, end == nil, !untilEmpty, !hasStrays { return .rest }
         return .wait(until: end, now: now)
     }
+
+    /// Whether transfers outside of this program could not be ended yet.
+    private var hasStrays: Bool { options.background != nil && progress.withLock { $0.strayVersion == nil } }
 
     /// Whether nothing is to be begun of an object now: its host is left alone, or an upload of the same key that was
     /// paused or cancelled is still under way.

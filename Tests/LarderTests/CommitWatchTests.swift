@@ -1,0 +1,259 @@
+import Foundation
+import LarderFiles
+import LarderOperations
+import LarderTestSupport
+import Logging
+import Synchronization
+import Testing
+
+@testable import Larder
+
+@Suite("Looking for what other processes commit", .timeLimit(.minutes(10)))
+struct CommitWatchTests {
+    /// Options by which what no notification tells of is not found while a test waits.
+    private static func options(looked: @escaping @Sendable () -> Void = {}) -> Store.Options {
+        var options = Store.Options()
+        options.lookedAtOthers = looked
+        options.longestWait = .seconds(3600)
+        return options
+    }
+
+    private static func open(
+        _ folder: URL, _ server: ScriptedServer? = nil, looked: @escaping @Sendable () -> Void = {}
+    ) throws -> (Store, Partition) {
+        let options = options(looked: looked)
+        let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+        return (store, try store.partition(server: server))
+    }
+
+    /// Waits until a number has stayed the same for a second. One that a poll raises never does.
+    private func requireRest(_ number: () -> Int) async throws {
+        for _ in 0..<120 {
+            let before = number()
+            try await Task.sleep(for: .seconds(1))
+            if before > 0, before == number() { return }
+        }
+        Issue.record("it looked again and again")
+    }
+
+    private func queue(_ other: OperationsDatabase, _ recipe: String) async throws {
+        _ = try await other.mutations.enqueue(
+            MutationDraft(
+                partition: Store.unnamedPartition, lane: "other",
+                content: MutationContent(
+                    document:
+                        "mutation Rate($recipe: ID!, $stars: Int!) { rate(input: {recipe: $recipe, stars: $stars})"
+                        + " { id rating } }",
+                    variables: Array(#"{"recipe":"\#(recipe)","stars":1}"#.utf8)),
+                created: Date()))
+    }
+
+    @Test("A store in which nothing happens looks for nothing, and notices what others queue")
+    func idle() async throws {
+        try await withTemporaryFolder { folder in
+            let other = try OperationsDatabase(folder: folder)
+            let left = Countdown(1_000_000)
+            let (store, app) = try Self.open(folder) { _ = left.take() }
+            func looks() -> Int { 1_000_000 - left.count }
+            try await requireRest(looks)
+            let before = looks()
+            try await queue(other, "1")
+            try await eventually { looks() > before }
+            try await eventually { try app.mutations(in: [.pending]).count == 1 }
+            try await requireRest(looks)
+            try await store.suspend()
+            try store.resume()
+            try await requireRest(looks)
+            let resumed = looks()
+            try await queue(other, "2")
+            try await eventually { looks() > resumed }
+            try other.close()
+            try store.close()
+        }
+    }
+
+    @Test("What a look itself reads in the folder brings about no other look")
+    func ownLooks() async throws {
+        try await withTemporaryFolder { folder in
+            // A database that could not be made: each look asks the folder of locks whether it was one.
+            try FileManager.default.createDirectory(
+                at: folder.appending(path: "locks"), withIntermediateDirectories: true)
+            try Data().write(to: folder.appending(path: OperationsDatabase.fileName))
+            let left = Countdown(1_000_000)
+            let (store, app) = try Self.open(folder) { _ = left.take() }
+            var states = try app.watch(GraphQLOperation("{ recipe(id: 1) { id } }")).makeAsyncIterator()
+            _ = await states.next()
+            try await requireRest { 1_000_000 - left.count }
+            try store.close()
+        }
+    }
+
+    @Test("Runners that have nothing to carry out look for nothing, and send what others queue")
+    func idleRunners() async throws {
+        try await withTemporaryFolder { folder in
+            let other = try OperationsDatabase(folder: folder)
+            let server = ScriptedServer.rating()
+            let (store, app) = try Self.open(folder, server)
+            let (mutating, transferring) = (CountedConnectivity(), CountedConnectivity())
+            let runner = quickRunner(app) { $0.connectivity = mutating }
+            var options = TransferRunner.Options()
+            options.connectivity = transferring
+            let storage = MemoryStorage()
+            let transferRunner = TransferRunner(app, storage: storage, options: options)
+            let running = Task { try await runner.run() }
+            let carrying = Task { try await transferRunner.run() }
+            try await requireRest { mutating.looks }
+            try await requireRest { transferring.looks }
+            try await queue(other, "1")
+            let file = folder.appending(path: "file")
+            try Data("bytes".utf8).write(to: file)
+            let place = ObjectLocation(bucket: "b", key: "k")
+            try await other.transfers.enqueue([
+                TransferDraft(
+                    partition: Store.unnamedPartition, kind: .upload, bucket: "b", key: "k", path: file.path,
+                    source: try FileIdentity(ofSource: file.path), created: Date())
+            ])
+            try await eventually { server.requests.count == 1 }
+            try await eventually { storage.object(place) != nil }
+            try await requireRest { mutating.looks }
+            try await requireRest { transferring.looks }
+            running.cancel()
+            carrying.cancel()
+            try await running.value
+            try await carrying.value
+            try other.close()
+            try store.close()
+        }
+    }
+
+    @Test("A runner at rest sends each mutation that another connection queues, one after the other")
+    func each() async throws {
+        try await withTemporaryFolder { folder in
+            let other = try OperationsDatabase(folder: folder)
+            let server = ScriptedServer.rating()
+            let (store, app) = try Self.open(folder, server)
+            let runner = quickRunner(app) { _ in }
+            let running = Task { try await runner.run() }
+            for round in 1...50 {
+                try await queue(other, "1")
+                try await eventually { server.requests.count == round }
+            }
+            running.cancel()
+            try await running.value
+            try other.close()
+            try store.close()
+        }
+    }
+
+    @Test("Where the system watches no folder a store looks again and again")
+    func unwatched() async throws {
+        try await withTemporaryFolder { folder in
+            let operations = OperationsStore(
+                folder: folder, options: OperationsDatabase.Options(), longestWait: .seconds(3600))
+            let left = Countdown(5)
+            let partitions = OpenPartitions(
+                operationsStore: operations, logger: Logger(label: "test"), openWatch: { _, _ in nil },
+                lookedAtOthers: { _ = left.take() })
+            partitions.followOthers()
+            try await eventually { left.count == 0 }
+            await partitions.endFollowing()
+            try operations.close()
+        }
+    }
+
+    #if os(Linux)
+    @Test(
+        "What another process commits between a look and the wait after it is looked at",
+        .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"))
+    func between() async throws {
+        try await withTemporaryFolder { folder in
+            try OperationsDatabase(folder: folder).close()
+            let left = Countdown(8)
+            let failure = Mutex<(any Error)?>(nil)
+            let (store, _) = try Self.open(folder) {
+                guard left.take() else { return }
+                do {
+                    let child = try ChildProgram.start(folder, "drain", "1", input: Pipe())
+                    child.waitUntilExit()
+                } catch { failure.withLock { $0 = error } }
+            }
+            try await eventually { left.count == 0 }
+            if let error = failure.withLock({ $0 }) { throw error }
+            try store.close()
+        }
+    }
+
+    @Test(
+        "What another process writes to the cache is told to a watcher, also where that process is killed",
+        .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"), arguments: [true, false])
+    func otherCache(hasQueue: Bool) async throws {
+        try await withTemporaryFolder { folder in
+            let place = folder.appending(path: "store")
+            if hasQueue { try OperationsDatabase(folder: place).close() }
+            let schema =
+                "type Book { id: ID! title: String! pages: [Page!]! } type Page { text: String! } "
+                + "type Query { books: [Book!]! }"
+            let store = try Store.open(at: place, schema: try Schema(parsing: schema), options: Self.options())
+            let app = try store.partition()
+            let shelf = GraphQLOperation("{ books { id title pages { text } } }")
+            var states = try app.watch(shelf).makeAsyncIterator()
+            let said = folder.appending(path: "said")
+            var seen: String?
+            for round in 0..<5 {
+                let child = try ChildProgram.start(place, "count", "\(round)", output: said)
+                let lines = try ChildProgram.lines(of: said).count
+                try await eventually { try ChildProgram.lines(of: said).count > lines + 3 }
+                kill(child.processIdentifier, SIGKILL)
+                await child.ended()
+                let answer = try app.read(shelf, allowsPartial: true)
+                let last = answer["books"]?[0]?["title"]?.string
+                // The watcher comes to what is there now.
+                while seen != last, let state = try await next(&states) {
+                    seen = state.response?["books"]?[0]?["title"]?.string
+                }
+                #expect(seen == last)
+            }
+            try store.close()
+        }
+    }
+
+    @Test("A watch tells of notices once, and again after it was armed again")
+    func armed() async throws {
+        try await withTemporaryFolder { folder in
+            let left = Countdown(1_000_000)
+            let watch = try #require(CommitWatch(folder.path) { _ = left.take() })
+            watch.arm()
+            for _ in 0..<100 { FolderNotice(folder.path).tell() }
+            try await eventually { left.count < 1_000_000 }
+            FolderNotice(folder.path).tell()
+            // The notice before is not told of.
+            watch.arm()
+            FolderNotice(folder.path).tell()
+            try await eventually { left.count == 999_998 }
+            await watch.close()
+            await watch.close()
+            #expect(CommitWatch(folder.appending(path: "missing").path, {}) == nil)
+        }
+    }
+
+    @Test("A watch tells of a process that is killed between its commit and its notice")
+    func killed() async throws {
+        try await withTemporaryFolder { folder in
+            let left = Countdown(1_000_000)
+            let watch = try #require(CommitWatch(folder.path) { _ = left.take() })
+            let (child, said) = (Process(), Pipe())
+            child.executableURL = URL(filePath: "/bin/sh")
+            // A notice that was taken is an open folder.
+            child.arguments = ["-c", "exec 3<\"$0\" && echo taken && exec sleep 3600", folder.path]
+            child.standardOutput = said
+            try child.run()
+            try #require(String(decoding: said.fileHandleForReading.availableData, as: UTF8.self) == "taken\n")
+            watch.arm()
+            kill(child.processIdentifier, SIGKILL)
+            await child.ended()
+            try await eventually { left.count == 999_999 }
+            await watch.close()
+        }
+    }
+    #endif
+}

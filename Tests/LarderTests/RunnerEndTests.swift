@@ -1,0 +1,128 @@
+import Dispatch
+import Foundation
+import LarderTestSupport
+import Testing
+
+@testable import Larder
+
+@Suite("How runners and streams end while nothing happens", .timeLimit(.minutes(10)))
+struct RunnerEndTests {
+    /// What no notification tells of is not found.
+    private static func open(_ folder: URL) throws -> (Store, Partition) {
+        var options = Store.Options()
+        options.longestWait = .seconds(3600)
+        let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+        return (store, try store.partition(server: ScriptedServer.rating()))
+    }
+
+    /// Holds a suspension's lock from when it is let go of until it is told to let go: the works that are under way are
+    /// let go of under that lock.
+    private final class LockHolder: Sendable {
+        private let isHeld: Flag
+        private let isOver: DispatchSemaphore
+
+        init(_ isHeld: Flag, until isOver: DispatchSemaphore) { (self.isHeld, self.isOver) = (isHeld, isOver) }
+
+        func breakOff() {}
+
+        deinit {
+            isHeld.set()
+            isOver.wait()
+        }
+    }
+
+    @Test(
+        "A runner that is stopped just after it saw that it was not, does not wait for what was told before",
+        arguments: [false, true])
+    func stopped(isSuspended: Bool) async throws {
+        try await withTemporaryFolder { folder in
+            let (store, app) = try Self.open(folder)
+            let suspension = app.core.operationsStore.suspension
+            let (isHeld, isOver) = (Flag(), DispatchSemaphore(value: 0))
+            let work = try #require(suspension.begin(LockHolder(isHeld, until: isOver).breakOff))
+            if isSuspended { _ = try await suspension.ask() }
+            let signal = ChangeSignal()
+            let lifecycle = RunnerLifecycle(app.core, changeSignal: signal, lockSuffix: ".test")
+            let (isLooking, goesOn, isEnded) = (Flag(), Flag(), Flag())
+            // It blocks threads that are none of Swift's few.
+            let executor = OutsideExecutor()
+            let running = Task {
+                defer { isEnded.set() }
+                try await lifecycle.run {
+                    // As where answers are not to be lost, or a service is to shut down: no task is cancelled.
+                    try await Task(executorPreference: executor) {
+                        try await lifecycle.alone(SwitchedConnectivity()) { _ in
+                            await withTaskExecutorPreference(executor) {
+                                let _: Int? = await lifecycle.next {
+                                    let isFirst = !isLooking.isSet
+                                    isLooking.set()
+                                    await goesOn.wait()
+                                    return isFirst ? .wait(.zero) : .rest
+                                }
+                            }
+                        }
+                    }.value
+                }
+            }
+            try await eventually { isSuspended ? lifecycle.state == .suspended : isLooking.isSet }
+            Thread.detachNewThread { suspension.end(work) }
+            await isHeld.wait()
+            // It asks next whether it is stopped, and then whether it is suspended: for that it has to wait here. Where
+            // it comes there later than this, it ends in any case.
+            goesOn.set()
+            if isSuspended { signal.notify() }
+            try await Task.sleep(for: .milliseconds(100))
+            running.cancel()
+            isOver.signal()
+            try await eventually { isEnded.isSet }
+            try await running.value
+            try store.close()
+        }
+    }
+
+    @Test("What follows the queue and the transfers ends with the store", arguments: [true, false])
+    func followed(isOfMutations: Bool) async throws {
+        try await withTemporaryFolder { folder in
+            let (store, app) = try Self.open(folder)
+            let (isWaiting, isEnded) = (Flag(), Flag())
+            let following = Task {
+                defer { isEnded.set() }
+                if isOfMutations {
+                    for await _ in app.queue { isWaiting.set() }
+                } else {
+                    var iterator = app.transfers.events.makeAsyncIterator()
+                    isWaiting.set()
+                    while try await iterator.next() != nil {}
+                }
+            }
+            try await eventually { isWaiting.isSet }
+            try store.close()
+            try await eventually { isEnded.isSet }
+            try await following.value
+        }
+    }
+
+    @Test("A runner without a network ends when its store is closed", arguments: [true, false])
+    func closed(isOfMutations: Bool) async throws {
+        try await withTemporaryFolder { folder in
+            let (store, app) = try Self.open(folder)
+            let (connectivity, ended) = (SwitchedConnectivity(), Flag())
+            connectivity.set(false)
+            var options = TransferRunner.Options()
+            options.connectivity = connectivity
+            let mutations = quickRunner(app) { $0.connectivity = connectivity }
+            let transfers = TransferRunner(app, storage: MemoryStorage(), options: options)
+            let running = Task { () -> LarderError.Code? in
+                defer { ended.set() }
+                do {
+                    if isOfMutations { try await mutations.run() } else { try await transfers.run() }
+                } catch { return (error as? LarderError)?.code }
+                return nil
+            }
+            try await eventually { (isOfMutations ? mutations.state : transfers.state) == .offline }
+            try store.close()
+            try await eventually { ended.isSet }
+            #expect(await running.value == .parked)
+        }
+    }
+}
