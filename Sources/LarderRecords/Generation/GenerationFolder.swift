@@ -155,7 +155,7 @@ struct GenerationFolder: Sendable {
             }
             guard try draft.finish() else { return }
         } catch {
-            // Whoever came further takes this draft for a leftover: it may lose its files while it is worked on.
+            // Another process that made the next generation removes this draft as a leftover, also under this one's hands.
             guard try numbers().contains(where: { $0 >= number }) else { throw error }
             return
         }
