@@ -81,15 +81,21 @@ struct TransactionTests {
             let long = Array(repeating: UInt8(9), count: 10_000)
             try environment.write { transaction in
                 try transaction.put(3, bytes("3").rawSpan, in: records)
-                try transaction.append(to: records) { end throws in
+                try transaction.write(to: records) { end throws in
                     for key: UInt64 in 4...2_000 { try withUnsafeBytes(of: key) { try end.append(key, $0) } }
                     let failure = #expect(throws: LMDBError.self) { try long.withUnsafeBytes { try end.append(7, $0) } }
                     #expect(failure?.code == .appendOutOfOrder)
                     try long.withUnsafeBytes { try end.append(2_001, $0) }
                 }
                 try transaction.put(2, bytes("2").rawSpan, in: records)
-                let failure = #expect(throws: LMDBError.self) { try transaction.append(to: keys) { _ in } }
-                #expect(failure?.code == .keyKindMismatch)
+                try transaction.write(to: keys) { end throws in
+                    let failures = [
+                        #expect(throws: LMDBError.self) { try long.withUnsafeBytes { try end.append(1, $0) } },
+                        #expect(throws: LMDBError.self) { try long.withUnsafeBytes { try end.put(1, $0) } },
+                        #expect(throws: LMDBError.self) { try end.remove(1) },
+                    ]
+                    #expect(failures.allSatisfy { $0?.code == .keyKindMismatch })
+                }
             }
             let transaction = try environment.beginRead()
             #expect(try transaction.entryCount(of: records) == 2_000)
@@ -114,6 +120,57 @@ struct TransactionTests {
                 #expect(try !transaction.delete(bytes("a").rawSpan, in: keys))
             }
             #expect(try environment.beginRead().entryCount(of: records) == 0)
+        }
+    }
+
+    @Test("Many entries are stored and removed in one go, in whatever order", arguments: 0..<6)
+    func manyEntries(round: Int) async throws {
+        var random = SeededNumbers(seed: TestSeed.of("many entries", round))
+        try await withEnvironment { environment in
+            let (records, keys) = (try environment.records, try environment.keys)
+            func key(_ id: UInt64) -> [UInt8] { bytes("key \(id)") }
+            func value(_ id: UInt64, _ turn: Int) -> [UInt8] {
+                Array(repeating: UInt8(turn), count: Int((id + UInt64(turn) * 70) % 300))
+            }
+            var expected: [UInt64: [UInt8]] = [:]
+            for turn in 0..<25 {
+                let start = random.next() % 3_000
+                let ids: [UInt64] =
+                    round.isMultiple(of: 2)
+                    ? (0..<400).map { start + $0 * UInt64(1 + round) } : (0..<400).map { _ in random.next() % 3_000 }
+                let isRemoval = turn % 3 == 2
+                try environment.write { transaction in
+                    try transaction.write(to: records) { stored throws in
+                        for id in ids {
+                            if isRemoval {
+                                #expect(try stored.remove(id) == (expected[id] != nil))
+                                expected[id] = nil
+                            } else {
+                                let new = value(id, turn)
+                                try new.withUnsafeBytes { try stored.put(id, $0) }
+                                expected[id] = new
+                            }
+                        }
+                    }
+                    try transaction.write(to: keys) { stored throws in
+                        for id in ids {
+                            try key(id).withUnsafeBytes { key in
+                                if isRemoval { _ = try stored.remove(key) } else { try stored.put(key, key) }
+                            }
+                        }
+                        #expect(throws: LMDBError.self) {
+                            try stored.remove(UnsafeRawBufferPointer(start: nil, count: 0))
+                        }
+                    }
+                }
+                let transaction = try environment.beginRead()
+                #expect(try transaction.entryCount(of: records) == expected.count)
+                #expect(try transaction.entryCount(of: keys) == expected.count)
+                for (id, value) in expected {
+                    #expect(try transaction.get(id, in: records).copied == value)
+                    #expect(try transaction.get(key(id).rawSpan, in: keys).copied == key(id))
+                }
+            }
         }
     }
 

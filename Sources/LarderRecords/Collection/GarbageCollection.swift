@@ -11,7 +11,7 @@ import LarderLMDB
 /// Every commit removes only what nothing needs. A collection that is killed leaves a smaller cache.
 ///
 /// Safe: it is not guarded, but the task that runs the collection waits while the writer's thread is in `remove`. Keys
-/// and stored bytes are copied or counted before the call that lends them returns.
+/// and stored bytes are copied or counted while the cursors exist by which they were found, and no write is made then.
 final class GarbageCollection: @unchecked Sendable {
     /// What came of a slice, or of a write.
     enum Outcome {
@@ -181,10 +181,19 @@ final class GarbageCollection: @unchecked Sendable {
             lookedInto: { uncertain.append($0) })
         guard isMarked else { return }
         outcome = .done
+        var records = try transaction.cursor(in: generation.tables.records)
+        var keys = try transaction.cursor(in: generation.tables.keys)
         for candidate in candidates {
             switch candidate {
-            case .object(let id): try removeObject(id, generation, transaction, &changes)
-            case .key(let key, let id): try removeKey(key, of: id, generation, transaction, &changes)
+            case .object(let id):
+                guard isGarbage(id), let stored = try records.value(at: id) else { break }
+                let record = unsafe try RecordView(unsafe stored.withUnsafeBytes { unsafe $0 })
+                try remove(record, id, generation, transaction, &changes)
+            case .key(let key, let id):
+                guard isGarbage(id), try records.value(at: id) == nil, let stored = try keys.value(at: key.rawSpan),
+                    unsafe stored.withUnsafeBytes(StoredNumber.number) == id
+                else { break }
+                remove(key, of: id, stored.byteCount, &changes)
             }
             handled += 1
             // Objects take their parts along.
@@ -215,32 +224,23 @@ final class GarbageCollection: @unchecked Sendable {
         report.isFinished = true
     }
 
-    private func removeObject(
-        _ id: RecordID, _ generation: Generation, _ transaction: borrowing WriteTransaction,
+    private func remove(
+        _ record: RecordView, _ id: RecordID, _ generation: Generation, _ transaction: borrowing WriteTransaction,
         _ changes: inout RecordChanges
     ) throws {
-        guard isGarbage(id) else { return }
         let (records, bytes) = (changes.removedRecords.count, changes.removedBytes)
-        guard try changes.removeEntity(id, leavingTombstone: false, generation, transaction) else { return }
+        try changes.evict(record, id, generation, transaction)
         removed.objects += 1
         removed.parts += changes.removedRecords.count - records - 1
         removed.bytes += changes.removedBytes - bytes
     }
 
-    private func removeKey(
-        _ key: [UInt8], of id: RecordID, _ generation: Generation, _ transaction: borrowing WriteTransaction,
-        _ changes: inout RecordChanges
-    ) throws {
-        let tables = generation.tables
-        guard isGarbage(id), try transaction.get(id, in: tables.records) == nil,
-            let stored = try transaction.get(key.rawSpan, in: tables.keys),
-            unsafe stored.withUnsafeBytes(StoredNumber.number) == id
-        else { return }
+    private func remove(_ key: [UInt8], of id: RecordID, _ byteCount: Int, _ changes: inout RecordChanges) {
         changes.removedKeys.append(key)
         // Another process may wait for the object by its number, and the object will have another if it comes again.
         changes.changed(id)
         removed.keys += 1
-        removed.bytes += key.count + stored.byteCount
+        removed.bytes += key.count + byteCount
     }
 }
 

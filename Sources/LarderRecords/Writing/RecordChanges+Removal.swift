@@ -52,27 +52,38 @@ extension RecordChanges {
     ) throws -> Bool {
         guard let record = try generation.record(id, transaction) else { return false }
         if record.isTombstone, leavingTombstone { return false }
+        guard leavingTombstone else {
+            try evict(record, id, generation, transaction)
+            return true
+        }
         let parts = try removeFields(of: record, id, generation, transaction)
         try removeParts(parts, generation, transaction)
-        if leavingTombstone {
-            var entries: [RecordEncoder.Entry] = []
-            let tables = generation.tables
-            if keepsVersion, let field = try generation.names.lookUp(VersionField.version, transaction, tables),
-                let (word, payload) = try generation.value(of: field, in: record, id, transaction),
-                try payload.integer(word) != nil
-            {
-                entries.append(.init(field: field, source: .stored(word, payload)))
-            }
-            let range = unsafe try encoder.encode(
-                id, [.entity, .tombstone], type: record.type, identity: .entity(key: try record.key),
-                entries: entries, nil)
-            records.append((id, range))
-        } else {
-            remove(record, id)
-            evictedTypes.insert(record.type)
+        var entries: [RecordEncoder.Entry] = []
+        let tables = generation.tables
+        if keepsVersion, let field = try generation.names.lookUp(VersionField.version, transaction, tables),
+            let (word, payload) = try generation.value(of: field, in: record, id, transaction),
+            try payload.integer(word) != nil
+        {
+            entries.append(.init(field: field, source: .stored(word, payload)))
         }
+        let range = unsafe try encoder.encode(
+            id, [.entity, .tombstone], type: record.type, identity: .entity(key: try record.key),
+            entries: entries, nil)
+        records.append((id, range))
         changed(id)
         return true
+    }
+
+    /// Removes an entity that was found, and leaves nothing.
+    mutating func evict(
+        _ record: RecordView, _ id: RecordID, _ generation: Generation,
+        _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws {
+        let parts = try removeFields(of: record, id, generation, transaction)
+        try removeParts(parts, generation, transaction)
+        remove(record, id)
+        evictedTypes.insert(record.type)
+        changed(id)
     }
 
     /// Removes a field of an entity with whatever arguments it was stored; what it holds goes with it.

@@ -129,13 +129,16 @@ struct RecordChanges {
             let sealed = SealedText.encoded(text, seed: UInt64(number))
             try transaction.put(UInt64(number), sealed.rawSpan, in: tables.texts)
         }
-        for (index, id) in newKeys {
-            unsafe try changes.createdKeys.withKey(index) { key throws in
-                unsafe try StoredKey.with(key) { key throws in
-                    unsafe try StoredNumber.with(id, under: key) {
-                        unsafe try transaction.put(key, $0, in: tables.keys)
+        if !newKeys.isEmpty || !removedKeys.isEmpty {
+            try transaction.write(to: tables.keys) { stored throws in
+                for (index, id) in newKeys {
+                    unsafe try changes.createdKeys.withKey(index) { key throws in
+                        unsafe try StoredKey.with(key) { key throws in
+                            unsafe try StoredNumber.with(id, under: key) { unsafe try stored.put(key, $0) }
+                        }
                     }
                 }
+                for key in removedKeys { unsafe try key.withUnsafeBytes { _ = unsafe try stored.remove($0) } }
             }
         }
         let greatest = try generation.greatestRecord(transaction)
@@ -145,23 +148,22 @@ struct RecordChanges {
         unsafe assert(
             fault(in: bytes) == nil, unsafe "A write would store what no reader accepts: \(fault(in: bytes) ?? "")")
         let known = records.firstIndex { $0.id > greatest ?? 0 } ?? records.count
-        for (id, range) in records[..<known] {
-            unsafe try transaction.put(id, UnsafeRawBufferPointer(rebasing: bytes[range]), in: tables.records)
-        }
-        try transaction.append(to: tables.records) { end throws in
-            for (id, range) in records[known...] {
-                unsafe try end.append(id, UnsafeRawBufferPointer(rebasing: bytes[range]))
+        try transaction.write(to: tables.records) { stored throws in
+            for (id, range) in records[..<known] {
+                unsafe try stored.put(id, UnsafeRawBufferPointer(rebasing: bytes[range]))
             }
+            for (id, range) in records[known...] {
+                unsafe try stored.append(id, UnsafeRawBufferPointer(rebasing: bytes[range]))
+            }
+            for id in removedRecords { try stored.remove(id) }
         }
-        for (key, range) in splitFields {
-            let value = unsafe UnsafeRawBufferPointer(rebasing: bytes[range])
-            unsafe try key.withBytes { unsafe try transaction.put($0, value, in: tables.fields) }
+        try transaction.write(to: tables.fields) { stored throws in
+            for (key, range) in splitFields {
+                let value = unsafe UnsafeRawBufferPointer(rebasing: bytes[range])
+                unsafe try key.withBytes { unsafe try stored.put($0, value) }
+            }
+            for key in removedSplitFields { unsafe try key.withBytes { _ = unsafe try stored.remove($0) } }
         }
-        for key in removedSplitFields {
-            unsafe try key.withBytes { _ = unsafe try transaction.delete($0, in: tables.fields) }
-        }
-        for id in removedRecords { try transaction.delete(id, in: tables.records) }
-        for key in removedKeys { try transaction.delete(key.rawSpan, in: tables.keys) }
         try storeApplied(tables, &transaction)
         try storeTimes(tables, &transaction)
         try storePositions(tables, &transaction)
