@@ -146,7 +146,7 @@ final class Eviction: @unchecked Sendable {
                 let record = unsafe try RecordView(unsafe found.value.withUnsafeBytes { unsafe $0 })
                 if !record.isEntity || record.isTombstone || id == root {
                     // A part goes with its object, and the fields of the root have a walk of their own.
-                } else if isKept(id, generation) {
+                } else if kept.contains(id) {
                     keptBytes += found.value.byteCount
                 } else {
                     if number != ReceivedBlock.number(of: id) {
@@ -154,7 +154,11 @@ final class Eviction: @unchecked Sendable {
                         slots = try tables.receivedSlots(number, transaction)
                     }
                     let time = slots[ReceivedBlock.index(of: id)].time.standing(at: now)
-                    guard try body(.object(id), time, found.value.byteCount) else { return .records(id + 1) }
+                    if isSpared(id, time, generation) {
+                        keptBytes += found.value.byteCount
+                    } else if try !body(.object(id), time, found.value.byteCount) {
+                        return .records(id + 1)
+                    }
                 }
                 entry = try cursor.next()
             }
@@ -170,8 +174,8 @@ final class Eviction: @unchecked Sendable {
                 // Their payloads are not told apart.
                 for index in 0..<record.count { fields.append((record.field(index), RecordFormat.entrySize)) }
             }
+            // Whoever waits for a field that never came waits for any, and needs none of those that are there.
             for (field, bytes) in fields where field >= start && !keptFields.contains(field) {
-                guard !keptFields.contains(RecordField.any) else { break }
                 let row = try tables.receivedPairs(SplitFieldKey(record: root, field: field), transaction)
                 let candidate = Candidate.rootField(field, bytes: bytes)
                 let time = ReceivedTime(seconds: row.first?.0 ?? 0).standing(at: now)
@@ -181,8 +185,9 @@ final class Eviction: @unchecked Sendable {
         }
     }
 
-    private func isKept(_ id: RecordID, _ generation: Generation) -> Bool {
-        kept.contains(id) || sparesUsed && generation.used.contains(id)
+    /// Whether an object stays because it was used lately.
+    private func isSpared(_ id: RecordID, _ seconds: UInt32, _ generation: Generation) -> Bool {
+        sparesUsed && seconds >= earliest && generation.used.contains(id)
     }
 
     /// Takes in what may go, and when it came.
@@ -299,12 +304,12 @@ final class Eviction: @unchecked Sendable {
             switch candidate {
             case .object(let id):
                 // What came or was used since it was found stays.
-                guard !isKept(id, generation), try came(id, generation, transaction) else { break }
+                guard !kept.contains(id), try came(id, generation, transaction) else { break }
                 let bytes = try transaction.get(id, in: generation.tables.records)?.byteCount ?? 0
                 guard try changes.removeEntity(id, leavingTombstone: false, generation, transaction) else { break }
                 count(candidate, bytes, in: &removed)
             case .rootField(let field, let bytes):
-                guard !keptFields.contains(field), !keptFields.contains(RecordField.any),
+                guard !keptFields.contains(field),
                     try came(field, generation, transaction) || namesNothing(field, generation, transaction)
                 else { break }
                 fields.insert(field)
@@ -316,12 +321,13 @@ final class Eviction: @unchecked Sendable {
         if let root, !fields.isEmpty { try changes.removeFields(fields, of: root, generation, transaction) }
     }
 
-    /// Whether an object came before the end of the limit, still.
+    /// Whether an object came before the end of the limit, still, and was not used since.
     private func came(
         _ id: RecordID, _ generation: Generation, _ transaction: borrowing WriteTransaction
     ) throws -> Bool {
         let slots = try generation.tables.receivedSlots(ReceivedBlock.number(of: id), transaction)
-        return isBeforeEnd(slots[ReceivedBlock.index(of: id)].time)
+        let time = slots[ReceivedBlock.index(of: id)].time
+        return isBeforeEnd(time) && !isSpared(id, time.standing(at: now), generation)
     }
 
     /// Whether a field of the root did.

@@ -143,6 +143,19 @@ struct EvictionTests {
         }
     }
 
+    @Test("A watcher that waits for a field which never came keeps no other field of the root")
+    func waitedFor() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.fill(0..<5)
+            let waiting = try aged.dependencies(of: 99)
+            #expect(waiting.fields.contains { $0.field == RecordField.any })
+            let roots = StatedRoots([waiting, try aged.dependencies(of: 1)])
+            let report = try await aged.evict(EvictionRule(maximumBytes: 0), keeping: roots)
+            #expect(report.fields == 4)
+            #expect(try (0..<5).map(aged.isComplete) == [false, true, false, false, false])
+        }
+    }
+
     @Test("What is watched from the last moment on stays")
     func newlyWatched() async throws {
         try await AgedCache.with(schema) { aged in
@@ -174,6 +187,19 @@ struct EvictionTests {
             #expect(report.objects == 200)
             #expect(report.fields == 2)
             #expect(try (0..<5).map { try aged.isComplete($0) } == [false, false, true, true, true])
+        }
+    }
+
+    @Test("What is older than a maximum age goes though it was read lately, and is counted before")
+    func usedTooOld() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.fill(0..<5)
+            for list in 0..<5 { for _ in 0..<UsedRecords.share { _ = try aged.isComplete(list) } }
+            let rule = EvictionRule(maximumAge: .seconds(2 * 3600 + 60))
+            #expect(try await aged.evict(rule, isRehearsal: true).objects == 200)
+            #expect(try await aged.evict(rule).objects == 200)
+            #expect(try aged.sample.cache.inspect.keys(type: "Node", prefix: "Node:0-") == [])
+            #expect(try (2..<5).allSatisfy { try aged.isComplete($0) })
         }
     }
 
