@@ -8,7 +8,7 @@ struct Booking {
     let folder: URL
     /// Where the clock stands, in seconds since 1970.
     let time: Int64
-    let orders: [Int]
+    let book: OrderBook
     let works: [String]
 
     /// - Parameter step: After how many steps it kills itself: each work, each request, each page that came and each
@@ -23,7 +23,6 @@ struct Booking {
         let clock = Mutex(time)
         var options = Store.Options()
         options.now = { Date(timeIntervalSince1970: Double(clock.withLock { $0 })) }
-        let book = OrderBook(orders)
         let server = book.transport { request in
             if request != "page" { say(request) }
             add()
@@ -34,16 +33,16 @@ struct Booking {
             add()
             let words = work.split(separator: ":").map(String.init)
             let number = words.count > 1 ? Int(words[1]) ?? 0 : 0
-            let pages = try app.pages(OrderBook.list)
+            let pages = try app.pages(book.list)
             switch words[0] {
-            case "next": _ = try await pages.next()
+            case "next": _ = book.kind == .backward ? try await pages.previous() : try await pages.next()
             case "all": try await pages.all(startingOver: true) { _ in add() }
             case "refresh": try await pages.refresh()
             case "add", "drop":
                 try await OrderBook.queue(words[0], number, in: pages, app)
                 add()
                 try await MutationRunner(app).drain()
-            case "pin": try await app.pin(named: "list", OrderBook.list)
+            case "pin": try await app.pin(named: "list", book.list)
             case "unpin": try await app.unpin(named: "list")
             case "clock": clock.withLock { $0 += Int64(number) }
             case "let":

@@ -212,10 +212,10 @@ case "collect", "evict":
     try await Collecting(folder: folder).run(seed: seed, killedAfter: slice, evicting: words.verb == "evict")
 case "book":
     let (time, step): (Int64, Int) = (words.number(0), words.number(1))
-    let orders = words.text(2).split(separator: ",").compactMap { Int($0) }
+    let book = OrderBook(words.text(3).split(separator: ",").compactMap { Int($0) }, words.choice(2))
     var works: [String] = []
-    while words.has(3 + works.count) { works.append(words.text(3 + works.count)) }
-    try await Booking(folder: folder, time: time, orders: orders, works: works).run(killedAfter: step)
+    while words.has(4 + works.count) { works.append(words.text(4 + works.count)) }
+    try await Booking(folder: folder, time: time, book: book, works: works).run(killedAfter: step)
 case "pages": try await Paging(folder: folder).run(killedAfter: words.number(0))
 case "converge":
     guard let endpoint = URL(string: words.text(0)) else { exit(2) }

@@ -204,7 +204,7 @@ public final class Pages: Sendable {
                                 edge.position != latest || taken.page != nil && !taken.isFetched
                             else { throw self.list.repeated() }
                             renewed = edge.position
-                            try await self.ask(edge.position, andOnward: true)
+                            try await self.askOnward(from: edge.position, atFront: self.list.goesBackward)
                             continue
                         }
                         if taken.isFetched { latest = position }
@@ -261,7 +261,7 @@ public final class Pages: Sendable {
         var position = position
         var taken = try await take(position, asksServer: false, atFront: atFront)
         if taken.entry == nil, let edge = loaded.withLock({ atFront ? $0.entries.first : $0.entries.last }) {
-            try await ask(edge.position, andOnward: true)
+            try await askOnward(from: edge.position, atFront: atFront)
             let onward = loaded.withLock { atFront ? $0.entries.first?.previous : $0.entries.last?.next }
             guard let onward else { return nil }
             position = onward
@@ -286,12 +286,12 @@ public final class Pages: Sendable {
         return (page, entry, isFetched)
     }
 
-    /// Asks the server for a page that is loaded, and for the page to which that leads now, and looks through the cache
-    /// again.
-    private func ask(_ position: PagePosition, andOnward: Bool) async throws(LarderError) {
+    /// Asks the server for the first or the last loaded page, and for the page to which that leads now, and looks through
+    /// the cache again.
+    private func askOnward(from position: PagePosition, atFront: Bool) async throws(LarderError) {
         let content = try await ask(position).content
-        let onward = position.isBackward || list.goesBackward ? content.previous : content.next
-        if let onward, !loaded.withLock({ $0.has(onward) }) { try await ask(onward) }
+        let onward = atFront ? content.previous : content.next
+        if let onward, !loaded.withLock({ $0.has(onward) }) { try await ask(onward, atFront: atFront) }
         try lookAgain()
     }
 

@@ -9,6 +9,8 @@ final class PagesWatcher: Sendable {
     fileprivate struct Slot {
         let number: Int
         let position: PagePosition
+        /// Whether it is watched, or just about to be.
+        var isBegun = false
         var task: Task<Void, Never>?
         var content: PageContent?
         /// The cache keys of its objects. Watchers read again only what was changed, so that their answers may be of
@@ -70,7 +72,8 @@ final class PagesWatcher: Sendable {
 
     /// Begins to watch slots that were added.
     private func watchNew() {
-        let new = progress.withLock { $0.slots.filter { $0.task == nil }.map { ($0.number, $0.position) } }
+        // Each by one caller: others come while the first page is read.
+        let new = progress.withLock { $0.takeNew() }
         for (number, position) in new {
             let bound: BoundOperation
             do throws(LarderError) { bound = try list.bound(at: position) } catch {
@@ -136,6 +139,16 @@ final class PagesWatcher: Sendable {
 
 extension PagesWatcher.Progress {
     func index(of number: Int) -> Int? { slots.firstIndex { $0.number == number } }
+
+    /// The slots that are not watched yet.
+    mutating func takeNew() -> [(number: Int, position: PagePosition)] {
+        var new: [(number: Int, position: PagePosition)] = []
+        for index in slots.indices where !slots[index].isBegun {
+            slots[index].isBegun = true
+            new.append((slots[index].number, slots[index].position))
+        }
+        return new
+    }
 
     mutating func addSlot(_ position: PagePosition, at index: Int) {
         lastNumber += 1

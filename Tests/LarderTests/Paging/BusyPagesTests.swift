@@ -52,7 +52,7 @@ struct BusyPagesTests {
             let book = OrderBook((0..<20).map { 100 + $0 * 40 })
             let store = try Store.open(at: folder, schema: try Schema(parsing: OrderBook.schema))
             let app = try store.partition(server: book.transport())
-            let pages = try app.pages(OrderBook.list)
+            let pages = try app.pages(book.list)
             let shown = Mutex<[String]>([])
             let states = try pages.watch()
             let watching = Task {
@@ -82,7 +82,7 @@ struct BusyPagesTests {
             #expect(try app.mutations(in: [.pending, .inFlight]).isEmpty)
             try await pages.all(startingOver: true)
             #expect(try await pages.skus() == skus(book.ids), "seed \(seed)")
-            #expect(try await app.pages(OrderBook.list).skus() == skus(book.ids), "seed \(seed)")
+            #expect(try await app.pages(book.list).skus() == skus(book.ids), "seed \(seed)")
             try await eventually { shown.withLock { $0 } == skus(book.ids) }
             #expect(try app.records.check().problems == [], "seed \(seed)")
             watching.cancel()

@@ -1,6 +1,7 @@
-import Larder
 import LarderTestSupport
 import Testing
+
+@testable import Larder
 
 @Suite("Watching a whole list", .timeLimit(.minutes(10)))
 struct PagesWatchTests {
@@ -47,6 +48,23 @@ struct PagesWatchTests {
             var states = try app.pages(orderList).watch().makeAsyncIterator()
             let state = try await state(&states) { _ in true }
             #expect(skus(state) == ["s1", "s2", "s3", "s4", "s5", "s6"])
+        }
+    }
+
+    @Test("Watching that has ended leaves no watcher behind, at whatever moment it ends")
+    func endsWhole() async throws {
+        try await withPages { (pages, _, app) async throws in
+            try await pages.all()
+            await withTaskGroup(of: Void.self) { group in
+                for round in 0..<2_000 {
+                    group.addTask {
+                        var states = try? pages.watch().makeAsyncIterator()
+                        if round.isMultiple(of: 2) { _ = await states?.next() }
+                        states = nil
+                    }
+                }
+            }
+            try await eventually { app.core.watchers.isEmpty }
         }
     }
 

@@ -6,29 +6,50 @@ import Testing
 
 /// What a cache has to have of a list, as dictionaries of pages and of times say.
 private struct BookModel {
+    /// Whether the list begins with its last page.
+    let isBackward: Bool
     /// By the token of a page, "" for the first: its orders, the token of the next page, and when it came.
     var pages: [String: (ids: [Int], next: String?, time: Int64)] = [:]
+    /// The orders that are there; one that was let go of may still be on a page.
+    var orders: Set<Int> = []
     /// When each order came.
     var times: [Int: Int64] = [:]
 
+    init(isBackward: Bool) { self.isBackward = isBackward }
+
+    /// The orders of a page all of which are there.
+    func whole(_ token: String) -> [Int]? {
+        guard let page = pages[token], orders.isSuperset(of: page.ids) else { return nil }
+        return page.ids
+    }
+
     /// The tokens of the pages that follow each other from the first on.
-    var chain: [String] {
+    private func follow(_ isThere: (String) -> Bool) -> [String] {
         var found: [String] = []
         var token: String? = ""
-        while let here = token, let page = pages[here], !found.contains(here) {
+        while let here = token, isThere(here), !found.contains(here) {
             found.append(here)
-            token = page.next
+            token = pages[here]?.next
         }
         return found
     }
 
-    var ids: [Int] { chain.flatMap { pages[$0]?.ids ?? [] } }
+    /// Those of whole pages: what is loaded.
+    var chain: [String] { follow { whole($0) != nil } }
+    /// Those of all pages, in the order of the list: what a change goes through.
+    private var changed: [String] {
+        let chain = follow { pages[$0] != nil }
+        return isBackward ? chain.reversed() : chain
+    }
+
+    var ids: [Int] { (isBackward ? chain.reversed() : chain).flatMap { pages[$0]?.ids ?? [] } }
     /// The token of the page that is to be loaded next; nil at the end.
     var next: String? { chain.last.map { pages[$0]?.next } ?? "" }
 
     mutating func came(_ token: String, _ book: OrderBook, at now: Int64) {
-        let page = book.page(after: Int(token))
-        pages[token] = (page.ids, page.next.map { "\($0)" }, now)
+        let page = book.page(at: token)
+        pages[token] = (page.ids, page.next, now)
+        orders.formUnion(page.ids)
         for id in page.ids { times[id] = now }
     }
 
@@ -41,17 +62,25 @@ private struct BookModel {
     }
 
     mutating func insert(_ id: Int) {
-        guard !ids.contains(id) else { return }
-        for token in chain {
-            guard let index = pages[token]?.ids.firstIndex(where: { $0 > id }) else { continue }
+        orders.insert(id)
+        let changed = changed
+        guard let first = changed.first, let last = changed.last,
+            !changed.contains(where: { pages[$0]?.ids.contains(id) ?? false })
+        else { return }
+        let isComplete = pages[isBackward ? first : last]?.next == nil
+        for token in changed {
+            guard let index = pages[token]?.ids.firstIndex(where: { $0 > id && orders.contains($0) }) else { continue }
+            // Before what is loaded there may be other pages.
+            if isBackward, !isComplete, token == first, index == 0 { return }
             pages[token]?.ids.insert(id, at: index)
             return
         }
-        if next == nil, let last = chain.last { pages[last]?.ids.append(id) }
+        if isBackward || isComplete { pages[last]?.ids.append(id) }
     }
 
     mutating func remove(_ id: Int) {
-        for token in chain { pages[token]?.ids.removeAll { $0 == id } }
+        for token in changed { pages[token]?.ids.removeAll { $0 == id } }
+        orders.insert(id)
     }
 
     /// How old the oldest part of a page is; nil where a part is from the future.
@@ -66,20 +95,23 @@ private struct BookModel {
 @Suite("Lists, ages and bounds at random", .timeLimit(.minutes(10)))
 struct PagingModelTests {
     private final class Run {
+        private let seed: UInt64
         private let folder: URL
         private var storeFolder: URL { folder.appending(path: "store") }
         private var random: SeededNumbers
-        private let book = OrderBook((0..<20).map { 100 + $0 * 40 })
+        private let book: OrderBook
         private let clock = TestClock()
         private var store: Store
         private var app: Partition
-        private var model = BookModel()
+        private var model: BookModel
         private var states: PagesWatch.Iterator?
         private var seen: [Int]?
         private var isPinned = false
 
-        init(_ folder: URL, seed: UInt64) throws {
-            self.folder = folder
+        init(_ folder: URL, _ kind: OrderBook.Kind, seed: UInt64) throws {
+            (self.seed, self.folder) = (seed, folder)
+            book = OrderBook((0..<20).map { 100 + $0 * 40 }, kind)
+            model = BookModel(isBackward: kind == .backward)
             random = SeededNumbers(seed: seed)
             (store, app) = try Self.open(folder.appending(path: "store"), book, clock)
         }
@@ -98,11 +130,12 @@ struct PagingModelTests {
         private var now: Int64 { Int64(clock.now.timeIntervalSince1970) }
 
         func step() async throws {
-            let pages = try app.pages(OrderBook.list)
+            let pages = try app.pages(book.list)
             switch number(16) {
             case 0...2:
                 let next = model.next
-                #expect((try await pages.next() == nil) == (next == nil))
+                let page = book.kind == .backward ? try await pages.previous() : try await pages.next()
+                #expect((page == nil) == (next == nil))
                 if let next { model.came(next, book, at: now) }
             case 3: try await loadAll()
             case 4:
@@ -113,7 +146,7 @@ struct PagingModelTests {
                 guard let id = model.ids.isEmpty ? nil : model.ids[number(model.ids.count)] else { return }
                 try await change(pages, id, isNew: false)
             case 8:
-                try await app.pin(named: "list", OrderBook.list)
+                try await app.pin(named: "list", book.list)
                 isPinned = true
             case 9:
                 try await app.unpin(named: "list")
@@ -133,7 +166,7 @@ struct PagingModelTests {
         }
 
         func loadAll() async throws {
-            try await app.pages(OrderBook.list).all(startingOver: true)
+            try await app.pages(book.list).all(startingOver: true)
             model.cameAll(book, at: now)
             #expect(model.ids == book.ids)
         }
@@ -169,6 +202,7 @@ struct PagingModelTests {
         ///
         /// - Parameter maxAge: Up to which pages must be there; nil where young ones may have gone.
         private func takeOver(after maxAge: Int64?, _ needed: [String], isWhole: Bool = true) throws {
+            model.orders = try orders()
             for (token, page) in model.pages {
                 let isThere = try content(token) != nil
                 if needed.contains(token) {
@@ -180,7 +214,7 @@ struct PagingModelTests {
                 {
                     #expect(isThere, "page \(token) is young")
                 }
-                if !isThere { model.pages[token] = nil }
+                if try !hasField(token) { model.pages[token] = nil }
             }
         }
 
@@ -207,7 +241,7 @@ struct PagingModelTests {
             if number(2) == 0 { works.append("let:\(number(3000))") }
             let orders = book.ids.map { "\($0)" }.joined(separator: ",")
             let said = folder.appending(path: "said")
-            let arguments = ["book", "\(now)", "\(1 + number(25))", orders] + works
+            let arguments = ["book", "\(now)", "\(1 + number(25))", book.kind.rawValue, orders] + works
             let child = try ChildProgram.start(storeFolder, arguments, output: said)
             await child.ended()
             let lines = try ChildProgram.lines(of: said)
@@ -263,13 +297,16 @@ struct PagingModelTests {
                 try finished(work)
                 let after = model
                 model = before
+                model.orders = try orders()
                 for token in Set(before.pages.keys).union(after.pages.keys) {
                     let content = try content(token)
-                    if let page = after.pages[token], content?.ids == page.ids, content?.age == .zero {
+                    if let page = after.pages[token], let content, content.ids == page.ids, content.next == page.next,
+                        content.age == .zero
+                    {
                         model.pages[token] = page
                         for id in page.ids { model.times[id] = now }
                     } else {
-                        #expect(content?.ids == before.pages[token]?.ids, "page \(token) is neither")
+                        #expect(content?.ids == model.whole(token), "page \(token) is neither")
                     }
                 }
             case "pin", "unpin": isPinned = try !app.pins().isEmpty
@@ -281,32 +318,42 @@ struct PagingModelTests {
         }
 
         /// What the cache has of a page; nil where something of it is not there.
-        private func content(_ token: String) throws -> (ids: [Int], age: Duration?)? {
-            var operation = OrderBook.list
-            if !token.isEmpty { operation.variables["nextToken"] = .string(token) }
-            let response = try app.read(operation, allowsPartial: true)
+        private func content(_ token: String) throws -> (ids: [Int], next: String?, age: Duration?)? {
+            let response = try app.read(book.list(at: token), allowsPartial: true)
             guard response.isComplete else { return nil }
-            let items = response["listOrders"]?["items"]?.elements ?? []
-            return (items.compactMap { $0["id"]?.string.flatMap { Int($0) } }, response.age)
+            return (book.ids(in: response), book.next(in: response), response.age)
+        }
+
+        /// Whether the cache has a page, though perhaps not all of its orders.
+        private func hasField(_ token: String) throws -> Bool {
+            let response = try app.read(book.list(at: token), allowsPartial: true)
+            return !(response[book.kind == .tokens ? "listOrders" : "orders"]?.isNull ?? true)
+        }
+
+        /// The orders that the cache has.
+        private func orders() throws -> Set<Int> {
+            Set(try app.records.inspect.keys(type: "Order").compactMap { Int($0.dropFirst("Order:".count)) })
         }
 
         private func shown() async throws -> [Int] {
-            try await app.pages(OrderBook.list).skus().compactMap { Int($0.dropFirst()) }
+            try await app.pages(book.list).skus().compactMap { Int($0.dropFirst()) }
         }
 
         private func compare() async throws {
             let shown = try await shown()
-            #expect(shown == model.ids)
-            #expect(Set(shown).count == shown.count, "an object is shown twice")
+            #expect(shown == model.ids, "seed \(seed)")
+            #expect(Set(shown).count == shown.count, "an object is shown twice; seed \(seed)")
             let chain = Set(model.chain)
             for token in model.pages.keys {
                 let content = try content(token)
                 if chain.contains(token) {
                     #expect(content?.ids == model.pages[token]?.ids)
+                    #expect(content?.next == model.pages[token]?.next)
                     #expect(content?.age == model.age(of: token, at: now))
                 } else {
                     // What is no part of the list may have been changed as such.
-                    if let content { model.pages[token]?.ids = content.ids } else { model.pages[token] = nil }
+                    if let content { model.pages[token]?.ids = content.ids }
+                    if try !hasField(token) { model.pages[token] = nil }
                 }
             }
             #expect(try app.records.check().problems == [])
@@ -320,12 +367,14 @@ struct PagingModelTests {
         }
     }
 
-    @Test("A list is what a model says, whatever is loaded, changed, pinned, watched, let go of, reopened and killed")
-    func random() async throws {
-        for index in 0..<6 {
-            let seed = TestSeed.of("paging model", index)
+    @Test(
+        "A list is what a model says, whatever is loaded, changed, pinned, watched, let go of, reopened and killed",
+        arguments: OrderBook.Kind.allCases)
+    func random(kind: OrderBook.Kind) async throws {
+        for index in 0..<3 {
+            let seed = TestSeed.of("paging model \(kind)", index)
             try await withTemporaryFolder { folder in
-                let run = try Run(folder, seed: seed)
+                let run = try Run(folder, kind, seed: seed)
                 for step in 0..<60 {
                     do { try await run.step() } catch {
                         Issue.record("seed \(seed), step \(step): \(error)")
