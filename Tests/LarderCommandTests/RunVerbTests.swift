@@ -43,6 +43,23 @@ struct RunVerbTests {
         return ["--operation", fixture.path("rate.graphql"), "--variables", variables]
     }
 
+    @Test("run keeps the cache within its bounds, and says where it cannot")
+    func bounds() async throws {
+        try await withServer { fixture, _, run in
+            let query = ["query", "--operation", fixture.path("q.graphql")]
+            let young = try await fixture.larder(run + ["--max-age", "3600"])
+            #expect(young.status == 0, "\(young.errors)")
+            #expect(try await fixture.larder(query).status == 0)
+            let small = try await fixture.larder(run + ["--max-bytes", "1"])
+            #expect(small.status == 0)
+            #expect(small.errors.contains("the cache does not keep within its bounds"), "\(small.errors)")
+            #expect(try await fixture.larder(query).status == 3)
+            for option in ["--max-bytes", "--max-age"] {
+                #expect(try await fixture.larder(run + [option, "-1"]).status == 2)
+            }
+        }
+    }
+
     @Test("What is queued is shown at once, sent by run in its order, and found to be applied; no schema is named")
     func drains() async throws {
         try await withServer { fixture, server, run in

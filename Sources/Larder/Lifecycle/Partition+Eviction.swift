@@ -78,17 +78,26 @@ extension Partition {
     }
 
     /// Keeps the cache in order until the task is cancelled.
-    func keepInOrder(_ options: CacheUpkeep) async {
+    ///
+    /// - Parameter failed: Told what kept it from that.
+    package func keepInOrder(_ options: CacheUpkeep, failed: (any Error) -> Void = { _ in }) async {
         while !Task.isCancelled {
-            // A bound that cannot be kept keeps nothing from going by its age.
-            for step in [keepAge, keepSize] {
-                do { try await step(options) } catch {
-                    core.logger.warning("the cache could not be kept in order", metadata: ["error": "\(error)"])
-                }
-            }
+            await putInOrder(options, failed: failed)
             await CancellableTimer.wait(until: .now + options.interval)
         }
     }
+
+    /// Puts the cache in order once.
+    package func putInOrder(_ options: CacheUpkeep, failed: (any Error) -> Void) async {
+        // A bound that cannot be kept keeps nothing from going by its age.
+        for step in [keepAge, keepSize] {
+            do { try await step(options) } catch {
+                core.logger.warning("the cache could not be kept in order", metadata: ["error": "\(error)"])
+                failed(error)
+            }
+        }
+    }
+
     private func keepAge(_ options: CacheUpkeep) async throws {
         if let age = options.maxAge { try await evict(maxAge: age) }
     }

@@ -22,28 +22,18 @@ struct GarbageVerb: Verb {
     @OptionGroup var permission: WritePermission
     @Flag(name: .customLong("dry-run"), help: "Only count, as without --write.")
     var isDryRun = false
-    @Option(
-        name: .customLong("max-bytes"),
-        help: ArgumentHelp("Let go of what came longest ago, until the cache's pages take no more.", valueName: "bytes")
-    )
-    var maxBytes: Int?
-    @Option(
-        name: .customLong("max-age"),
-        help: ArgumentHelp("Let go of what came longer ago.", valueName: "seconds"))
-    var maxAge: Int?
+    @OptionGroup var bounds: BoundOptions
 
     func perform(_ output: Output) async throws {
         guard !(isDryRun && permission.write) else { throw Failure(usage: "Give either --write or --dry-run") }
-        guard maxBytes ?? 0 >= 0, maxAge ?? 0 >= 0 else {
-            throw Failure(usage: "The maximum size and the maximum age must not be negative")
-        }
+        let bounds = try bounds.bounds()
         let folder = try store.folder(partition)
         let isWritten = permission.write
         let (evicted, report) = try await folder.withPartition(
             isWritten ? .writing : .reading, schema: try schema.texts(), output
         ) { partition in
             let evicted = try await partition.evict(
-                maxBytes: maxBytes, maxAge: maxAge.map { .seconds($0) }, isRehearsal: !isWritten)
+                maxBytes: bounds.maxBytes, maxAge: bounds.maxAge, isRehearsal: !isWritten)
             guard isWritten else { return (evicted, try await partition.collectGarbage(isRehearsal: true)) }
             var report = evicted.garbage
             report.add(try await partition.collectGarbage())
@@ -64,7 +54,7 @@ struct GarbageVerb: Verb {
             text: "\(isWritten ? "removed" : "garbage:") \(report.objects.counted("object")), "
                 + "\(report.parts.counted("part")), \(report.keys.counted("key")), \(report.bytes.counted("byte")); "
                 + "kept: \(report.kept.counted("record"))")
-        if maxBytes != nil || maxAge != nil {
+        if bounds.isBounded {
             output.note(
                 "\(isWritten ? "evicted" : "would be evicted:") \(evicted.objects.counted("object")) and "
                     + "\(evicted.fields.counted("field")) of the root, \(evicted.bytes.counted("byte")); "

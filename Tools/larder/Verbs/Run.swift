@@ -14,7 +14,8 @@ struct Run: Verb {
             --until-idle it gives up where nothing was carried out for --give-up-after seconds, and names what remains: \
             the status is 1 then, as it is where something was set aside, or failed, or the run was interrupted before \
             its end. The store's program knows its own resolvers, \
-            checks and updaters, and this command knows none: it sets a mutation aside that needs one.
+            checks and updaters, and this command knows none: it sets a mutation aside that needs one. With --max-bytes \
+            or --max-age it looks once a minute whether the cache keeps within them, and says why where it cannot.
             """)
 
     @OptionGroup var store: StoreOptions
@@ -23,6 +24,7 @@ struct Run: Verb {
     @OptionGroup var server: ServerOptions
     @OptionGroup var time: TimeoutOptions
     @OptionGroup var objects: ObjectOptions
+    @OptionGroup var bounds: BoundOptions
     @Flag(
         name: .customLong("until-idle"),
         help: "End when nothing is left to carry out; status 1 if something was set aside, failed or remains.")
@@ -54,15 +56,16 @@ struct Run: Verb {
 
     func perform(_ output: Output) async throws {
         let (folder, schema, storage) = (try store.folder(partition), try schema.texts(), try objects.access())
+        let bounds = try bounds.bounds()
         let idempotency = idempotencyHeader.map { Idempotency.header(name: $0) }
         let news = try await server.withTransport(idempotency: idempotency) { transport in
             try await folder.withPartition(.writing, schema: schema, transport: transport, output) { partition in
                 if let storage {
                     try await storage.withTransport {
-                        try await carryOut(partition, [storage.name: $0], output)
+                        try await carryOut(partition, [storage.name: $0], bounds, output)
                     }
                 } else {
-                    try await carryOut(partition, [:], output)
+                    try await carryOut(partition, [:], bounds, output)
                 }
             }
         }
@@ -93,7 +96,7 @@ struct Run: Verb {
 
     /// Works until it is idle or interrupted.
     private func carryOut(
-        _ partition: Partition, _ storages: [String?: any ObjectTransport], _ output: Output
+        _ partition: Partition, _ storages: [String?: any ObjectTransport], _ bounds: CacheUpkeep, _ output: Output
     ) async throws -> RunNews {
         var options = MutationRunner.Options()
         options.timeout = try time.value()
@@ -102,6 +105,11 @@ struct Run: Verb {
             guard let name else { return TransferRunner(partition, storage: storage) }
             return TransferRunner(partition, storage: nil, named: [name: storage])
         }
+        let tellOfBounds = { @Sendable (error: any Error) in
+            output.note("the cache does not keep within its bounds: \(error)")
+        }
+        // With --until-idle there may be no time for it later.
+        if bounds.isBounded { await partition.putInOrder(bounds, failed: tellOfBounds) }
         var news = try await withThrowingTaskGroup(of: RunNews?.self) { group in
             group.addTask {
                 try await mutations.run()
@@ -110,6 +118,12 @@ struct Run: Verb {
             if let transfers {
                 group.addTask {
                     try await transfers.run()
+                    return nil
+                }
+            }
+            if bounds.isBounded {
+                group.addTask {
+                    await partition.keepInOrder(bounds, failed: tellOfBounds)
                     return nil
                 }
             }
