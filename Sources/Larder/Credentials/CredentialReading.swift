@@ -1,7 +1,5 @@
 /// What reading credentials has led to. That they cannot be had now never means that there are none.
-///
-/// Many callers hold one reading at a time: behind a reference, each copies that alone.
-package indirect enum CredentialReading: Sendable, Hashable {
+package enum CredentialReading: Sendable, Hashable {
     /// They are there.
     case present(Credentials)
     /// There are none.

@@ -1,7 +1,6 @@
 import Foundation
 import LarderFiles
 import LarderOperations
-import Synchronization
 
 /// One partition's credentials: seals and opens them, and puts into quarantine what cannot be opened.
 final class CredentialVault: Sendable {
@@ -13,13 +12,22 @@ final class CredentialVault: Sendable {
         var suspects: [CredentialTable.Suspect] = []
     }
 
-    /// What was read last, where it was there and could be opened.
-    private struct Known {
+    /// What was read last, where it was there and could be opened. Behind a reference: many callers look at it at a time.
+    final class Known: Sendable {
         /// Nil where it has to be read again.
-        var mark: CommitMark?
-        var snapshot: CredentialSnapshot
-        var standing: SessionStanding
-        var found: Found
+        fileprivate let mark: CommitMark?
+        fileprivate let snapshot: CredentialSnapshot
+        let standing: SessionStanding
+        let credentials: HeldCredentials
+        fileprivate let rows: [SealedCredential]
+
+        fileprivate init(
+            _ snapshot: CredentialSnapshot, _ credentials: HeldCredentials, _ rows: [SealedCredential],
+            _ mark: CommitMark?
+        ) {
+            (self.snapshot, self.credentials, self.rows, self.mark) = (snapshot, credentials, rows, mark)
+            standing = SessionStanding(snapshot.session)
+        }
     }
 
     static let keyLock = "keys"
@@ -35,7 +43,7 @@ final class CredentialVault: Sendable {
     private let now: @Sendable () -> Date
     /// Whether credentials whose key is certainly gone are given up.
     private let startsAnew: Bool
-    private let known = Mutex<Known?>(nil)
+    private let known = Locked<Known?>(nil)
 
     init(
         database: OperationsDatabase, partition: String, identity: String, ring: KeyRing, locks: URL, label: String,
@@ -56,10 +64,11 @@ final class CredentialVault: Sendable {
     private var table: CredentialTable { database.credentials }
 
     /// What was read last, if nothing was committed since, by whatever process. Opens nothing and runs no query.
-    func unchanged() throws(OperationsError) -> (standing: SessionStanding, found: Found)? {
-        let known = known.withLock { $0.map { (mark: $0.mark, standing: $0.standing, found: $0.found) } }
-        guard let known, let mark = known.mark, try database.commitMark() == mark else { return nil }
-        return (known.standing, known.found)
+    func unchanged() throws(OperationsError) -> Known? {
+        guard let known = known.withLock(\.self), let mark = known.mark, try database.commitMark() == mark else {
+            return nil
+        }
+        return known
     }
 
     /// Keeps nothing of them in memory.
@@ -76,16 +85,18 @@ final class CredentialVault: Sendable {
         let mark = try translating { () throws(OperationsError) in try database.commitMark() }
         let snapshot = try snapshot()
         // Most commits are about something else.
-        let same = known.withLock { known -> Found? in
-            guard known?.snapshot == snapshot else { return nil }
-            known?.mark = mark
-            return known?.found
+        let same = known.withLock { known -> Known? in
+            guard let last = known, last.snapshot == snapshot else { return nil }
+            known = Known(snapshot, last.credentials, last.rows, mark)
+            return known
         }
-        if let same { return same }
+        if let same { return Found(reading: .present(same.credentials.value), rows: same.rows) }
         let found = try await read(snapshot, until: deadline, lost: lost)
-        let isGood = if case .present = found.reading { found.suspects.isEmpty } else { false }
-        let standing = SessionStanding(snapshot.session)
-        known.withLock { $0 = isGood ? Known(mark: mark, snapshot: snapshot, standing: standing, found: found) : nil }
+        var new: Known?
+        if case .present(let credentials) = found.reading, found.suspects.isEmpty {
+            new = Known(snapshot, HeldCredentials(credentials), found.rows, mark)
+        }
+        known.withLock { [new] in $0 = new }
         return found
     }
 

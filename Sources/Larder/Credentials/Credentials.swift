@@ -90,16 +90,20 @@ public struct Credentials: Sendable, Hashable, Codable {
 
     /// Whether a part is good for some time still; false where it is absent.
     func has(_ part: Part, freshAt now: Date, margin: Duration) -> Bool {
-        let expires: Date?
-        switch part {
-        case .userPool:
-            guard let userPool else { return false }
-            expires = userPool.expires
-        case .cloud:
-            guard let cloud else { return false }
-            expires = cloud.expires
-        }
+        guard contains(part) else { return false }
+        let expires =
+            switch part {
+            case .userPool: userPool?.expires
+            case .cloud: cloud?.expires
+            }
         return expires.map { $0.timeIntervalSince(now) > margin.seconds } ?? true
+    }
+
+    func contains(_ part: Part) -> Bool {
+        switch part {
+        case .userPool: userPool != nil
+        case .cloud: cloud != nil
+        }
     }
 
     /// The parts that there are, in the order in which they are refreshed: cloud credentials are given for tokens.
@@ -114,4 +118,11 @@ public struct Credentials: Sendable, Hashable, Codable {
         if cloud?.identityID == nil { new.cloud?.identityID = old.cloud?.identityID }
         return new
     }
+}
+
+/// Credentials behind a reference: many callers hold the same at a time, and each copies that alone.
+final class HeldCredentials: Sendable {
+    let value: Credentials
+
+    init(_ value: Credentials) { self.value = value }
 }

@@ -1,6 +1,6 @@
 import Foundation
+import LarderFiles
 import LarderOperations
-import Synchronization
 
 /// The session of a partition that is in use: made when it is asked for first, and anew where the environment's users
 /// are signed in by another pool since.
@@ -17,7 +17,7 @@ final class PartitionSession: Sendable {
     private let name: String
     private let folder: URL
     private let options: Store.Options
-    private let kept = Mutex<Kept?>(nil)
+    private let kept = Locked<Kept?>(nil)
 
     init(name: String, folder: URL, options: Store.Options) {
         self.name = name

@@ -17,11 +17,9 @@ extension Session {
         within time: Duration? = nil, refused: Credentials.UserPoolTokens? = nil
     ) async throws(LarderError) -> Credentials.UserPoolTokens {
         let deadline = ContinuousClock.now + (time ?? options.refreshTimeout)
-        let reading = try await credentials(with: .userPool, until: deadline) { credentials in
-            guard let refused, let tokens = credentials.userPool else { return false }
-            return tokens.accessToken == refused.accessToken || tokens.idToken == refused.idToken
-        }
-        guard let tokens = reading.credentials?.userPool else { throw .notInUserPool }
+        let credentials = try await credentials(
+            with: .userPool, until: deadline, unless: refused.map(RefusedCredentials.tokens) ?? .nothing)
+        guard let tokens = credentials.value.userPool else { throw .notInUserPool }
         return tokens
     }
 
@@ -37,11 +35,9 @@ extension Session {
         within time: Duration? = nil, refused: Credentials.CloudCredentials? = nil
     ) async throws(LarderError) -> Credentials.CloudCredentials {
         let deadline = ContinuousClock.now + (time ?? options.refreshTimeout)
-        let reading = try await credentials(with: .cloud, until: deadline) { credentials in
-            guard let refused, let cloud = credentials.cloud else { return false }
-            return (cloud.accessKeyID, cloud.sessionToken) == (refused.accessKeyID, refused.sessionToken)
-        }
-        guard let cloud = reading.credentials?.cloud else { throw .noIdentityPool }
+        let credentials = try await credentials(
+            with: .cloud, until: deadline, unless: refused.map(RefusedCredentials.cloud) ?? .nothing)
+        guard let cloud = credentials.value.cloud else { throw .noIdentityPool }
         return cloud
     }
 
@@ -64,22 +60,22 @@ extension Session {
         return id
     }
 
-    /// A reading of credentials of which one part is good. What it holds while it waits is next to nothing, since many
-    /// callers wait for the same refresh, and let go of it at the same time.
+    /// Credentials of which one part is good. What a caller holds while it waits is next to nothing, since many wait for the
+    /// same refresh, and let go of it at the same time.
     private func credentials(
         with part: Credentials.Part, until deadline: ContinuousClock.Instant,
-        unless isRefused: @escaping @Sendable (Credentials) -> Bool
-    ) async throws(LarderError) -> CredentialReading {
-        func isGood(_ reading: CredentialReading) -> Bool {
-            guard case .present(let credentials) = reading else { return false }
-            return credentials.has(part, freshAt: options.now(), margin: options.margin) && !isRefused(credentials)
+        unless refused: RefusedCredentials
+    ) async throws(LarderError) -> HeldCredentials {
+        func isGood(_ credentials: HeldCredentials) -> Bool {
+            credentials.value.has(part, freshAt: options.now(), margin: options.margin)
+                && !refused.has(credentials.value)
         }
         // A refresh that was under way may have been another's, who had not heard of the refusal.
         var refreshesLeft = 2
         while true {
-            let (state, reading) = try await stored(part, until: deadline)
-            if isGood(reading) { return reading }
-            if try needsTokens(for: part, reading), refreshesLeft == 2 {
+            let (state, stored) = try await stored(part, until: deadline)
+            if isGood(stored) { return stored }
+            if try needsTokens(for: part, stored.value), refreshesLeft == 2 {
                 _ = try await userPoolTokens(within: .until(deadline))
             }
             do throws(LarderError) {
@@ -88,11 +84,14 @@ extension Session {
                         IdentityError(.unusable, "The identity provider gave credentials that are of no use"))
                 }
                 refreshesLeft -= 1
-                if let new = try await refresh(part, until: deadline, unless: isRefused), isGood(new) { return new }
+                let signIns = signIns
+                let task = try sharedRefresh(part, unless: refused)
+                let new = try refreshed(part, await task.value(until: deadline), since: signIns)
+                if let new, isGood(new) { return new }
             } catch {
-                guard let credentials = reading.credentials, !isRefused(credentials) else { throw error }
-                _ = try stillGood(credentials, [part], state, despite: error)
-                return reading
+                guard !refused.has(stored.value) else { throw error }
+                _ = try stillGood(stored.value, [part], state, despite: error)
+                return stored
             }
             try requireTime(until: deadline)
         }
@@ -101,13 +100,16 @@ extension Session {
     /// The credentials that are stored, good or not, and the state in which they were read.
     private func stored(
         _ part: Credentials.Part, until deadline: ContinuousClock.Instant
-    ) async throws(LarderError) -> (state: SessionState, reading: CredentialReading) {
+    ) async throws(LarderError) -> (state: SessionState, credentials: HeldCredentials) {
         while true {
-            let (standing, unchanged) = try look()
+            if let known = try unchanged(), known.standing.state.allows(part) {
+                return (known.standing.state, known.credentials)
+            }
+            let standing = try standing()
             guard standing.state.allows(part) else { throw unavailable(part, standing) }
-            let found = if let unchanged { unchanged } else { try await read(until: deadline) }
+            let found = try await read(until: deadline)
             switch found.reading {
-            case .present: return (standing.state, found.reading)
+            case .present(let credentials): return (standing.state, HeldCredentials(credentials))
             case .absent:
                 try await record(.credentialsLost, reason: "there are no credentials any more", because: found)
             case .unavailable(let error): throw LarderError(error)
@@ -148,9 +150,8 @@ extension Session {
     /// Whether a part is had for tokens, which have to be good then.
     ///
     /// - Throws: Where nothing gives the part.
-    private func needsTokens(for part: Credentials.Part, _ reading: CredentialReading) throws(LarderError) -> Bool {
-        guard let credentials = reading.credentials else { return false }
-        if !credentials.present.contains(part) {
+    private func needsTokens(for part: Credentials.Part, _ credentials: Credentials) throws(LarderError) -> Bool {
+        if !credentials.contains(part) {
             let hasSource = provider?.parts.contains(part) ?? false
             switch part {
             case .userPool: throw provider != nil && !hasSource ? .noUserPool : .notInUserPool

@@ -4,35 +4,47 @@ import Synchronization
 extension Session {
     /// The refresh of a part that is under way, if there is one.
     struct Refreshing {
-        var task: SharedTask<Result<CredentialReading?, LarderError>>?
+        var task: SharedTask<RefreshOutcome>?
         /// What the refresh is doing, for the errors of callers that have waited too long.
         var stage = ""
     }
 
     /// Gets a part anew, by one refresh for all who ask. What it got is stored when this returns.
     ///
-    /// - Parameter isRefused: Whether credentials that are good by their time are of no use.
     /// - Returns: The credentials as they are stored then; nil where something else is to be read now: no user is signed
     ///   in any more, or another is.
     func refresh(
-        _ part: Credentials.Part, until deadline: ContinuousClock.Instant,
-        unless isRefused: @escaping @Sendable (Credentials) -> Bool = { _ in false }
-    ) async throws(LarderError) -> CredentialReading? {
+        _ part: Credentials.Part, until deadline: ContinuousClock.Instant
+    ) async throws(LarderError) -> HeldCredentials? {
         let signIns = signIns
-        guard let result = try await sharedRefresh(part, unless: isRefused).value(until: deadline) else {
+        let task = try sharedRefresh(part, unless: .nothing)
+        return try refreshed(part, await task.value(until: deadline), since: signIns)
+    }
+
+    /// What a refresh has led to, as `refresh` answers it.
+    ///
+    /// - Parameters:
+    ///   - outcome: Nil where the caller waits no longer.
+    ///   - signIns: Before the caller waited.
+    func refreshed(
+        _ part: Credentials.Part, _ outcome: RefreshOutcome?, since signIns: Int
+    ) throws(LarderError) -> HeldCredentials? {
+        guard let outcome else {
             if Task.isCancelled { throw .cancelled }
             let stage = refreshing.withLock { $0[part]?.stage ?? "" }
             throw LarderError(.timedOut, "The caller waited for new credentials: \(stage); it goes on")
         }
-        let new = try result.get()
+        let new = try outcome.result.get()
         // They were stored while the caller waited, and need not be read again, unless a user has come or gone here.
         return signIns == self.signIns ? new : nil
     }
 
     /// The refresh that is under way, or begins.
-    private func sharedRefresh(
-        _ part: Credentials.Part, unless isRefused: @escaping @Sendable (Credentials) -> Bool
-    ) throws(LarderError) -> SharedTask<Result<CredentialReading?, LarderError>> {
+    ///
+    /// - Parameter refused: Credentials that are of no use although they are good by their time.
+    func sharedRefresh(
+        _ part: Credentials.Part, unless refused: RefusedCredentials
+    ) throws(LarderError) -> SharedTask<RefreshOutcome> {
         guard let provider else {
             throw LarderError(
                 .noIdentityProvider,
@@ -46,12 +58,12 @@ extension Session {
         return refreshing.withLock { refreshing in
             if let task = refreshing[part]?.task, !task.isFinished { return task }
             let end = ContinuousClock.now + options.refreshTimeout
-            let task = SharedTask(on: executor, until: end) { [self] () -> Result<CredentialReading?, LarderError> in
+            let task = SharedTask(on: executor, until: end) { [self] in
                 do throws(LarderError) {
-                    let new = try await refresh(part, by: provider, unless: isRefused, until: end)
-                    return .success(new.map { .present($0) })
+                    let new = try await refresh(part, by: provider, unless: refused, until: end)
+                    return RefreshOutcome(.success(new.map(HeldCredentials.init)))
                 } catch {
-                    return .failure(error)
+                    return RefreshOutcome(.failure(error))
                 }
             }
             refreshing[part, default: Refreshing()].task = task
@@ -60,7 +72,7 @@ extension Session {
     }
 
     private func refresh(
-        _ part: Credentials.Part, by provider: any IdentityProvider, unless isRefused: (Credentials) -> Bool,
+        _ part: Credentials.Part, by provider: any IdentityProvider, unless refused: RefusedCredentials,
         until end: ContinuousClock.Instant
     ) async throws(LarderError) -> Credentials? {
         // A token that was rotated must be stored before the files are given back.
@@ -86,7 +98,7 @@ extension Session {
             return nil
         }
         // Another has refreshed them meanwhile.
-        if old.has(part, freshAt: options.now(), margin: options.margin), !isRefused(old) { return old }
+        if old.has(part, freshAt: options.now(), margin: options.margin), !refused.has(old) { return old }
         guard try standing().state.allows(part) else { return nil }
         stage("the identity provider")
         let asked = ContinuousClock.now
@@ -159,5 +171,33 @@ extension Session {
         unsaved[part] = nil
         unstored.lock.release()
         return stored
+    }
+}
+
+/// What a refresh has led to: the credentials, or nil where the caller has to look again. Behind a reference, since many
+/// callers take it at the same time.
+final class RefreshOutcome: Sendable {
+    let result: Result<HeldCredentials?, LarderError>
+
+    init(_ result: Result<HeldCredentials?, LarderError>) { self.result = result }
+}
+
+/// What a server has refused although it is good by its time.
+enum RefusedCredentials: Sendable {
+    case nothing
+    case tokens(Credentials.UserPoolTokens)
+    case cloud(Credentials.CloudCredentials)
+
+    /// Whether it is what credentials have.
+    func has(_ credentials: Credentials) -> Bool {
+        switch self {
+        case .nothing: return false
+        case .tokens(let refused):
+            guard let tokens = credentials.userPool else { return false }
+            return tokens.accessToken == refused.accessToken || tokens.idToken == refused.idToken
+        case .cloud(let refused):
+            guard let cloud = credentials.cloud else { return false }
+            return (cloud.accessKeyID, cloud.sessionToken) == (refused.accessKeyID, refused.sessionToken)
+        }
     }
 }

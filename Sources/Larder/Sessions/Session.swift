@@ -68,11 +68,11 @@ public final class Session: Sendable {
     let options: Options
     let vault: CredentialVault
     let executor: OutsideExecutor
-    let refreshing = Mutex<[Credentials.Part: Refreshing]>([:])
+    let refreshing = Locked<[Credentials.Part: Refreshing]>([:])
     let unsaved: UnsavedCredentials
     /// Notifies when the state may be another one, and when waits are to end.
     let changeSignal = ChangeSignal()
-    private let watching = Mutex(Watching())
+    private let watching = Locked(Watching())
     private let signInCount = Atomic(0)
 
     struct Watching {
@@ -128,16 +128,16 @@ public final class Session: Sendable {
     ///
     /// - Throws: `.parked`, `operations.…`.
     public func standing() throws(LarderError) -> SessionStanding {
-        try look().standing
+        if let known = try unchanged() { return known.standing }
+        return try translating { () throws(OperationsError) in
+            SessionStanding(try database.credentials.session(of: partition))
+        }
     }
 
-    /// Where the session stands, and the credentials where they were read before and are the same still.
-    func look() throws(LarderError) -> (standing: SessionStanding, found: CredentialVault.Found?) {
+    /// Where the session stands, and the credentials, where they were read before and are the same still.
+    func unchanged() throws(LarderError) -> CredentialVault.Known? {
         if watching.withLock({ $0.isClosed }) { throw .parked }
-        return try translating { () throws(OperationsError) in
-            if let (standing, found) = try vault.unchanged() { return (standing, found) }
-            return (SessionStanding(try database.credentials.session(of: partition)), nil)
-        }
+        return try translating { () throws(OperationsError) in try vault.unchanged() }
     }
 
     /// The state now, and each one that it changes to, in this process or another. A slow reader gets the newest state,

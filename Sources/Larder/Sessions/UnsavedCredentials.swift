@@ -1,5 +1,5 @@
+import LarderFiles
 import LarderOperations
-import Synchronization
 
 /// New credentials that could not be stored yet. The old ones must not be refreshed again: their refresh token is used.
 ///
@@ -8,7 +8,7 @@ final class UnsavedCredentials: Sendable {
     /// What the provider gave, what it was given for, with the rows of that, and the lock under which it was got.
     typealias Value = (new: Credentials, old: Credentials, rows: [SealedCredential], lock: HeldLock)
 
-    private let values = Mutex<[Credentials.Part: Value]>([:])
+    private let values = Locked<[Credentials.Part: Value]>([:])
 
     subscript(part: Credentials.Part) -> Value? {
         get { values.withLock { $0[part] } }

@@ -1,10 +1,12 @@
-import Synchronization
+import LarderFiles
 
 /// Wakes tasks that wait for something to happen, in the order in which they came. A notification that comes while no
 /// task waits is not lost for a task that noted the count before it looked.
+///
+/// Safe: a continuation is resumed by whoever takes it out of `waiting`, under the lock, and it is put there once.
 final class ChangeSignal: Sendable {
     private struct Waiter {
-        let continuation: CheckedContinuation<Void, Never>
+        let continuation: UnsafeContinuation<Void, Never>
         /// Nil where it waits for as long as it takes.
         let deadline: ContinuousClock.Instant?
     }
@@ -24,7 +26,7 @@ final class ChangeSignal: Sendable {
         }
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     /// How often it has notified.
     var count: UInt64 { state.withLock { $0.count } }
@@ -38,7 +40,7 @@ final class ChangeSignal: Sendable {
             }
             return state.waiting
         }
-        for number in waiting.keys.sorted() { waiting[number]?.continuation.resume() }
+        for (_, waiter) in waiting.sorted(by: { $0.key < $1.key }) { waiter.continuation.resume() }
     }
 
     /// Waits until it has notified more often than `count`, the time is over, or the task is cancelled.
@@ -52,7 +54,7 @@ final class ChangeSignal: Sendable {
             return state.next
         }
         await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
+            await withUnsafeContinuation { continuation in
                 let mustWait = state.withLock { state in
                     guard state.count <= count, !Task.isCancelled else { return false }
                     state.waiting[number] = Waiter(continuation: continuation, deadline: deadline)
