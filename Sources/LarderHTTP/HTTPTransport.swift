@@ -1,6 +1,7 @@
 public import AsyncHTTPClient
 public import Foundation
 public import Larder
+import LarderFiles
 import NIOCore
 import Synchronization
 
@@ -42,7 +43,7 @@ public final class HTTPTransport: GraphQLTransport {
     /// How many mutations have ended, and subscriptions begun.
     private let changeCount = Atomic<Int>(0)
     /// Set once the server has said that it does not do persisted queries.
-    private let persistedQueriesAreRefused = Mutex(false)
+    private let persistedQueriesAreRefused = Locked(false)
 
     /// A transport to a server.
     ///

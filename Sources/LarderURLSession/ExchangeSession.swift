@@ -1,9 +1,9 @@
 import Foundation
 import Larder
-import Synchronization
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking
+import LarderFiles
 #endif
 
 /// A session without cookies, caches and stored passwords, and the exchanges that are under way on it.
@@ -39,7 +39,7 @@ final class ExchangeSession: Sendable {
 
 /// Hands what the system tells to the exchange that it concerns.
 private final class ExchangeDelegate: NSObject, URLSessionDataDelegate {
-    private let exchanges = Mutex<[Int: Exchange]>([:])
+    private let exchanges = Locked<[Int: Exchange]>([:])
 
     func add(_ exchange: Exchange, of task: URLSessionTask) {
         exchanges.withLock { $0[task.taskIdentifier] = exchange }
@@ -89,7 +89,7 @@ final class Exchange: HTTPAnswer, Sendable {
         }
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
     private let task: URLSessionTask
     private let limit: Int
 

@@ -1,7 +1,7 @@
+import LarderFiles
 import LarderGraphQL
 import LarderOperations
 import LarderRecords
-import Synchronization
 
 /// A queued mutation, whose outcome can be asked for and waited for.
 public struct MutationReceipt: Sendable {
@@ -46,12 +46,12 @@ public struct MutationReceipt: Sendable {
     /// It goes on where the mutation was set aside, since the user may have it sent again. It ends when the mutation was
     /// applied or discarded, was never queued, or the store is closed.
     public var changes: AsyncStream<MutationStatus> {
-        let told = Mutex<MutationStatus?>(nil)
+        let told = Locked<MutationStatus?>(nil)
         return AsyncStream { [self] in await next(after: told) }
     }
 
     /// - Parameter told: The status that the reader knows; nil at first.
-    private func next(after told: borrowing Mutex<MutationStatus?>) async -> MutationStatus? {
+    private func next(after told: borrowing Locked<MutationStatus?>) async -> MutationStatus? {
         while !Task.isCancelled {
             let last = told.withLock { $0 }
             guard last?.state != .applied, last?.state != .discarded else { return nil }

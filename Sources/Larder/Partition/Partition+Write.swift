@@ -1,6 +1,6 @@
+import LarderFiles
 public import LarderGraphQL
 import LarderRecords
-import Synchronization
 
 extension Partition {
     /// Stores data as if a server had answered the operation with it.
@@ -163,7 +163,7 @@ extension Partition {
     ) async throws {
         try await core.requireAwake()
         // What the program throws is not the cache's error, and comes back as it was.
-        let thrown = Mutex<(any Error)?>(nil)
+        let thrown = Locked<(any Error)?>(nil)
         let keep: @Sendable (any Error) -> Void = { error in thrown.withLock { $0 = error } }
         do {
             _ = try await core.cache.update(operation, at: root) { answer in

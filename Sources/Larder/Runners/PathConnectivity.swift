@@ -1,14 +1,14 @@
 #if canImport(Network)
 import Dispatch
+import LarderFiles
 import Network
-import Synchronization
 
 /// Whether the network is there, as Apple's `NWPathMonitor` says. Not compiled where this is developed.
 ///
 /// A path that needs a connection first (`requiresConnection`, as a VPN on demand) counts as there: using it makes it.
 package final class PathConnectivity: Connectivity {
     private let monitor = NWPathMonitor()
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     private struct State {
         var isConnected = true

@@ -1,7 +1,6 @@
 #if os(Linux)
 import Dispatch
 package import LarderFiles
-import Synchronization
 
 /// Whether the network is there, as Linux says: a link other than the loopback is up and has an address (`rtnetlink`).
 ///
@@ -23,7 +22,7 @@ package final class RouteConnectivity: Connectivity {
 
     private let open: @Sendable () -> RouteSocket?
     private let look: @Sendable () -> Bool
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     /// Begins to watch the network when it is asked first, until the object is released.
     package convenience init() { self.init(opening: { RouteSocket() }, looking: { RouteSocket.hasNetwork }) }

@@ -1,6 +1,6 @@
 import Foundation
+import LarderFiles
 import ServiceLifecycle
-import Synchronization
 
 /// How a runner begins, stands by and ends: it works once at a time, alone among all of its kind that the partition has
 /// in all processes, until it is stopped or something goes wrong.
@@ -22,9 +22,9 @@ final class RunnerLifecycle: Sendable {
     /// Notifies when there may be something to begin, or a reason to end.
     private let changeSignal: ChangeSignal
     private let lockSuffix: String
-    private let progress = Mutex(Progress())
+    private let progress = Locked(Progress())
     /// Has the runner go on that waits for a sign-in; set before it begins.
-    private let resumption = Mutex<(@Sendable () -> Void)?>(nil)
+    private let resumption = Locked<(@Sendable () -> Void)?>(nil)
 
     /// - Parameter lockSuffix: Of the file that tells which process works: `RunnerLock`.
     init(_ core: PartitionCore, changeSignal: ChangeSignal, lockSuffix: String) {
@@ -178,7 +178,7 @@ final class RunnerLifecycle: Sendable {
 
     /// Breaks off work that may not have begun yet.
     private final class Breaker: Sendable {
-        private let state = Mutex<(isBroken: Bool, cancel: (@Sendable () -> Void)?)>((false, nil))
+        private let state = Locked<(isBroken: Bool, cancel: (@Sendable () -> Void)?)>((false, nil))
 
         func set(_ cancel: @escaping @Sendable () -> Void) {
             let isBroken = state.withLock { state in

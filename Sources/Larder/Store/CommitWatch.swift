@@ -1,6 +1,5 @@
 import Dispatch
 import LarderFiles
-import Synchronization
 
 /// Calls a closure once after each `arm`, when a process has committed something to the store, this one included.
 final class CommitWatch: Sendable {
@@ -9,7 +8,7 @@ final class CommitWatch: Sendable {
     private let watch: FolderWatch
     // Safe: Dispatch's objects may be used from any thread.
     private nonisolated(unsafe) let source: any DispatchSourceProtocol
-    private let state = Mutex(State.asleep)
+    private let state = Locked(State.asleep)
 
     /// Nil where the system watches no folder: then others have to be looked for.
     init?(_ folder: String, _ changed: @escaping @Sendable () -> Void) {

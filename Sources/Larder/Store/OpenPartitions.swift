@@ -1,8 +1,8 @@
 import Foundation
+import LarderFiles
 import LarderOperations
 import LarderRecords
 import Logging
-import Synchronization
 
 /// The partitions of a store that were opened in this process, of which at most one is not parked.
 ///
@@ -24,7 +24,7 @@ final class OpenPartitions: Sendable {
         var isClosed = false
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
     private let operationsStore: OperationsStore
     private let logger: Logger
     private let openWatch: OpenWatch

@@ -1,7 +1,6 @@
 import Foundation
 import LarderFiles
 import LarderOperations
-import Synchronization
 
 /// What a store wants done: `larder.sqlite`, opened when it is needed first.
 ///
@@ -15,7 +14,7 @@ final class OperationsStore: Sendable {
 
     let folder: URL
     private let options: OperationsDatabase.Options
-    private let state = Mutex(State.unopened)
+    private let state = Locked(State.unopened)
     /// Notifies whenever this process has changed something.
     let changeSignal = ChangeSignal()
     /// Notifies after each commit to the queue, and after each commit of another process as far as the system tells of it.

@@ -1,6 +1,5 @@
 import Foundation
 import LarderFiles
-import Synchronization
 
 /// Whether a store is suspended, or is about to be, and the work that has to end before: exchanges with a server, and
 /// whatever holds a lock of the kernel.
@@ -37,7 +36,7 @@ final class Suspension: Sendable {
         var isMoving: Bool { phase == .closing || phase == .opening }
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
     private let changeSignal = ChangeSignal()
     /// How long a call waits while the store is suspended.
     private let wait: Duration

@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import LarderFiles
 
 extension TransferBook {
     /// One reader of events.
@@ -40,7 +40,7 @@ extension TransferBook {
         /// Of how many transfers that are over it is known that they were told. More than a partition keeps rows of.
         static let mostOver = 4 * TransferRunner.kept
 
-        private let state = Mutex(State())
+        private let state = Locked(State())
 
         /// Of how many transfers it is known what was told.
         var knownCount: Int { state.withLock { $0.told.count } }

@@ -1,6 +1,6 @@
 import Foundation
+import LarderFiles
 import LarderOperations
-import Synchronization
 
 /// What this process knows of transfers beside what is stored: the progress of the transfers that it carries out, and
 /// the callers that want to know what becomes of them.
@@ -24,9 +24,9 @@ final class TransferBook: Sendable {
 
     /// Notified whenever a transfer's row, or its progress, may have changed.
     let changeSignal = ChangeSignal()
-    private let meters = Mutex<[UUID: TransferMeter]>([:])
-    private let followers = Mutex(Followers())
-    private let hold = Mutex<(@Sendable (ObjectLocation) -> Hold?)?>(nil)
+    private let meters = Locked<[UUID: TransferMeter]>([:])
+    private let followers = Locked(Followers())
+    private let hold = Locked<(@Sendable (ObjectLocation) -> Hold?)?>(nil)
 
     /// Why a runner begins nothing at a place.
     enum Hold: Sendable {

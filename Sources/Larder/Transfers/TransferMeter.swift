@@ -1,4 +1,4 @@
-import Synchronization
+import LarderFiles
 
 /// Counts the bytes of one transfer as they move.
 final class TransferMeter: Sendable {
@@ -15,9 +15,9 @@ final class TransferMeter: Sendable {
     private static let window = Duration.seconds(5)
     private static let spacing = Duration.milliseconds(100)
 
-    private let state: Mutex<State>
+    private let state: Locked<State>
 
-    init(arrived: Int64) { state = Mutex(State(arrived: arrived)) }
+    init(arrived: Int64) { state = Locked(State(arrived: arrived)) }
 
     func move(_ count: Int, of part: Int, at now: ContinuousClock.Instant = .now) {
         state.withLock { state in

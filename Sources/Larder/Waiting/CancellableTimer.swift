@@ -1,5 +1,5 @@
 import Dispatch
-import Synchronization
+import LarderFiles
 
 /// Waits that leave nothing behind when they are cancelled.
 ///
@@ -16,7 +16,7 @@ package final class CancellableTimer: Sendable {
     /// Timers stand still while a machine sleeps, and the deadlines do not: they are compared so often.
     private static let longest = Duration.seconds(60)
 
-    private let state = Mutex(State.idle)
+    private let state = Locked(State.idle)
 
     private init() {}
 

@@ -1,10 +1,10 @@
-import Synchronization
+import LarderFiles
 
 /// Work that is under way, for which any number of callers wait, each up to its own deadline. None of them ends it.
 final class SharedTask<Value: Sendable>: Sendable {
     /// The time by which the work is to be done.
     let deadline: ContinuousClock.Instant
-    private let result = Mutex<Value?>(nil)
+    private let result = Locked<Value?>(nil)
     private let changeSignal = ChangeSignal()
 
     /// Begins the work, where it may block its thread. It goes ahead of the callers, who can only wait for it.

@@ -1,5 +1,5 @@
+import LarderFiles
 import LarderRecords
-import Synchronization
 
 /// Tells one stream of every change to one object.
 final class ObjectWatcher: Sendable {
@@ -16,7 +16,7 @@ final class ObjectWatcher: Sendable {
     private let key: String
     private let continuation: AsyncStream<ObjectState>.Continuation
     private let reading = MarkedReading()
-    private let progress = Mutex(Progress())
+    private let progress = Locked(Progress())
 
     init(_ core: PartitionCore, _ key: String, _ continuation: AsyncStream<ObjectState>.Continuation) {
         self.core = core

@@ -1,9 +1,9 @@
 import Foundation
 import Larder
+import LarderFiles
 import LarderGraphQL
 import LarderHTTP
 import LarderRecords
-import Synchronization
 
 /// AppSync's real-time protocol on a WebSocket
 /// (https://docs.aws.amazon.com/appsync/latest/devguide/real-time-websocket-client.html).
@@ -42,7 +42,7 @@ final class AppSyncRealTime: SubscriptionDialect {
     private let pacing: SubscriptionPacing
     private let wallClock: @Sendable () -> Date
     private let signing: SigningClock
-    private let state: Mutex<State>
+    private let state: Locked<State>
 
     /// - Parameter refused: The proof that the server did not take in an earlier handshake.
     init(
@@ -54,7 +54,7 @@ final class AppSyncRealTime: SubscriptionDialect {
         self.pacing = pacing
         self.wallClock = wallClock
         self.signing = signing
-        state = Mutex(State(refused: refused))
+        state = Locked(State(refused: refused))
     }
 
     /// The proof that the handshake was made with and the server did not take; nil where the connection was opened.

@@ -1,8 +1,8 @@
 public import AsyncHTTPClient
 import Foundation
 public import Larder
+import LarderFiles
 import LarderHTTP
-import Synchronization
 
 /// Objects to and from Amazon S3, and storages that speak as it does.
 ///
@@ -51,7 +51,7 @@ public final class S3Transport: ObjectTransport {
         var clockOffset: Double = 0
     }
 
-    private let learned = Mutex(Learned())
+    private let learned = Locked(Learned())
 
     /// A transport to a region's storage.
     ///

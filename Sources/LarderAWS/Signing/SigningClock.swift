@@ -1,6 +1,6 @@
 import Larder
+import LarderFiles
 import LarderHTTP
-import Synchronization
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -19,7 +19,7 @@ final class SigningClock: Sendable {
     }
 
     private let wallClock: @Sendable () -> Date
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     /// In seconds: a server overlooks five minutes, and its answers say whole seconds and take their time to come.
     private static let overlooked = 240.0

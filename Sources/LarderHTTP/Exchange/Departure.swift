@@ -1,7 +1,7 @@
 import AsyncHTTPClient
 import Larder
+import LarderFiles
 import NIOCore
-import Synchronization
 
 /// Whether the body of a request has left, which the client's errors do not tell: the same number of the system's may
 /// come from connecting and from the middle of an exchange.
@@ -12,7 +12,7 @@ import Synchronization
 final class Departure: Sendable {
     private enum State { case held, left, withdrawn }
 
-    private let state = Mutex(State.held)
+    private let state = Locked(State.held)
 
     /// Gives the body out.
     ///

@@ -1,9 +1,9 @@
 import Larder
-import Synchronization
+import LarderFiles
 
 /// Work under way by what it answers: a caller that asks for the same joins it.
 final class JoinedExchanges<Key: Hashable & Sendable, Value: Sendable>: Sendable {
-    private let tasks = Mutex<[Key: JoinedExchange<Value>]>([:])
+    private let tasks = Locked<[Key: JoinedExchange<Value>]>([:])
 
     /// How many callers wait for any of it.
     var callers: Int {

@@ -1,9 +1,9 @@
 import AsyncHTTPClient
 import Foundation
 import Larder
+import LarderFiles
 import LarderRecords
 import NIOCore
-import Synchronization
 
 /// Subscriptions over plain HTTP, by Apollo's multipart protocol
 /// (https://www.apollographql.com/docs/graphos/routing/operations/subscriptions/multipart-protocol): each is a request
@@ -186,9 +186,9 @@ private final class SilenceWatch: Sendable {
         var isSilent = false
     }
 
-    private let state: Mutex<State>
+    private let state: Locked<State>
 
-    init(_ limit: Duration) { state = Mutex(State(limit: limit)) }
+    init(_ limit: Duration) { state = Locked(State(limit: limit)) }
 
     func noteHeard() { state.withLock { $0.heard = .now } }
 

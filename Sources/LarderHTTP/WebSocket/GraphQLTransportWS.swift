@@ -1,7 +1,7 @@
 import Larder
+import LarderFiles
 import LarderGraphQL
 import LarderRecords
-import Synchronization
 
 /// The protocol `graphql-transport-ws`, which GraphQL servers speak on a WebSocket
 /// (https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md).
@@ -27,7 +27,7 @@ final class GraphQLTransportWS: SubscriptionDialect {
     }
 
     /// The commands whose pings the server has not answered, in the order in which they were sent.
-    private let unanswered = Mutex<[Asked]>([])
+    private let unanswered = Locked<[Asked]>([])
 
     init(
         openedBy deadline: ContinuousClock.Instant, lifetime: Duration? = nil,

@@ -1,12 +1,12 @@
 import AsyncHTTPClient
 package import Foundation
 package import Larder
+import LarderFiles
 package import NIOCore
 import NIOHTTP1
 import NIOPosix
 package import NIOSSL
 import NIOWebSocket
-import Synchronization
 
 /// A WebSocket for texts. `run` opens it, runs a body with it, and closes it when the body returns or throws.
 package struct WebSocketConnection: Sendable {
@@ -241,7 +241,7 @@ package struct WebSocketConnection: Sendable {
 
 /// A socket that is being opened, and may be given up meanwhile.
 private final class SocketOpening: Sendable {
-    private let state = Mutex<(channel: (any Channel)?, isCancelled: Bool)>((nil, false))
+    private let state = Locked<(channel: (any Channel)?, isCancelled: Bool)>((nil, false))
 
     func begin(_ channel: any Channel) {
         let isCancelled = state.withLock { state in

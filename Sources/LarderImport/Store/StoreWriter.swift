@@ -1,7 +1,7 @@
 import Larder
+import LarderFiles
 import LarderGraphQL
 import LarderRecords
-import Synchronization
 
 /// Stores what the store does not know yet, and leaves alone what it knows: that is newer.
 final class StoreWriter: Sendable {
@@ -21,8 +21,8 @@ final class StoreWriter: Sendable {
     private let schema: SchemaIndex
     private let isDryRun: Bool
     /// Objects of one type mostly have the same fields.
-    private let compiled = Mutex(RecentlyUsed<ExactText, BoundOperation>(limit: 32 << 20))
-    private let deleted = Mutex(RecentlyUsed<ExactText, Bool>(limit: 16 << 20))
+    private let compiled = Locked(RecentlyUsed<ExactText, BoundOperation>(limit: 32 << 20))
+    private let deleted = Locked(RecentlyUsed<ExactText, Bool>(limit: 16 << 20))
     /// How long a write may wait, for those before it above all.
     private static let timeout = Duration.seconds(60)
 
@@ -104,7 +104,7 @@ final class StoreWriter: Sendable {
         guard let cache else { return .unknown }
         do throws(RecordError) {
             if isDryRun { return Self.knowledge(try cache.read(operation, from: root), document.responseKeys) }
-            let found = Mutex(Knowledge.unknown)
+            let found = Locked(Knowledge.unknown)
             let keys = document.responseKeys
             _ = try await cache.update(operation, at: root, deadline: .now + Self.timeout) { answer in
                 let knowledge = Self.knowledge(answer, keys)

@@ -16,7 +16,7 @@ enum OpenFiles {
         var isLeaving = false
     }
 
-    private static let openers = Mutex<[Identity: Opener]>([:])
+    private static let openers = Locked<[Identity: Opener]>([:])
 
     /// Claims a file until the registration goes away.
     ///

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import LarderFiles
 import Synchronization
 
 /// Which commits there are: another mark of the same open database says that something was committed since, by whatever
@@ -25,7 +26,7 @@ final class CommitMarks: Sendable {
 
     private let path: String
     private let configuration: Configuration
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     init(of pool: DatabasePool) {
         path = pool.path

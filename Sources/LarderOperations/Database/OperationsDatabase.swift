@@ -1,6 +1,6 @@
 package import Foundation
 import GRDB
-import Synchronization
+import LarderFiles
 
 /// The store's durable intent: `larder.sqlite`, the only file that cannot be fetched again.
 ///
@@ -17,9 +17,9 @@ package final class OperationsDatabase: Sendable {
     package let file: URL
     package let options: Options
     let migrations: MigrationSet
-    let use: Mutex<Use>
+    let use: Locked<Use>
     /// Nil where others may have committed while nothing was open.
-    private let seenVersion: Mutex<Int64?>
+    private let seenVersion: Locked<Int64?>
 
     /// Opens the database in a folder, which is made unless it is to be read only.
     ///
@@ -42,8 +42,8 @@ package final class OperationsDatabase: Sendable {
         self.options = options
         self.migrations = migrations
         let (pool, log, version) = try Self.open(file, options, migrations)
-        use = Mutex(Use(connection: Connection(pool, log, options)))
-        seenVersion = Mutex(version)
+        use = Locked(Use(connection: Connection(pool, log, options)))
+        seenVersion = Locked(version)
     }
 
     /// Mutations that are on their way to the server.

@@ -3,7 +3,6 @@ import Foundation
 import GRDB
 import GRDBSQLite
 import LarderFiles
-import Synchronization
 
 /// Keeps the rule that nothing is acknowledged behind bytes that this process has not synced itself.
 ///
@@ -32,11 +31,11 @@ final class SyncedLog: Sendable {
     /// From so many frames on, of a page each, a commit is followed by a checkpoint: as SQLite's own are.
     static let longest: Int32 = 1_000
 
-    private let state = Mutex(State.found)
+    private let state = Locked(State.found)
     /// How many frames there were after the last commit of this process.
-    private let frames = Mutex<Int32>(0)
+    private let frames = Locked<Int32>(0)
     /// Whether a checkpoint of this process has failed, so that pages of the file may never have got to the disk.
-    private let isFileDoubtful = Mutex(false)
+    private let isFileDoubtful = Locked(false)
     private let folder: URL
     private let committed: @Sendable () -> Void
 

@@ -1,7 +1,6 @@
 import Dispatch
 import GRDB
 import LarderFiles
-import Synchronization
 
 /// Makes writes one after the other. Writes that wait together share one commit.
 ///
@@ -54,7 +53,7 @@ final class Writer: Sendable {
     private let pool: DatabasePool
     private let log: SyncedLog
     private let isReadOnly: Bool
-    private let state = Mutex(State())
+    private let state = Locked(State())
     private let alarm = DispatchSemaphore(value: 0)
     /// Where commits are made for callers that must not wait for the disk themselves.
     private let queue = DispatchQueue(label: "larder.writer", qos: .userInitiated)
@@ -325,7 +324,7 @@ final class Writer: Sendable {
 
 /// Carries a value out of a closure that runs elsewhere.
 private final class Box<Value: Sendable>: Sendable {
-    private let value = Mutex<Value?>(nil)
+    private let value = Locked<Value?>(nil)
     func set(_ new: Value) { value.withLock { $0 = new } }
     func take() -> Value? { value.withLock { $0.take() } }
 }

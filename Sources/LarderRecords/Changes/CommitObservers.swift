@@ -1,5 +1,5 @@
 import Dispatch
-import Synchronization
+import LarderFiles
 
 /// What a write did.
 package struct Commit: Sendable {
@@ -25,9 +25,9 @@ struct Observer: Sendable {
 /// Tells what was committed, in the order of the commits: on the thread on which this process makes its own.
 final class CommitObservers: Sendable {
     private let thread: DispatchQueue
-    private let observers = Mutex<[Observer]>([])
+    private let observers = Locked<[Observer]>([])
     /// The numbering of the generation that the observers were told of last.
-    private let toldNumbering: Mutex<UInt64>
+    private let toldNumbering: Locked<UInt64>
     let others = OtherProcesses()
 
     /// - Parameters:
@@ -35,7 +35,7 @@ final class CommitObservers: Sendable {
     ///   - numbering: Of the generation that the cache begins with.
     init(on thread: DispatchQueue, numbering: UInt64) {
         self.thread = thread
-        toldNumbering = Mutex(numbering)
+        toldNumbering = Locked(numbering)
     }
 
     func add(_ observer: Observer) { observers.withLock { $0.append(observer) } }

@@ -1,5 +1,5 @@
 import Dispatch
-import Synchronization
+import LarderFiles
 
 /// Tells the observers what optimistic layers make different since they were told last: the mutation of a layer has
 /// become known, what the layers lie over has changed, or there are other layers.
@@ -16,7 +16,7 @@ final class LayerPublisher: Sendable {
     private let layers: LayerStack
     private let generations: Generations
     private let observers: CommitObservers
-    private let pause = Mutex(Pause())
+    private let pause = Locked(Pause())
     /// Less than this needs no pause.
     private static let shortTime = Duration.milliseconds(2)
 

@@ -1,4 +1,4 @@
-import Synchronization
+import LarderFiles
 
 /// What this process knows of the commits of others: the position up to which its observers have been told everything.
 final class OtherProcesses: Sendable {
@@ -11,7 +11,7 @@ final class OtherProcesses: Sendable {
     }
 
     /// Nil until the cache is open.
-    private let known = Mutex<Known?>(nil)
+    private let known = Locked<Known?>(nil)
 
     /// Takes note of a commit of this process.
     func committed(_ commit: Commit) {

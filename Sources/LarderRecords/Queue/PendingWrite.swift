@@ -1,4 +1,4 @@
-import Synchronization
+import LarderFiles
 
 /// A write, from the caller's wait to its answer.
 struct PendingWrite: Sendable {
@@ -24,7 +24,7 @@ final class WriterTurn<Answer: Sendable>: Sendable {
         case waiting, begun, ended
     }
 
-    private let stage = Mutex(Stage.waiting)
+    private let stage = Locked(Stage.waiting)
     private let continuation: CheckedContinuation<Outcome, Never>
 
     init(_ continuation: CheckedContinuation<Outcome, Never>) { self.continuation = continuation }

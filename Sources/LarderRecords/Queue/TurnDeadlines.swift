@@ -1,5 +1,5 @@
 import Dispatch
-import Synchronization
+import LarderFiles
 
 /// Ends waits for the writer's thread at their deadlines: behind other writes, a compaction, or the closure of an
 /// update, which may even wait for a write that it began itself.
@@ -18,7 +18,7 @@ final class TurnDeadlines: Sendable {
         var due: ContinuousClock.Instant?
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     /// A turn may wait for another process's lock, which ends at the same deadline with an error that names the holder:
     /// that error comes first.

@@ -1,7 +1,6 @@
 import Dispatch
 import LarderFiles
 import LarderLMDB
-import Synchronization
 
 /// Makes writes one after the other. Writes that wait together share one commit.
 ///
@@ -20,7 +19,7 @@ final class WriteQueue: Sendable {
     private let committed: (@Sendable (Duration) -> Void)?
     /// Whose watchers are told of commits.
     private let watchedFolder: String?
-    private let waiting = Mutex<[PendingWrite]>([])
+    private let waiting = Locked<[PendingWrite]>([])
     /// Memory that goes from commit to commit. Safe: blocks of `thread` alone use it, of which one runs at a time.
     private nonisolated(unsafe) let scratch = ByteBuffer()
     /// More than this is given back after a commit.

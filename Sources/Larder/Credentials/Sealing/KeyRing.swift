@@ -1,7 +1,7 @@
 import Crypto
 import Foundation
+import LarderFiles
 import LarderOperations
-import Synchronization
 
 /// The key of one partition's credentials: gets it opened with the program's key once, and remembers it.
 ///
@@ -20,7 +20,7 @@ final class KeyRing: Sendable {
     private let owner: SealedBytes.Owner
     /// How long a provider may take for an answer that a caller can still use.
     private let keyTimeout: Duration
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     private static let mostCalls = 4
 

@@ -1,6 +1,6 @@
+import LarderFiles
 import LarderOperations
 import LarderRecords
-import Synchronization
 
 /// An answer that is noted in the queue, and yet to be stored in the cache.
 struct NotedAnswer: Sendable {
@@ -44,7 +44,7 @@ final class AnswerBatch: Sendable {
     private static let room = 128
     /// About one frame of a moving picture, so that no person sees the delay; long enough for some fifty commits.
     private static let maximumDelay = Duration.milliseconds(20)
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     /// Waits for room. An answer that comes after the close is dropped: it is in the queue, and the next runner finds
     /// it there.

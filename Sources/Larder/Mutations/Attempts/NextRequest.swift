@@ -1,6 +1,6 @@
+import LarderFiles
 import LarderOperations
 import LarderRecords
-import Synchronization
 
 /// What is sent of a mutation.
 struct MutationRequest: Sendable {
@@ -17,7 +17,7 @@ final class NextRequest: Sendable {
 
     private let executor: any TaskExecutor
     private let make: Making
-    private let expected = Mutex<(attempt: Attempt, request: Task<Result<MutationRequest, LarderError>, Never>)?>(nil)
+    private let expected = Locked<(attempt: Attempt, request: Task<Result<MutationRequest, LarderError>, Never>)?>(nil)
 
     /// - Parameter executor: Where it is made, beside the thread that waits.
     init(_ executor: any TaskExecutor, _ make: @escaping Making) {

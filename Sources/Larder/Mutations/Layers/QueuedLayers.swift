@@ -1,7 +1,7 @@
 import Foundation
+import LarderFiles
 import LarderOperations
 import LarderRecords
-import Synchronization
 
 /// What a partition's queued mutations show before the server has answered: one optimistic layer for each, in the order
 /// of the queue, over whatever is read.
@@ -49,7 +49,7 @@ final class QueuedLayers: Sendable {
     private let name: String
 
     /// Held while layers are handed to the cache, so that they come in order.
-    private let book = Mutex(Book())
+    private let book = Locked(Book())
 
     init(name: String, cache: RecordCache, operations: OperationCache) {
         self.name = name

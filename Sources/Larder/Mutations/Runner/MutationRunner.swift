@@ -1,7 +1,7 @@
 import Foundation
+import LarderFiles
 import LarderOperations
 import LarderRecords
-import Synchronization
 
 /// Sends a partition's queued mutations, each lane in its order, and stores what the server answers.
 ///
@@ -56,7 +56,7 @@ package final class MutationRunner: Sendable {
     let transport: (any GraphQLTransport)?
     let options: Options
     let lifecycle: RunnerLifecycle
-    let progress = Mutex(Progress())
+    let progress = Locked(Progress())
     /// The executor of the runner's tasks; a transport without an executor of its own runs here too.
     let executor = OutsideExecutor()
 

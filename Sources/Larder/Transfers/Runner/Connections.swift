@@ -1,4 +1,4 @@
-import Synchronization
+import LarderFiles
 
 /// How many exchanges there may be with each host at a time. Exchanges begin in the order in which they ask.
 ///
@@ -31,7 +31,7 @@ final class Connections: Sendable {
 
     private let limit: Int
     private let pause: @Sendable (_ consecutiveThrottles: Int, _ asked: Duration?) -> Duration
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     /// - Parameter pause: How long to leave a host alone that has asked for patience so often in a row, the last time
     ///   for so long.

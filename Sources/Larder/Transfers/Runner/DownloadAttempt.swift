@@ -1,6 +1,6 @@
 import Foundation
+import LarderFiles
 import LarderOperations
-import Synchronization
 
 /// One try to receive an object.
 struct DownloadAttempt: Sendable {
@@ -156,7 +156,7 @@ struct DownloadAttempt: Sendable {
     }
 
     private func receive(_ number: Int, _ plan: Plan, _ file: PartialFile) async throws -> StoredPart {
-        let crc = Mutex(CRC32C())
+        let crc = Locked(CRC32C())
         let sink = ObjectSink { offset, bytes in
             try file.write(offset, bytes)
             crc.withLock { $0.update(bytes) }

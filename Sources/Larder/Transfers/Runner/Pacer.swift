@@ -1,4 +1,4 @@
-import Synchronization
+import LarderFiles
 
 /// Holds the bytes of all exchanges to so many in a second: each waits until those before it have had their time.
 final class Pacer: Sendable {
@@ -8,7 +8,7 @@ final class Pacer: Sendable {
     private static let smallestTurn: Int64 = 4 << 10
 
     private let bandwidth: Int64?
-    private let free = Mutex(ContinuousClock.now)
+    private let free = Locked(ContinuousClock.now)
 
     /// - Parameter bandwidth: Bytes per second; nil for as many as there can be.
     init(bandwidth: Int64?) { self.bandwidth = bandwidth.map { max(1, $0) } }

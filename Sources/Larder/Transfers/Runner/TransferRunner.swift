@@ -1,6 +1,6 @@
 import Foundation
+import LarderFiles
 import LarderOperations
-import Synchronization
 
 /// Carries out a partition's transfers: several side by side, each in parts where it is large.
 ///
@@ -64,7 +64,7 @@ package final class TransferRunner: Sendable {
     let storages: [String?: any ObjectTransport]
     let options: Options
     let lifecycle: RunnerLifecycle
-    let progress = Mutex(Progress())
+    let progress = Locked(Progress())
 
     /// - Parameters:
     ///   - partition: Whose transfers are carried out.

@@ -1,10 +1,10 @@
-import Synchronization
+import LarderFiles
 
 /// Whether an object may appear at the storage by what an attempt has sent there, although the attempt has ended: the
 /// storage had all that it takes, and its answer did not arrive. Uploads of the same key that were queued later wait
 /// until that is over, so that the object that stays is theirs.
 final class UploadDoubt: Sendable {
-    private let lasting = Mutex<Duration?>(nil)
+    private let lasting = Locked<Duration?>(nil)
 
     /// For how long after the attempt the object may still appear; nil where it is there, or will not be.
     var time: Duration? { lasting.withLock { $0 } }

@@ -1,4 +1,4 @@
-import Synchronization
+import LarderFiles
 
 /// Work that several callers wait for. Each of them goes when its deadline or its cancellation says so, at once;
 /// the work is cancelled when the last of them has gone.
@@ -29,7 +29,7 @@ package final class JoinedExchange<Value: Sendable>: Sendable {
         var task: Task<Void, Never>?
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
     /// Called once the work has an outcome or no caller waits for it any more; possibly twice.
     private let didEnd: @Sendable (JoinedExchange) -> Void
 

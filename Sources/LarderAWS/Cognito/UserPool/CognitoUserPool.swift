@@ -1,7 +1,7 @@
 public import AsyncHTTPClient
 public import Larder
+import LarderFiles
 import LarderHTTP
-import Synchronization
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -51,7 +51,7 @@ public final class CognitoUserPool: Sendable {
     let clientSecret: String?
     let service: CognitoService
     /// The groups of devices that the pool has named and the program may have it remember, by the devices' keys.
-    let newDevices = Mutex<[String: String]>([:])
+    let newDevices = Locked<[String: String]>([:])
 
     /// A pool.
     ///

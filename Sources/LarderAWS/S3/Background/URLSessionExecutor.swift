@@ -1,7 +1,7 @@
 #if canImport(Darwin)
 public import Foundation
 public import Larder
-import Synchronization
+import LarderFiles
 
 /// A background `URLSession`, which the system carries on while the app is suspended or was ended. Not compiled here.
 ///
@@ -36,7 +36,7 @@ public final class URLSessionExecutor: NSObject, BackgroundExecutor, URLSessionD
 
     /// Where the ends of requests are noted: the system tells of each once.
     private let folder: URL
-    private let state = Mutex(State())
+    private let state = Locked(State())
     // Safe: it is set once, at the end of the initializer, and not before the delegate is whole.
     private nonisolated(unsafe) var session = URLSession.shared
 

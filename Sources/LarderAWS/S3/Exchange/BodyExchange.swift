@@ -1,8 +1,8 @@
 import AsyncHTTPClient
 import Larder
+import LarderFiles
 import NIOCore
 import NIOHTTP1
-import Synchronization
 
 /// One request whose body is sent piece by piece, and its answer.
 ///
@@ -43,7 +43,7 @@ final class BodyExchange: HTTPClientResponseDelegate {
     private let opened: EventLoopPromise<Void>
     private let finished: EventLoopPromise<Void>
     private let answered: EventLoopPromise<S3Answer>
-    private let state: Mutex<State>
+    private let state: Locked<State>
 
     /// - Parameter largestAnswer: In bytes; the exchange fails by a longer one.
     init(_ client: HTTPClient, largestAnswer: Int, clock: ExchangeClock) {
@@ -54,7 +54,7 @@ final class BodyExchange: HTTPClientResponseDelegate {
         opened = loop.makePromise()
         finished = loop.makePromise()
         answered = loop.makePromise()
-        state = Mutex(State())
+        state = Locked(State())
     }
 
     // MARK: Asking

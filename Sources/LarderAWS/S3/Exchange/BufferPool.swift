@@ -1,5 +1,5 @@
+import LarderFiles
 import NIOCore
-import Synchronization
 
 /// Rings of buffers that one body uses after the other. Memory that is made anew for each chunk costs the kernel a
 /// fifth of what the whole way to the socket does.
@@ -9,7 +9,7 @@ final class BufferPool: Sendable {
         var users = 0
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     /// A ring for one body, to be given back by `put`.
     func take() -> BufferRing {

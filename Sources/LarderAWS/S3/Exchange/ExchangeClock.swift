@@ -1,5 +1,5 @@
 import Larder
-import Synchronization
+import LarderFiles
 
 /// When an exchange has to end: at a deadline, or when no bytes have moved for too long.
 final class ExchangeClock: Sendable {
@@ -15,7 +15,7 @@ final class ExchangeClock: Sendable {
     }
 
     private let limit: Limit
-    private let state = Mutex(State(moved: .now))
+    private let state = Locked(State(moved: .now))
 
     init(deadline: ContinuousClock.Instant) { limit = .deadline(deadline) }
     init(idle: Duration) { limit = .idle(idle) }

@@ -1,4 +1,4 @@
-import Synchronization
+import LarderFiles
 
 /// How many bytes of a file are given to an event loop at a time: so many that they are on their way for about a third
 /// of a second.
@@ -10,7 +10,7 @@ package final class PieceSize: Sendable {
     private static let first = 256 << 10
     private static let largest = 4 << 20
 
-    private let size = Mutex(first)
+    private let size = Locked(first)
 
     package init() {}
 
