@@ -157,12 +157,14 @@ struct RecordChanges {
             }
             for id in removedRecords { try stored.remove(id) }
         }
-        try transaction.write(to: tables.fields) { stored throws in
-            for (key, range) in splitFields {
-                let value = unsafe UnsafeRawBufferPointer(rebasing: bytes[range])
-                unsafe try key.withBytes { unsafe try stored.put($0, value) }
+        if !splitFields.isEmpty || !removedSplitFields.isEmpty {
+            try transaction.write(to: tables.fields) { stored throws in
+                for (key, range) in splitFields {
+                    let value = unsafe UnsafeRawBufferPointer(rebasing: bytes[range])
+                    unsafe try key.withBytes { unsafe try stored.put($0, value) }
+                }
+                for key in removedSplitFields { unsafe try key.withBytes { _ = unsafe try stored.remove($0) } }
             }
-            for key in removedSplitFields { unsafe try key.withBytes { _ = unsafe try stored.remove($0) } }
         }
         try storeApplied(tables, &transaction)
         try storeTimes(tables, &transaction)
