@@ -15,9 +15,10 @@ final class Interruption: Sendable {
     private let signals: Signals
     private let stop: @Sendable () -> Void
 
-    init() {
+    /// - Parameter numbers: Which signals it takes.
+    init(_ numbers: [Int32] = [SIGINT, SIGTERM]) {
         let signals = Signals()
-        let sources = [SIGINT, SIGTERM].map { number in
+        let sources = numbers.map { number in
             // Otherwise the signal still ends the process.
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number)
@@ -33,7 +34,7 @@ final class Interruption: Sendable {
         stop = {
             for source in sources { source.cancel() }
             // From here on a signal ends the process again.
-            for number in [SIGINT, SIGTERM] { signal(number, SIG_DFL) }
+            for number in numbers { signal(number, SIG_DFL) }
         }
     }
 

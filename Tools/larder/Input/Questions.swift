@@ -20,7 +20,8 @@ final class Questions: Sendable {
     /// the signals away from it. Nil where no person answers.
     private let interruption: Interruption?
 
-    init() { interruption = isTerminal ? Interruption() : nil }
+    /// Whatever key or hang-up would end the program, the terminal has its echo back.
+    init() { interruption = isTerminal ? Interruption([SIGINT, SIGTERM, SIGQUIT, SIGHUP]) : nil }
 
     func say(_ text: String) {
         for line in text.split(separator: "\n") {
