@@ -85,6 +85,28 @@ struct OtherProcessTests {
             try store.close()
         }
     }
+
+    @Test("Where address space is limited, the map takes a quarter of what can be had", arguments: [4, 16])
+    func mapUnderLimit(gibibytes: Int) async throws {
+        try await withTemporaryFolder { folder in
+            let said = folder.appending(path: "said")
+            let child = try ChildProgram.start(
+                folder.appending(path: "store"), ["stop"], output: said, addressSpace: gibibytes << 20)
+            defer {
+                kill(child.processIdentifier, SIGKILL)
+                child.waitUntilExit()
+            }
+            while try ChildProgram.lines(of: said).isEmpty { try await Task.sleep(for: .milliseconds(5)) }
+            let maps = try String(contentsOfFile: "/proc/\(child.processIdentifier)/maps", encoding: .utf8)
+            let ranges = maps.split(separator: "\n").filter { $0.hasSuffix("/data.mdb") }.map { line in
+                line.prefix { $0 != " " }.split(separator: "-").compactMap { Int($0, radix: 16) }
+            }
+            let size = ranges.reduce(0) { $0 + $1[1] - $1[0] }
+            #expect(size <= gibibytes << 30 / 4)
+            // By halves a limit is met to within a half.
+            #expect(size >= gibibytes << 30 / 16)
+        }
+    }
     #endif
 
     @Test("A writer that was stopped inside a write is named by the error of the next, and reading goes on")

@@ -119,7 +119,7 @@ struct HostileFrameTests {
         "A start that is never acknowledged, a silent server and one that does not answer the handshake are timed out")
     func silent() async throws {
         // The server is reached in time, so that it is its answer that does not come.
-        for (steps, opening) in [("", Duration.seconds(60)), ("null", .seconds(5))] {
+        for (steps, opening) in [("", Duration.seconds(60)), ("null", .seconds(12))] {
             try await run(steps) { options in
                 options.subscriptions.pacing.starting = .milliseconds(200)
                 options.subscriptions.pacing.opening = opening
