@@ -1,8 +1,8 @@
 import LarderLMDB
 
 extension RecordCache {
-    /// Removes objects, and fields of the root of all queries, that came too long ago. While the tables take more bytes
-    /// than they may, it collects garbage, and removes the objects and fields that came and were read longest ago,
+    /// Removes objects, and fields of the root of all queries, that came too long ago, and what is garbage then. While the
+    /// tables take more bytes than they may, it collects garbage, and removes the objects and fields that came and were read longest ago,
     /// approximately; a field also where all objects that it names are gone.
     ///
     /// What `roots` names stays, and what optimistic layers touch. What goes is a miss until it comes again; what nothing
@@ -49,22 +49,27 @@ extension RecordCache {
             let bytes = usage.bytes - (isRehearsal ? report.garbage.bytes : 0)
             return rule.maximumBytes.map { max(0, bytes - max(0, $0)) } ?? 0
         }
-        if earliest > 0, !isRehearsal { _ = try await remove(nil, before: earliest) }
+        if earliest > 0, !isRehearsal {
+            let old = try await remove(nil, before: earliest)
+            // Keys of what is gone would stay otherwise.
+            if old.report.objects + old.report.fields > 0, !Task.isCancelled { try await collect() }
+        }
         if try bytesBeyond() > 0, !Task.isCancelled { try await collect() }
-        var sparesUsed = true
-        for round in 0..<Self.maximumRounds {
+        var (sparesUsed, round) = (true, 0)
+        for _ in 0..<Self.maximumRounds {
             let excess = try bytesBeyond()
             guard excess > 0 || isRehearsal && earliest > 0, !Task.isCancelled else { break }
             let share = Share(excess: excess, of: try usage().freeable, round: round)
             let eviction = try await remove(
                 share, before: isRehearsal ? earliest : 0, sparingUsed: sparesUsed)
             if isRehearsal { break }
+            round += 1
             if eviction.report.objects + eviction.report.fields > 0 {
                 try await collect()
             } else if !eviction.isOutdated {
                 // What was used lately goes last.
                 guard sparesUsed else { break }
-                sparesUsed = false
+                (sparesUsed, round) = (false, 0)
             }
         }
         if !isRehearsal, report.objects > 0 { generations.current.used.forget() }

@@ -5,7 +5,7 @@ import Testing
 @testable import LarderRecords
 
 private let schema = """
-    type Query { nodes(of: Int): [Node] }
+    type Query { nodes(of: Int): [Node] node(id: ID!): Node }
     type Node { id: ID! name: String text: String part: Part }
     type Part { x: Int }
     """
@@ -131,6 +131,29 @@ struct EvictionTests {
         }
     }
 
+    @Test("No more goes than has to where what was read lately lies among the rest", arguments: [90, 80])
+    func interleaved(share: Int) async throws {
+        try await AgedCache.with(schema) { aged in
+            let text = String(repeating: "s", count: 200)
+            func operation(_ id: Int) throws -> BoundOperation {
+                try aged.sample.operation("query One($id: ID!) { node(id: $id) { id text } }", ["id": .string("\(id)")])
+            }
+            for id in 0..<600 {
+                if id.isMultiple(of: 10) { aged.now += 60 }
+                let parsed = try ParsedResponse.parse(
+                    Array(#"{"data":{"node":{"id":"\#(id)","text":"\#(text)"}}}"#.utf8), along: operation(id).layout)
+                _ = try await aged.sample.cache.write(parsed, of: operation(id))
+            }
+            for id in stride(from: 0, to: 600, by: 2) {
+                for _ in 0..<UsedRecords.share { _ = try aged.sample.cache.read(operation(id)) }
+            }
+            let bound = try aged.sample.cache.bytesInUse() * share / 100
+            let report = try await aged.evict(EvictionRule(maximumBytes: bound))
+            #expect(report.bytesInUse <= bound)
+            #expect(report.bytesInUse >= bound * 4 / 5)
+        }
+    }
+
     @Test("What is needed stays, whatever its age")
     func needed() async throws {
         try await AgedCache.with(schema) { aged in
@@ -186,6 +209,7 @@ struct EvictionTests {
             let report = try await aged.evict(EvictionRule(maximumAge: .seconds(2 * 3600 + 60)))
             #expect(report.objects == 200)
             #expect(report.fields == 2)
+            #expect(report.garbage.keys == 200)
             #expect(try (0..<5).map { try aged.isComplete($0) } == [false, false, true, true, true])
         }
     }
