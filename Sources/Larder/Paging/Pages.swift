@@ -178,7 +178,8 @@ public final class Pages: Sendable {
         try await exclusively { () async throws(LarderError) in
             var asksServer = startingOver
             defer { if asksServer { self.holding.end() } }
-            if startingOver { self.startOver() } else { try self.know() }
+            // What was loaded may have gone from the cache since.
+            if startingOver { self.startOver() } else { try self.lookAgain() }
             /// The page that was asked for again: its token was refused, or it leads back.
             var renewed: PagePosition?
             /// The page that came from the server last.

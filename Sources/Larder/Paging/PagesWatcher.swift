@@ -28,8 +28,8 @@ final class PagesWatcher: Sendable {
         /// By object: the number of the slot that shows it.
         var owners: [ExactText: Int] = [:]
         var lastNumber = 0
-        /// Pages lead back to one that is in the list.
-        var isCircle = false
+        /// Pages lead back to one that is in the list, at its end or at its front.
+        var isCircle = (after: false, before: false)
         var listener: Int?
         var isChanged = true
         var isEnded = false
@@ -123,7 +123,7 @@ final class PagesWatcher: Sendable {
         progress.withLock { progress in
             // Until every slot was read the list is not known; what reads the last one publishes.
             guard !progress.isEnded, !isHeld, progress.isChanged, progress.slots.allSatisfy(\.isRead) else { return }
-            let isComplete = progress.slots.last.map { $0.content != nil && $0.content?.next == nil } ?? false
+            let isComplete = progress.isComplete(atFront: list.goesBackward)
             guard update == .progressively || isComplete else { return }
             progress.isChanged = false
             // Inside the lock, so that states come in their order.
@@ -131,7 +131,8 @@ final class PagesWatcher: Sendable {
                 PagesState(
                     pages: progress.slots.compactMap(\.page), isComplete: isComplete,
                     isOptimistic: progress.slots.contains(where: \.isOptimistic),
-                    error: progress.slots.lazy.compactMap(\.error).first ?? (progress.isCircle ? list.repeated() : nil))
+                    error: progress.slots.lazy.compactMap(\.error).first
+                        ?? (progress.isCircle.after || progress.isCircle.before ? list.repeated() : nil))
             )
         }
     }
@@ -149,6 +150,14 @@ extension PagesWatcher.Progress {
         }
         return new
     }
+
+    /// Whether the page at which the list grows says that none follows.
+    func isComplete(atFront: Bool) -> Bool {
+        guard let edge = (atFront ? slots.first : slots.last)?.content else { return false }
+        return atFront ? edge.previous == nil && !isCircle.before : edge.next == nil && !isCircle.after
+    }
+
+    private func has(_ position: PagePosition?) -> Bool { slots.contains { $0.position == position } }
 
     mutating func addSlot(_ position: PagePosition, at index: Int) {
         lastNumber += 1
@@ -191,8 +200,8 @@ extension PagesWatcher.Progress {
         if let position, slots.indices.contains(index + 1), slots[index + 1].position == position { return [] }
         let gone = Array(slots[(index + 1)...])
         slots.removeSubrange((index + 1)...)
-        isCircle = position.map { position in slots.contains { $0.position == position } } ?? false
-        if let position, !isCircle { addSlot(position, at: slots.count) }
+        isCircle.after = has(position)
+        if let position, !isCircle.after { addSlot(position, at: slots.count) }
         return gone
     }
 
@@ -200,7 +209,8 @@ extension PagesWatcher.Progress {
         if let position, index > 0, slots[index - 1].position == position { return [] }
         let gone = Array(slots[..<index])
         slots.removeSubrange(..<index)
-        if let position, !slots.contains(where: { $0.position == position }) { addSlot(position, at: 0) }
+        isCircle.before = has(position)
+        if let position, !isCircle.before { addSlot(position, at: 0) }
         return gone
     }
 

@@ -21,6 +21,24 @@ struct PagesTests {
         }
     }
 
+    @Test("What has gone from the cache since it was loaded is asked for again", arguments: [false, true])
+    func gone(isDeleted: Bool) async throws {
+        let desk = OrderDesk([
+            "": OrderDesk.tokenPage(1...3, next: "a"), "a": OrderDesk.tokenPage(4...6, next: nil),
+        ])
+        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
+            let pages = try app.pages(orderList)
+            #expect(try await pages.all().objectCount == 6)
+            try await app.remove("Order:5", as: isDeleted ? .deleted : .evicted)
+            #expect(try await pages.atLeast(6).objectCount == (isDeleted ? 5 : 6))
+            #expect(desk.requests.count == (isDeleted ? 2 : 3))
+            try await app.evict(maxBytes: nil, maxAge: .zero)
+            _ = try? await app.evict(maxBytes: 0)
+            #expect(try await pages.all() == PagesStatus(pageCount: 2, objectCount: 6, isComplete: true))
+            #expect(try await pages.skus() == skus(1...6))
+        }
+    }
+
     @Test("All pages are asked for one after the other, as large as the policy allows")
     func loadsAll() async throws {
         try await withPages(Self.three) { (pages, desk, _) async throws in

@@ -51,6 +51,45 @@ struct PagesWatchTests {
         }
     }
 
+    @Test("A watcher of whole lists sees a list that goes backward when it has come to its beginning")
+    func wholeBackward() async throws {
+        let desk = OrderDesk([
+            "": OrderDesk.connectionPage(5...6, previous: "x"), "x": OrderDesk.connectionPage(3...4, previous: "y"),
+            "y": OrderDesk.connectionPage(1...2),
+        ])
+        var operation = orderConnection
+        operation.variables = ["last": 2]
+        try await withStoreFixture(desk.transport, schema: orderSchema) { [operation] app in
+            let pages = try app.pages(operation)
+            var growing = try pages.watch().makeAsyncIterator()
+            var whole = try pages.watch(.whenComplete).makeAsyncIterator()
+            for count in [2, 4, 6] {
+                _ = try await pages.previous()
+                let state = try await state(&growing) { $0.objects.count == count }
+                #expect(state.isComplete == (count == 6))
+            }
+            #expect(try await state(&whole) { _ in true }.objects.count == 6)
+        }
+    }
+
+    @Test("Pages that lead back at the front of a list that goes backward are told to its watchers")
+    func circleAtFront() async throws {
+        let desk = OrderDesk([
+            "": OrderDesk.connectionPage(5...6, previous: "x"), "x": OrderDesk.connectionPage(3...4, previous: "y"),
+            "y": OrderDesk.connectionPage(1...2, previous: "x"),
+        ])
+        var operation = orderConnection
+        operation.variables = ["last": 2]
+        try await withStoreFixture(desk.transport, schema: orderSchema) { [operation] app in
+            let pages = try app.pages(operation)
+            #expect(await larderError { try await pages.all() }?.code == .paging)
+            var states = try pages.watch().makeAsyncIterator()
+            let state = try await state(&states) { $0.pages.count == 3 }
+            #expect(!state.isComplete)
+            #expect(state.error?.code == .paging)
+        }
+    }
+
     @Test("Watching that has ended leaves no watcher behind, at whatever moment it ends")
     func endsWhole() async throws {
         try await withPages { (pages, _, app) async throws in
