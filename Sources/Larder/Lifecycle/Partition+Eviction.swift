@@ -79,8 +79,13 @@ extension Partition {
 
     /// Keeps the cache in order until the task is cancelled.
     ///
-    /// - Parameter failed: Told what kept it from that.
-    package func keepInOrder(_ options: CacheUpkeep, failed: (any Error) -> Void = { _ in }) async {
+    /// - Parameters:
+    ///   - isInOrder: Whether it is in order now.
+    ///   - failed: Told what kept it from that.
+    package func keepInOrder(
+        _ options: CacheUpkeep, isInOrder: Bool = false, failed: (any Error) -> Void = { _ in }
+    ) async {
+        if isInOrder { await CancellableTimer.wait(until: .now + options.interval) }
         while !Task.isCancelled {
             await putInOrder(options, failed: failed)
             await CancellableTimer.wait(until: .now + options.interval)
@@ -104,7 +109,11 @@ extension Partition {
 
     private func keepSize(_ options: CacheUpkeep) async throws {
         guard let bytes = options.maxBytes, try core.cache.bytesInUse() > bytes else { return }
-        // Somewhat less, so that the next answers fit.
-        try await evict(maxBytes: bytes / 10 * 9)
+        // Somewhat less, so that the next answers fit, as far as may go.
+        do { try await evict(maxBytes: bytes / 10 * 9) } catch {
+            guard error.code.rawValue == RecordError.Code.full.rawValue, try core.cache.bytesInUse() <= bytes else {
+                throw error
+            }
+        }
     }
 }

@@ -32,11 +32,12 @@ struct GarbageVerb: Verb {
         let (evicted, report) = try await folder.withPartition(
             isWritten ? .writing : .reading, schema: try schema.texts(), output
         ) { partition in
-            let evicted = try await partition.evict(
+            var evicted = try await partition.evict(
                 maxBytes: bounds.maxBytes, maxAge: bounds.maxAge, isRehearsal: !isWritten)
             guard isWritten else { return (evicted, try await partition.collectGarbage(isRehearsal: true)) }
             var report = evicted.garbage
             report.add(try await partition.collectGarbage())
+            evicted.bytesInUse = try partition.records.bytesInUse()
             return (evicted, report)
         }
         try output.result(

@@ -123,7 +123,7 @@ struct Run: Verb {
             }
             if bounds.isBounded {
                 group.addTask {
-                    await partition.keepInOrder(bounds, failed: tellOfBounds)
+                    await partition.keepInOrder(bounds, isInOrder: true, failed: tellOfBounds)
                     return nil
                 }
             }
