@@ -89,6 +89,9 @@ struct OtherProcessTests {
     @Test("Where address space is limited, the map takes a quarter of what can be had", arguments: [4, 16])
     func mapUnderLimit(gibibytes: Int) async throws {
         try await withTemporaryFolder { folder in
+            let (store, app) = try openShelf(folder.appending(path: "store"))
+            try await app.write(shelf, json: oneBook)
+            try store.close()
             let said = folder.appending(path: "said")
             let child = try ChildProgram.start(
                 folder.appending(path: "store"), ["stop"], output: said, addressSpace: gibibytes << 20)
