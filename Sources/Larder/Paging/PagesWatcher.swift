@@ -72,7 +72,7 @@ final class PagesWatcher: Sendable {
 
     /// Begins to watch slots that were added.
     private func watchNew() {
-        // Each by one caller: others come while the first page is read.
+        // One caller begins each slot: other threads come here while the first page is read.
         let new = progress.withLock { $0.takeNew() }
         for (number, position) in new {
             let bound: BoundOperation

@@ -3,7 +3,7 @@ import LarderFiles
 /// Wakes tasks that wait for something to happen, in the order in which they came. A notification that comes while no
 /// task waits is not lost for a task that noted the count before it looked.
 ///
-/// Safe: a continuation is resumed by whoever takes it out of `waiting`, under the lock, and it is put there once.
+/// Safe: each continuation is put into `waiting` once, and the caller that takes it out, under the lock, resumes it.
 final class ChangeSignal: Sendable {
     private struct Waiter {
         let continuation: UnsafeContinuation<Void, Never>

@@ -174,7 +174,7 @@ final class Eviction: @unchecked Sendable {
                 // Their payloads are not told apart.
                 for index in 0..<record.count { fields.append((record.field(index), RecordFormat.entrySize)) }
             }
-            // Whoever waits for a field that never came waits for any, and needs none of those that are there.
+            // A watcher that waits for a field which never came waits for any field, and needs none that is there.
             for (field, bytes) in fields where field >= start && !keptFields.contains(field) {
                 let row = try tables.receivedPairs(SplitFieldKey(record: root, field: field), transaction)
                 let candidate = Candidate.rootField(field, bytes: bytes)

@@ -2,8 +2,8 @@ import LarderLMDB
 
 extension RecordCache {
     /// Removes objects, and fields of the root of all queries, that came too long ago, and what is garbage then. While the
-    /// tables take more bytes than they may, it collects garbage, and removes the objects and fields that came and were read longest ago,
-    /// approximately; a field also where all objects that it names are gone.
+    /// tables take more bytes than they may, it collects garbage, and removes the objects and fields that came and were
+    /// read longest ago, approximately; a field also where all objects that it names are gone.
     ///
     /// What `roots` names stays, and what optimistic layers touch. What goes is a miss until it comes again; what nothing
     /// else leads to is garbage afterwards, and is collected where there is a bound to be kept. Reads and writes go on

@@ -20,7 +20,7 @@ final class Questions: Sendable {
     /// the signals away from it. Nil where no person answers.
     private let interruption: Interruption?
 
-    /// Whatever key or hang-up would end the program, the terminal has its echo back.
+    /// The terminal gets its echo back, whichever key or hang-up ends the program.
     init() { interruption = isTerminal ? Interruption([SIGINT, SIGTERM, SIGQUIT, SIGHUP]) : nil }
 
     func say(_ text: String) {
