@@ -2,8 +2,8 @@ import LarderOperations
 public import LarderRecords
 
 extension Partition {
-    /// Lets go of what the cache has had for too long; and, where it takes more bytes than it may, of garbage and of what
-    /// came and was read longest ago, approximately.
+    /// Lets go of what the cache has had for too long, and of garbage after that; and, where the cache takes more bytes than
+    /// it may, of garbage and of what came and was read longest ago, approximately.
     ///
     /// What watchers of this process, named watchers and pins are made of stays, and what queued mutations name. What
     /// goes is a miss until it comes again. Reads and writes go on meanwhile. `RunOptions` has `run` do it.
