@@ -8,9 +8,6 @@ package enum CredentialReading: Sendable, Hashable {
     /// for that.
     case unavailable(KeyError)
 
-    /// Nil where they cannot be had, or are not there.
-    package var credentials: Credentials? { if case .present(let credentials) = self { credentials } else { nil } }
-
     /// Equal where the credentials are equal, or the errors' codes.
     package static func == (one: CredentialReading, other: CredentialReading) -> Bool {
         switch (one, other) {

@@ -115,7 +115,7 @@ extension Session {
         }
         switch answer ?? .failure(IdentityError(.unreachable, "The identity provider has given no answer")) {
         case .success(let new):
-            guard new.present.contains(part) else {
+            guard new.contains(part) else {
                 throw LarderError(IdentityError(.unusable, "The identity provider gave other credentials than asked"))
             }
             isKept = true
