@@ -218,6 +218,7 @@ case "book":
     try await Booking(folder: folder, time: time, book: book, works: works).run(killedAfter: step)
 case "pages": try await Paging(folder: folder).run(killedAfter: words.number(0))
 case "converge":
+    endWithStandardInput()
     guard let endpoint = URL(string: words.text(0)) else { exit(2) }
     try await Converging(
         folder: folder, endpoint: endpoint, kind: words.choice(1), token: words.has(2) ? words.file(2) : nil
@@ -242,6 +243,7 @@ case "refresh":
         folder: folder, ledger: TokenLedger(words.file(0)), clock: words.file(1), isHanging: words.text(3) == "hanging"
     ).run(rounds: words.number(2))
 case "cognito":
+    endWithStandardInput()
     guard let endpoint = URL(string: words.text(0)) else { exit(2) }
     try await CognitoRefresh(
         folder: folder, endpoint: endpoint,

@@ -61,16 +61,13 @@ enum LarderProcess {
         process.standardInput = try FileHandle(forReadingFrom: folder.appending(path: "input"))
         process.standardOutput = try FileHandle(forWritingTo: folder.appending(path: "output"))
         process.standardError = try FileHandle(forWritingTo: folder.appending(path: "errors"))
-        let (ends, end) = AsyncStream.makeStream(of: Void.self)
-        process.terminationHandler = { _ in end.finish() }
-        try process.run()
-        return Running(process: process, folder: folder, ends: ends)
+        try process.start()
+        return Running(process: process, folder: folder)
     }
 
     struct Running {
         fileprivate let process: Process
         fileprivate let folder: URL
-        fileprivate let ends: AsyncStream<Void>
 
         /// What it has printed so far.
         var output: String { read("output") }
@@ -90,8 +87,7 @@ enum LarderProcess {
 
         /// Waits for its end.
         func finish() async throws -> Outcome {
-            for await _ in ends {}
-            process.waitUntilExit()
+            await process.ended()
             defer { try? FileManager.default.removeItem(at: folder) }
             // A signal is no status that the command promises.
             let status = process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus

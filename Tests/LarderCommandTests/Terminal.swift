@@ -26,7 +26,7 @@ final class Terminal {
             typing ? FileHandle(fileDescriptor: slave, closeOnDealloc: false) : FileHandle.nullDevice
         process.standardOutput = FileHandle(fileDescriptor: slave, closeOnDealloc: false)
         process.standardError = showsErrors ? process.standardOutput : FileHandle.nullDevice
-        try process.run()
+        try process.start()
     }
 
     private static func pair() throws -> (master: Int32, slave: Int32) {

@@ -204,11 +204,11 @@ struct SourceFileTests {
             let process = Process()
             process.executableURL = URL(filePath: "/usr/bin/sqlite3")
             process.arguments = [fixture.path]
-            let input = Pipe()
-            let output = Pipe()
+            let input = Pipe.uninherited()
+            let output = Pipe.uninherited()
             process.standardInput = input
             process.standardOutput = output
-            try process.run()
+            try process.start()
             defer {
                 try? input.fileHandleForWriting.close()
                 process.waitUntilExit()

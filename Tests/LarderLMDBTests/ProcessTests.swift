@@ -9,9 +9,9 @@ private func withChild(_ program: String, _ arguments: [String], _ body: (Proces
     let child = Process()
     child.executableURL = URL(filePath: "/usr/bin/env")
     child.arguments = [program] + arguments
-    let output = Pipe()
+    let output = Pipe.uninherited()
     child.standardOutput = output
-    try child.run()
+    try child.start()
     defer {
         kill(child.processIdentifier, SIGKILL)
         child.waitUntilExit()

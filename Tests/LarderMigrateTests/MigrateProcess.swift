@@ -31,7 +31,7 @@ enum MigrateProcess {
         let process = Process()
         private let folder: URL
         /// It ends when this does: should the tests die, it does not go on.
-        private let input = Pipe()
+        private let input = Pipe.uninherited()
 
         init(
             _ program: String, _ arguments: [String], environment: [String: String] = [:], in current: URL? = nil
@@ -47,7 +47,7 @@ enum MigrateProcess {
             process.standardInput = input
             process.standardOutput = try FileHandle(forWritingTo: folder.appending(path: "output"))
             process.standardError = try FileHandle(forWritingTo: folder.appending(path: "errors"))
-            try process.run()
+            try process.start()
         }
 
         var output: String { read("output") }
@@ -77,7 +77,6 @@ enum MigrateProcess {
 
         func finish() async throws -> Outcome {
             await process.ended()
-            process.waitUntilExit()
             defer { try? FileManager.default.removeItem(at: folder) }
             let status = process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
             return Outcome(status: status, output: output, errors: read("errors"))

@@ -57,8 +57,8 @@ private struct PublicAPI {
                 ] + moduleMaps.flatMap { ["-Xcc", "-fmodule-map-file=\($0)"] }
             process.standardError = FileHandle.nullDevice
             process.standardOutput = FileHandle.nullDevice
-            try process.run()
-            process.waitUntilExit()
+            try process.start()
+            await process.ended()
             // Extensions of other modules' types are in files of their own.
             let graphs = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter {
                 $0.hasSuffix(".symbols.json")

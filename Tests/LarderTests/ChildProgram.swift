@@ -38,13 +38,13 @@ enum ChildProgram {
         if let input { child.standardInput = input }
         guard let output else {
             child.standardOutput = FileHandle.nullDevice
-            try child.run()
+            try child.start()
             return child
         }
         try Data().write(to: output)
         let handle = try FileHandle(forWritingTo: output)
         child.standardOutput = handle
-        try child.run()
+        try child.start()
         // The child has its own. A process that is kept would keep this one open, too.
         try handle.close()
         return child

@@ -173,7 +173,7 @@ struct CommitWatchTests {
             let (store, _) = try Self.open(folder) {
                 guard left.take() else { return }
                 do {
-                    let child = try ChildProgram.start(folder, "drain", "1", input: Pipe())
+                    let child = try ChildProgram.start(folder, "drain", "1", input: Pipe.uninherited())
                     child.waitUntilExit()
                 } catch { failure.withLock { $0 = error } }
             }
@@ -241,12 +241,12 @@ struct CommitWatchTests {
         try await withTemporaryFolder { folder in
             let left = Countdown(1_000_000)
             let watch = try #require(CommitWatch(folder.path) { _ = left.take() })
-            let (child, said) = (Process(), Pipe())
+            let (child, said) = (Process(), Pipe.uninherited())
             child.executableURL = URL(filePath: "/bin/sh")
             // A notice that was taken is an open folder.
             child.arguments = ["-c", "exec 3<\"$0\" && echo taken && exec sleep 3600", folder.path]
             child.standardOutput = said
-            try child.run()
+            try child.start()
             try #require(String(decoding: said.fileHandleForReading.availableData, as: UTF8.self) == "taken\n")
             watch.arm()
             kill(child.processIdentifier, SIGKILL)

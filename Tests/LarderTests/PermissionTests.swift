@@ -117,7 +117,7 @@ struct PermissionTests {
     func unseen() async throws {
         try await withForeignFolder(keepingOpen: true) { place, app in
             try await withTemporaryFolder { folder in
-                let (input, said) = (Pipe(), folder.appending(path: "said"))
+                let (input, said) = (Pipe.uninherited(), folder.appending(path: "said"))
                 let child = try ChildProgram.start(place, "stranger", "linger", input: input, output: said)
                 defer {
                     kill(child.processIdentifier, SIGKILL)

@@ -101,7 +101,7 @@ struct RouteConnectivityTests {
         tool.executableURL = URL(filePath: "/bin/sh")
         tool.arguments = ["-c", "unshare -rn ip link add v0 type veth peer name v1"]
         (tool.standardOutput, tool.standardError) = (FileHandle.nullDevice, FileHandle.nullDevice)
-        guard (try? tool.run()) != nil else { return false }
+        guard (try? tool.start()) != nil else { return false }
         tool.waitUntilExit()
         return tool.terminationStatus == 0
     }()

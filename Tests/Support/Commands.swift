@@ -7,7 +7,7 @@ package func succeeds(_ program: String, _ arguments: String...) -> Bool {
     child.arguments = [program] + arguments
     child.standardOutput = FileHandle.nullDevice
     child.standardError = FileHandle.nullDevice
-    guard (try? child.run()) != nil else { return false }
+    guard (try? child.start()) != nil else { return false }
     child.waitUntilExit()
     return child.terminationStatus == 0
 }

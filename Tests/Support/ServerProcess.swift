@@ -46,16 +46,16 @@ package actor ServerProcess {
         process.executableURL = URL(filePath: python)
         process.arguments = ["-B", folder.appending(path: script).path] + arguments
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-        let (input, output) = (Pipe(), Pipe())
+        let (input, output) = (Pipe.uninherited(), Pipe.uninherited())
         process.standardInput = input
         process.standardOutput = output
-        try process.run()
+        try process.start()
         do {
             let words = try await words(from: output.fileHandleForReading, until: .now + timeout)
             return ServerProcess(words: words, process: process, input: input)
         } catch {
             process.terminate()
-            process.waitUntilExit()
+            await process.ended()
             throw error
         }
     }
@@ -84,10 +84,10 @@ package actor ServerProcess {
     }
 
     /// Ends the server and waits for it. Stopping twice does nothing.
-    package func stop() {
+    package func stop() async {
         try? input.fileHandleForWriting.close()
         if process.isRunning { process.terminate() }
-        process.waitUntilExit()
+        await process.ended()
     }
 
     /// Whether the process is there.

@@ -63,9 +63,9 @@ struct AppSyncRealTimeTests {
                     "-B", ServerProcess.folder.appending(path: "prove_appsync.py").path,
                     "\(try #require(fixture.url.port))",
                 ] + proof
-            let output = Pipe()
+            let output = Pipe.uninherited()
             client.standardOutput = output
-            try client.run()
+            try client.start()
             while isTaken, client.isRunning, try await fixture.realTime().subscriptions == 0 {
                 try await Task.sleep(for: .milliseconds(5))
             }

@@ -29,10 +29,12 @@ struct KilledConvergenceTests {
             let child = Process()
             child.executableURL = BuiltProgram.file("larder-crash")
             child.arguments = [store.path, "converge", endpoint.absoluteString, kind, token.path]
+            // It ends with this process: nothing is written there.
+            child.standardInput = Pipe.uninherited()
             try Data().write(to: said)
             let handle = try FileHandle(forWritingTo: said)
             child.standardOutput = handle
-            try child.run()
+            try child.start()
             try handle.close()
             return child
         }

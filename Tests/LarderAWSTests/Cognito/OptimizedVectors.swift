@@ -89,7 +89,7 @@ struct OptimizedVectors {
         child.executableURL = URL(filePath: "/usr/bin/env")
         child.arguments = arguments
         (child.standardInput, child.standardOutput, child.standardError) = (FileHandle.nullDevice, output, output)
-        try child.run()
+        try child.start()
         await child.ended()
         try output.close()
         let said = try String(contentsOf: file, encoding: .utf8)

@@ -35,10 +35,12 @@ struct RefreshingProcessTests {
                 store.path, "cognito", fixture.url.absoluteString, CognitoFixture.poolID,
                 folder.appending(path: "go-\(name)").path, how,
             ]
+            // It ends with this process: nothing is written there.
+            child.process.standardInput = Pipe.uninherited()
             try Data().write(to: child.said)
             let output = try FileHandle(forWritingTo: child.said)
             child.process.standardOutput = output
-            try child.process.run()
+            try child.process.start()
             try output.close()
             try await RefreshingProcessTests.eventually { child.lines == ["ready"] }
             return child

@@ -20,11 +20,11 @@ struct SignInTests {
                 "-B", ServerProcess.folder.appending(path: "prove_cognito.py").path,
                 String(try #require(fixture.url.port)),
             ]
-            let output = Pipe()
+            let output = Pipe.uninherited()
             process.standardOutput = output
-            try process.run()
+            try process.start()
             let said = try output.fileHandleForReading.readToEnd() ?? Data()
-            process.waitUntilExit()
+            await process.ended()
             #expect(String(decoding: said, as: UTF8.self) == "taken 60 refused 10\n")
         }
     }

@@ -22,9 +22,9 @@ enum TransferProgram {
                 server.secretAccessKey, folder.appending(path: "ledger").path,
             ] + (step.map { [$0.name, String($0.number)] } ?? [])
         // It ends with this process: nothing is written there.
-        child.standardInput = Pipe()
+        child.standardInput = Pipe.uninherited()
         child.standardOutput = FileHandle.nullDevice
-        try child.run()
+        try child.start()
         return child
     }
 }

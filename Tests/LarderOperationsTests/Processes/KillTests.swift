@@ -11,7 +11,7 @@ private let crashProgram = BuiltProgram.file("larder-crash")
 private final class Child {
     let process = Process()
     /// It ends when this does: should the tests die, it does not go on.
-    private let input = Pipe()
+    private let input = Pipe.uninherited()
 
     init(_ folder: URL, _ arguments: String..., output: URL) throws {
         process.executableURL = crashProgram
@@ -19,7 +19,7 @@ private final class Child {
         process.standardInput = input
         try Data().write(to: output)
         process.standardOutput = try FileHandle(forWritingTo: output)
-        try process.run()
+        try process.start()
     }
 
     /// Kills it if it is still there, and waits for it. Doing so twice does nothing.

@@ -106,7 +106,7 @@ struct KeyFileTests {
             let shell = Process()
             shell.executableURL = URL(filePath: "/bin/sh")
             shell.arguments = ["-c", command]
-            try shell.run()
+            try shell.start()
             await shell.ended()
             _ = try await provider.keys(within: soon)
         }

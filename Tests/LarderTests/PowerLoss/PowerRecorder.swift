@@ -26,7 +26,7 @@ enum PowerRecorder {
                 compiler, "-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-U_FORTIFY_SOURCE", "-fPIC", "-shared",
                 "-o", library.path, source.path,
             ]
-            guard (try? child.run()) != nil else { continue }
+            guard (try? child.start()) != nil else { continue }
             child.waitUntilExit()
             if child.terminationStatus == 0 { return library }
         }

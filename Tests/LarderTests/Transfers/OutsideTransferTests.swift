@@ -16,7 +16,7 @@ struct OutsideTransferTests {
         try await withTemporaryFolder { folder in
             var random = SeededNumbers(seed: seed)
             let (place, outside) = (folder.appending(path: "store"), folder.appending(path: "outside"))
-            let end = Pipe()
+            let end = Pipe.uninherited()
             let sender = try ChildProgram.start(place, ["outside", outside.path, "\(seed)"], input: end)
             var uploads: [(id: TransferID, file: URL)] = []
             var downloads: [(id: TransferID, file: URL, source: URL)] = []
@@ -26,7 +26,7 @@ struct OutsideTransferTests {
                 downloads += try await queueDownloads(of: last.map(\.file), in: place, outside)
                 try await killProgram(place, outside, &random)
             }
-            let last = try ChildProgram.start(place, ["carry-outside", outside.path], input: Pipe())
+            let last = try ChildProgram.start(place, ["carry-outside", outside.path], input: Pipe.uninherited())
             await last.ended()
             try #require(last.terminationReason == .exit && last.terminationStatus == 0, note)
             kill(sender.processIdentifier, SIGKILL)
@@ -104,7 +104,7 @@ struct OutsideTransferTests {
         if !isKilled {
             arguments += [steps.randomElement(using: &random) ?? "", "\(Int.random(in: 1...2, using: &random))"]
         }
-        let end = Pipe()
+        let end = Pipe.uninherited()
         let child = try ChildProgram.start(place, arguments, input: end)
         let time = isKilled ? Int.random(in: 10...200, using: &random) : 3000
         let killer = Task {
