@@ -33,6 +33,9 @@ package struct FieldDefinition: Sendable, Hashable {
     package func argument(named name: String) -> InputDefinition? {
         arguments.first { $0.name == name }
     }
+
+    /// Whether it is a page of a list, by its policy.
+    var hasPages: Bool { policy?.paginationArgs.isEmpty == false }
 }
 
 /// An argument, or a field of an input object.

@@ -226,6 +226,10 @@ extension SchemaIndex {
                 let parts = try derivedParts(ofField: index, of: id)
                 if types[id].fields[index].parts != parts { types[id].fields[index].parts = parts }
             }
+            // A page that came again with another neighbour would take all pages with it.
+            if types[id].parts == nil, types[id].keyFields == nil, types[id].fields.contains(where: \.hasPages) {
+                types[id].parts = .merge
+            }
         }
     }
 
