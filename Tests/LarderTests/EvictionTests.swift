@@ -143,6 +143,29 @@ struct EvictionTests {
         }
     }
 
+    @Test("The bytes of what goes are also those of its parts, as counted before and afterwards")
+    func bytes() async throws {
+        let pages = (0..<40).map { page in
+            OrderDesk.connectionPage(page * 25..<page * 25 + 25, next: page < 39 ? "\(page + 1)" : nil)
+        }
+        let desk = OrderDesk(
+            Dictionary(uniqueKeysWithValues: pages.enumerated().map { ($0 == 0 ? "" : "\($0)", $1) }))
+        try await withAgedStore(desk.transport, schema: orderSchema) { app, wait in
+            var operation = orderConnection
+            operation.variables = ["first": 25]
+            #expect(try await app.pages(operation).all().objectCount == 1000)
+            let records = try app.records.check().counts
+            #expect(records.parts > 1000)
+            wait(100)
+            let rehearsal = try await app.evict(maxAge: .seconds(60), isRehearsal: true)
+            let report = try await app.evict(maxAge: .seconds(60))
+            #expect(report.objects == 1000)
+            #expect(report.bytes == rehearsal.bytes)
+            // A record has 24 bytes before its fields, of which an edge has one.
+            #expect(report.bytes > (records.parts + report.objects) * 24)
+        }
+    }
+
     @Test("run keeps the cache within its bounds by itself")
     func upkeep() async throws {
         try await withAgedStore { app, wait in

@@ -6,14 +6,15 @@ import Testing
 
 /// A store whose clock the test moves, and the server that it asks.
 func withAgedStore(
-    _ server: ScriptedServer = .away, _ changed: (inout Schema) throws -> Void = { _ in },
+    _ server: ScriptedServer = .away, schema text: String = fixtureSchema,
+    _ changed: (inout Schema) throws -> Void = { _ in },
     _ body: (Partition, @escaping @Sendable (TimeInterval) -> Void) async throws -> Void
 ) async throws {
     try await withTemporaryFolder { folder in
         let clock = TestClock()
         var options = Store.Options()
         options.now = { clock.now }
-        var schema = try Schema(parsing: fixtureSchema)
+        var schema = try Schema(parsing: text)
         try changed(&schema)
         let store = try Store.open(at: folder, schema: schema, options: options)
         try await body(try store.partition(server: server)) { seconds in clock.advance(by: .seconds(seconds)) }

@@ -258,21 +258,41 @@ final class Eviction: @unchecked Sendable {
                             || namesNothing(field, generation, transaction)
                     }
                 guard isDue else { return true }
-                if isRehearsal, case .object(let id) = candidate { gone.insert(id) }
+                if isRehearsal {
+                    if case .object(let id) = candidate { gone.insert(id) }
+                    removed.bytes += try wholeBytes(of: candidate, generation, transaction)
+                }
                 found.append(candidate)
-                count(candidate, bytes, in: &removed)
+                count(candidate)
                 return found.count < Self.candidateLimit
             }
         }
         return found
     }
 
-    private func count(_ candidate: Candidate, _ bytes: Int, in report: inout EvictionReport) {
+    private func count(_ candidate: Candidate) {
         switch candidate {
-        case .object: report.objects += 1
-        case .rootField: report.fields += 1
+        case .object: removed.objects += 1
+        case .rootField: removed.fields += 1
         }
-        report.bytes += bytes
+    }
+
+    /// The bytes of a candidate with its parts and their fields.
+    private func wholeBytes(
+        of candidate: Candidate, _ generation: Generation, _ transaction: borrowing ReadTransaction
+    ) throws -> Int {
+        var changes = RecordChanges(try GenerationState.stored(transaction, generation.tables))
+        switch candidate {
+        case .object(let id):
+            _ = try changes.removeEntity(id, leavingTombstone: false, generation, transaction)
+            return changes.removedBytes
+        case .rootField(let field, let bytes):
+            guard let root, let record = try generation.record(root, transaction),
+                let (word, payload) = try generation.value(of: field, in: record, root, transaction)
+            else { return 0 }
+            try changes.removeParts(payload.parts(in: word), generation, transaction)
+            return bytes + changes.removedBytes
+        }
     }
 
     /// What `find` found is only counted.
@@ -299,26 +319,27 @@ final class Eviction: @unchecked Sendable {
             transaction)
         layerSet = set
         let deadline = ContinuousClock.now + time
+        let before = changes.removedBytes
         var fields: Set<FieldID> = []
         for candidate in candidates {
             switch candidate {
             case .object(let id):
                 // What came or was used since it was found stays.
                 guard !kept.contains(id), try came(id, generation, transaction) else { break }
-                let bytes = try transaction.get(id, in: generation.tables.records)?.byteCount ?? 0
                 guard try changes.removeEntity(id, leavingTombstone: false, generation, transaction) else { break }
-                count(candidate, bytes, in: &removed)
-            case .rootField(let field, let bytes):
+                count(candidate)
+            case .rootField(let field, _):
                 guard !keptFields.contains(field),
                     try came(field, generation, transaction) || namesNothing(field, generation, transaction)
                 else { break }
                 fields.insert(field)
-                count(candidate, bytes, in: &removed)
+                count(candidate)
             }
             handled += 1
             if .now >= deadline { break }
         }
         if let root, !fields.isEmpty { try changes.removeFields(fields, of: root, generation, transaction) }
+        removed.bytes = changes.removedBytes - before
     }
 
     /// Whether an object came before the end of the limit, still, and was not used since.

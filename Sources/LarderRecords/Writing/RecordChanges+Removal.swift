@@ -109,6 +109,7 @@ extension RecordChanges {
                 guard let payload = try generation.splitField(key, transaction) else { continue }
                 parts += try payload.parts(in: payload.word)
                 removedSplitFields.append(key)
+                unsafe removedBytes += payload.bytes.count
                 changed(id, field)
             }
         } else {
@@ -117,6 +118,7 @@ extension RecordChanges {
                 let (field, word) = (record.field(index), record.value(index))
                 if fields.contains(field) {
                     parts += try record.payload.parts(in: word)
+                    removedBytes += RecordFormat.entrySize
                     changed(id, field)
                 } else {
                     kept.append(.init(field: field, source: .stored(word, record.payload)))
