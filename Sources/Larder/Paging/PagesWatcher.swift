@@ -4,16 +4,20 @@ import LarderRecords
 
 /// Keeps a stream at the newest state of a list. It watches every page, and one place more at each end, where the next
 /// page is to come.
+///
+/// A commit marks the pages that it concerns. All that are marked are read again in one snapshot, so that pages are
+/// shown together as they were at one time.
 final class PagesWatcher: Sendable {
     /// A page, or the place where one may come.
     fileprivate struct Slot {
         let number: Int
         let position: PagePosition
-        /// Whether it is watched, or just about to be.
-        var isBegun = false
-        var task: Task<Void, Never>?
+        /// In the index of watchers; nil until it is read.
+        var id: WatcherIndex.WatcherID?
+        /// Of the answer whose dependencies the index has.
+        var footprint: Footprint?
         var content: PageContent?
-        /// The cache keys of its objects. Watchers read again only what was changed, so that their answers may be of
+        /// The cache keys of its objects. Pages are read again only where they changed, so that their answers may be of
         /// different generations, which have other numbers for the same objects.
         var keys: [ExactText?] = []
         var page: Page?
@@ -23,8 +27,19 @@ final class PagesWatcher: Sendable {
         var isRead = false
     }
 
+    /// What a reading found at a slot.
+    fileprivate struct Finding {
+        var content: PageContent?
+        var keys: [ExactText?] = []
+        var error: LarderError?
+        var isOptimistic = false
+    }
+
     fileprivate struct Progress {
         var slots: [Slot] = []
+        var positions: Set<PagePosition> = []
+        /// The numbers of the slots that are to be read.
+        var marked: Set<Int> = []
         /// By object: the number of the slot that shows it.
         var owners: [ExactText: Int] = [:]
         var lastNumber = 0
@@ -39,7 +54,10 @@ final class PagesWatcher: Sendable {
     private let holding: PagesHolding
     private let update: PagesWatch.Update
     private let continuation: AsyncStream<PagesState>.Continuation
+    private let reading = MarkedReading()
     private let progress = Locked(Progress())
+
+    private var watchers: WatcherIndex { list.core.watchers }
 
     init(
         _ list: PagedList, _ holding: PagesHolding, _ update: PagesWatch.Update,
@@ -54,75 +72,121 @@ final class PagesWatcher: Sendable {
             progress.listener = listener
             progress.addSlot(.start, at: 0)
         }
-        watchNew()
+        Task { reading.run(read) }
     }
 
     func end() {
-        let (tasks, listener) = progress.withLock { progress in
+        let (ids, listener) = progress.withLock { progress in
             progress.isEnded = true
-            defer { progress.slots = [] }
-            return (progress.slots.compactMap(\.task), progress.listener)
+            defer { (progress.slots, progress.marked) = ([], []) }
+            return (progress.slots.compactMap(\.id), progress.listener)
         }
+        reading.end()
         if let listener { holding.remove(listener) }
-        for task in tasks { task.cancel() }
+        for id in ids { watchers.remove(id) }
         continuation.finish()
     }
 
-    // MARK: Slots
+    // MARK: Reading
 
-    /// Begins to watch slots that were added.
-    private func watchNew() {
-        // One caller begins each slot: other threads come here while the first page is read.
-        let new = progress.withLock { $0.takeNew() }
-        for (number, position) in new {
-            let bound: BoundOperation
-            do throws(LarderError) { bound = try list.bound(at: position) } catch {
-                take(WatchState(error: error), number)
-                continue
+    private func mark(_ number: Int) {
+        progress.withLock { progress in
+            if !progress.isEnded { progress.marked.insert(number) }
+        }
+        reading.mark(read)
+    }
+
+    /// Reads what is marked, and the places to which that leads, and shows the list.
+    private func read() -> Duration {
+        while true {
+            let moment = watchers.published
+            let slots = progress.withLock { progress in
+                defer { progress.marked = [] }
+                return progress.slots.filter { progress.marked.contains($0.number) }
             }
-            let (states, pageContinuation) = AsyncStream.makeStream(
-                of: WatchState.self, bufferingPolicy: .bufferingNewest(1))
-            list.core.watchers.shared.watch(bound, .query, list.core, pageContinuation)
-            let task = Task { [weak self] in
-                for await state in states { self?.take(state, number) }
-                // The partition was parked or closed, unless the page has gone.
-                if !Task.isCancelled { self?.end() }
+            if slots.isEmpty { break }
+            read(slots, at: moment)
+        }
+        publish()
+        return .zero
+    }
+
+    private func read(_ slots: [Slot], at moment: UInt64) {
+        var known: [(slot: Slot, bound: BoundOperation)] = []
+        for slot in slots {
+            do throws(LarderError) { known.append((slot, try list.bound(at: slot.position))) } catch {
+                take(Finding(error: error), slot.number)
             }
-            let isWanted = progress.withLock { progress in
-                guard let index = progress.index(of: number) else { return false }
-                progress.slots[index].task = task
-                return true
+        }
+        do throws(RecordError) {
+            let answers = try list.core.cache.read(known.map(\.bound))
+            for ((slot, _), answer) in zip(known, answers) {
+                guard let id = identifier(of: slot) else { continue }
+                let footprint = answer.footprint
+                // What concerns the same dependencies as before has marked the slot.
+                if slot.footprint != footprint, !watchers.set(answer.dependencies, of: id, readAt: moment) {
+                    mark(slot.number)
+                }
+                take(finding(answer, at: slot.position), slot.number, footprint)
             }
-            if !isWanted { task.cancel() }
+        } catch {
+            // What they depend on is not known: any commit may be the one after which they can be read.
+            for (slot, _) in known {
+                if error.code != .closed, let id = identifier(of: slot),
+                    !watchers.setAnything(of: id, readAt: moment)
+                {
+                    mark(slot.number)
+                }
+                var finding = Finding(content: slot.content, keys: slot.keys, isOptimistic: slot.isOptimistic)
+                finding.error = LarderError.parking(error)
+                take(finding, slot.number)
+            }
         }
     }
 
+    /// The number of a slot in the index, into which it comes when it is read first; nil where all has ended.
+    private func identifier(of slot: Slot) -> WatcherIndex.WatcherID? {
+        if let id = slot.id { return id }
+        let id = watchers.add { [weak self] commit in
+            guard let self else { return }
+            if commit == nil { self.end() } else { self.mark(slot.number) }
+        }
+        guard let id else {
+            end()
+            return nil
+        }
+        let isWanted = progress.withLock { progress in
+            guard let index = progress.index(of: slot.number) else { return false }
+            progress.slots[index].id = id
+            return true
+        }
+        if !isWanted { watchers.remove(id) }
+        return isWanted ? id : nil
+    }
+
+    private func finding(_ answer: CacheAnswer, at position: PagePosition) -> Finding {
+        var finding = Finding(isOptimistic: answer.isOptimistic)
+        guard answer.response.isComplete else { return finding }
+        do throws(LarderError) {
+            let content = try list.content(answer.response, at: position)
+            (finding.content, finding.keys) = (content, list.keys(of: content))
+        } catch { finding.error = error }
+        return finding
+    }
+
     /// Takes in what is at a slot now.
-    private func take(_ state: WatchState, _ number: Int) {
-        let position = progress.withLock { progress in
-            progress.index(of: number).map { progress.slots[$0].position }
-        }
-        guard let position else { return }
-        var content: PageContent?
-        var failure = state.error
-        if let response = state.complete {
-            do throws(LarderError) { content = try list.content(response, at: position) } catch { failure = error }
-        }
-        let (read, error) = (content, failure)
-        let keys = read.map(list.keys) ?? []
-        let gone = progress.withLock { progress in
-            progress.take(read, keys, error, state.isOptimistic, at: number)
-        }
-        for task in gone { task.cancel() }
-        watchNew()
-        publish()
+    private func take(_ finding: Finding, _ number: Int, _ footprint: Footprint? = nil) {
+        let gone = progress.withLock { $0.take(finding, footprint, at: number) }
+        for id in gone { watchers.remove(id) }
     }
 
     private func publish() {
         let isHeld = update == .whenComplete && holding.isHolding
         progress.withLock { progress in
-            // Until every slot was read the list is not known; what reads the last one publishes.
-            guard !progress.isEnded, !isHeld, progress.isChanged, progress.slots.allSatisfy(\.isRead) else { return }
+            // What is marked is read next, and shown then.
+            guard !progress.isEnded, !isHeld, progress.isChanged, progress.marked.isEmpty,
+                progress.slots.allSatisfy(\.isRead)
+            else { return }
             let isComplete = progress.isComplete(atFront: list.goesBackward)
             guard update == .progressively || isComplete else { return }
             progress.isChanged = false
@@ -141,76 +205,76 @@ final class PagesWatcher: Sendable {
 extension PagesWatcher.Progress {
     func index(of number: Int) -> Int? { slots.firstIndex { $0.number == number } }
 
-    /// The slots that are not watched yet.
-    mutating func takeNew() -> [(number: Int, position: PagePosition)] {
-        var new: [(number: Int, position: PagePosition)] = []
-        for index in slots.indices where !slots[index].isBegun {
-            slots[index].isBegun = true
-            new.append((slots[index].number, slots[index].position))
-        }
-        return new
-    }
-
     /// Whether the page at which the list grows says that none follows.
     func isComplete(atFront: Bool) -> Bool {
         guard let edge = (atFront ? slots.first : slots.last)?.content else { return false }
         return atFront ? edge.previous == nil && !isCircle.before : edge.next == nil && !isCircle.after
     }
 
-    private func has(_ position: PagePosition?) -> Bool { slots.contains { $0.position == position } }
-
     mutating func addSlot(_ position: PagePosition, at index: Int) {
         lastNumber += 1
         slots.insert(PagesWatcher.Slot(number: lastNumber, position: position), at: index)
+        positions.insert(position)
+        marked.insert(lastNumber)
     }
 
-    /// - Returns: The tasks of slots that are no part of the list any more.
+    /// - Returns: The watchers of slots that are no part of the list any more.
     mutating func take(
-        _ content: PageContent?, _ keys: [ExactText?], _ error: LarderError?, _ isOptimistic: Bool, at number: Int
-    ) -> [Task<Void, Never>] {
+        _ finding: PagesWatcher.Finding, _ footprint: Footprint?, at number: Int
+    ) -> [WatcherIndex.WatcherID] {
         guard let index = index(of: number), let start = slots.firstIndex(where: { $0.position == .start }) else {
             return []
         }
-        let (old, oldKeys) = (slots[index].content, slots[index].keys)
-        (slots[index].content, slots[index].keys) = (content, keys)
-        if !slots[index].isRead || content?.response != old?.response || slots[index].isOptimistic != isOptimistic
-            || slots[index].error?.code != error?.code
+        let old = slots[index]
+        let (content, keys) = (finding.content, finding.keys)
+        (slots[index].content, slots[index].keys, slots[index].footprint) = (content, keys, footprint)
+        if !old.isRead || content?.response != old.content?.response || old.isOptimistic != finding.isOptimistic
+            || old.error?.code != finding.error?.code
         {
             isChanged = true
         }
-        (slots[index].error, slots[index].isOptimistic, slots[index].isRead) = (error, isOptimistic, true)
+        (slots[index].error, slots[index].isOptimistic, slots[index].isRead) = (
+            finding.error, finding.isOptimistic, true
+        )
         var gone: [PagesWatcher.Slot] = []
         if index >= start { gone += follow(content?.next, after: index) }
         if index <= start { gone += follow(content?.previous, before: index) }
         if !gone.isEmpty { isChanged = true }
+        for slot in gone { marked.remove(slot.number) }
         // Which page shows an object changes only where pages have other objects than before.
-        let isNew = old == nil && index == slots.count - 1 || old == nil && slots.lazy.compactMap(\.page).isEmpty
-        if gone.contains(where: { $0.content != nil }) || !isNew && oldKeys != keys {
+        let isFirst = slots.lazy.compactMap(\.page).isEmpty
+        let isNew = old.content == nil && (index == slots.count - 1 || isFirst)
+        if gone.contains(where: { $0.content != nil }) || !isNew && old.keys != keys {
             owners = [:]
             for index in slots.indices { show(index) }
         } else if let index = self.index(of: number) {
             show(index)
         }
-        return gone.compactMap(\.task)
+        return gone.compactMap(\.id)
     }
 
     /// Makes the slot after an index that of a position. Where the slot had another position, it and all slots after it
     /// go.
     private mutating func follow(_ position: PagePosition?, after index: Int) -> [PagesWatcher.Slot] {
         if let position, slots.indices.contains(index + 1), slots[index + 1].position == position { return [] }
-        let gone = Array(slots[(index + 1)...])
-        slots.removeSubrange((index + 1)...)
-        isCircle.after = has(position)
+        let gone = remove((index + 1)..<slots.count)
+        isCircle.after = position.map(positions.contains) ?? false
         if let position, !isCircle.after { addSlot(position, at: slots.count) }
         return gone
     }
 
     private mutating func follow(_ position: PagePosition?, before index: Int) -> [PagesWatcher.Slot] {
         if let position, index > 0, slots[index - 1].position == position { return [] }
-        let gone = Array(slots[..<index])
-        slots.removeSubrange(..<index)
-        isCircle.before = has(position)
+        let gone = remove(0..<index)
+        isCircle.before = position.map(positions.contains) ?? false
         if let position, !isCircle.before { addSlot(position, at: 0) }
+        return gone
+    }
+
+    private mutating func remove(_ range: Range<Int>) -> [PagesWatcher.Slot] {
+        let gone = Array(slots[range])
+        slots.removeSubrange(range)
+        for slot in gone { positions.remove(slot.position) }
         return gone
     }
 

@@ -127,6 +127,22 @@ package final class RecordCache: Sendable {
         return answer
     }
 
+    /// Answers several operations from one snapshot and the optimistic layers over it.
+    package func read(_ operations: [BoundOperation]) throws(RecordError) -> [CacheAnswer] {
+        let answers = try translated {
+            if let layers = layers.current {
+                return try withLayers(layers) { generation, snapshot in
+                    try operations.map { try generation.answer($0, from: .query, snapshot) }
+                }
+            }
+            return try generations.withSnapshot { generation, transaction in
+                try operations.map { try generation.answer($0, from: .query, transaction) }
+            }
+        }
+        for answer in answers where answer.plan.generation.keepsUse { answer.plan.generation.used.note(answer) }
+        return answers
+    }
+
     /// Calls `observer` with everything that this process commits from now on, in order, on the writer's thread; and
     /// with what optimistic layers make different, which is no commit.
     ///
