@@ -148,39 +148,44 @@ struct PagedList: Sendable {
     /// Whether pages do not say what follows: a page is at its place whatever became of the list before it.
     var countsPlaces: Bool { plan?.steps(pageSize) != nil }
 
-    /// The key of a page in the root of all queries; nil where the list is in another object.
-    func rootKey(at position: PagePosition) throws(LarderError) -> FieldKey? {
-        guard let plan, path.count == 1 else { return nil }
-        return FieldKey(plan.key(ofPage: try bound(at: position).binding.variables, core.operations.schema))
+    /// What is to be known of a page in order to store it; nil where pages say what follows.
+    func place(of position: PagePosition) throws(LarderError) -> PagePlace? {
+        guard countsPlaces, let chain = try chain() else { return nil }
+        return PagePlace(chain: chain, number: number(position))
     }
 
-    /// How the cache itself goes from page to page.
+    /// How the cache itself goes from page to page; nil for a merger.
+    private func chain() throws(LarderError) -> PageChain? {
+        guard let plan else { return nil }
+        // With their defaults, as the keys in the cache have them.
+        let first = try bound(at: .start).binding.variables
+        func variables(_ isBackward: Bool) -> [String: Value] {
+            moved(first, to: PagePosition(value: .string(""), isBackward: isBackward), plan)
+        }
+        return plan.chain(
+            first: first, next: variables(false), previous: variables(true), size: pageSize, origin: origin,
+            core.operations.schema)
+    }
+
+    /// How the cache changes the pages as one list.
     ///
     /// - Parameter isGrowing: Whether a change puts an object in.
     /// - Throws: `.operation` where it cannot, or where an object cannot be put in.
-    func chain(takingIn isGrowing: Bool = false) throws(LarderError) -> PageChain {
-        if let plan {
-            // With their defaults, as the keys in the cache have them.
-            let first = try bound(at: .start).binding.variables
-            func variables(_ isBackward: Bool) -> [String: Value] {
-                moved(first, to: PagePosition(value: .string(""), isBackward: isBackward), plan)
-            }
-            let chain = plan.chain(
-                first: first, next: variables(false), previous: variables(true), size: pageSize,
-                origin: origin, core.operations.schema)
-            if isGrowing, let edge = chain?.edge, edge.type == nil {
-                throw LarderError(
-                    .operation,
-                    "An edge of \(place) says more than its node, which only the server knows; ask for node alone, or "
-                        + "refresh the list when the server has answered")
-            }
-            if let chain { return chain }
+    func changeableChain(takingIn isGrowing: Bool = false) throws(LarderError) -> PageChain {
+        guard let chain = try chain(), plan?.canChange(pageSize) == true else {
+            throw LarderError(
+                .operation,
+                "The pages of \(place) cannot be changed as one list: a list by offset needs a limit, a merger of the "
+                    + "program's own is not kept with a mutation, and a list with arguments is another each time; "
+                    + "refresh the list instead")
         }
-        throw LarderError(
-            .operation,
-            "The pages of \(place) cannot be changed as one list: a list by offset needs a limit, a merger of the "
-                + "program's own is not kept with a mutation, and a list with arguments is another each time; refresh "
-                + "the list instead")
+        if isGrowing, let edge = chain.edge, edge.type == nil {
+            throw LarderError(
+                .operation,
+                "An edge of \(place) says more than its node, which only the server knows; ask for node alone, or "
+                    + "refresh the list when the server has answered")
+        }
+        return chain
     }
 
     // MARK: Reading

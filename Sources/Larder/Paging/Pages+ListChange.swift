@@ -14,12 +14,12 @@ extension Pages {
     ///   knows: refresh these.
     /// - Complexity: Of a read: O(n) in the objects of the loaded pages, for each pending change.
     public func inserting(_ key: CacheKey, at place: ListChange.Place = .end) throws(LarderError) -> ListChange {
-        .insert(key, into: "", at: place).applied(to: try list.chain(takingIn: true))
+        .insert(key, into: "", at: place).applied(to: try list.changeableChain(takingIn: true))
     }
 
     /// What a mutation that deletes an object, or takes it out, does to the whole list. The parameter and the complexity
     /// are the same as of `inserting`, and so are the errors, but that edges of all kinds can go.
     public func removing(_ key: CacheKey) throws(LarderError) -> ListChange {
-        .remove(key, from: "").applied(to: try list.chain())
+        .remove(key, from: "").applied(to: try list.changeableChain())
     }
 }

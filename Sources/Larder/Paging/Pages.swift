@@ -318,26 +318,16 @@ public final class Pages: Sendable {
     private var takesPartial: Bool { options.errorPolicy != .fail }
 
     /// Asks the server for a page. Where pages do not say what follows, one that is another page now is followed by what
-    /// is at the next place of an earlier list, which goes.
+    /// is at the next place of an earlier list, which goes in the same commit.
     ///
     /// - Parameter atFront: Whether the page after it has led to it.
     @discardableResult
     private func ask(_ position: PagePosition, atFront: Bool = false) async throws(LarderError) -> ReadPage {
-        let before = list.countsPlaces ? try part(at: position) : nil
-        let page = try await answer(at: position)
-        if list.countsPlaces, !atFront, before?.content.records != page.content.records, let next = page.content.next,
-            let key = try list.rootKey(at: next), try part(at: next) != nil
-        {
-            try await partition.remove(field: key)
-        }
-        return page
-    }
-
-    private func answer(at position: PagePosition) async throws(LarderError) -> ReadPage {
         var options = options
         // What the errors are tells whether a token was refused.
         if options.errorPolicy == .ignore { options.errorPolicy = .partial }
-        let response = try await partition.fetch(list.operation(at: position), policy: .networkOnly, options: options)
+        let place = atFront ? nil : try list.place(of: position)
+        let response = try await partition.fetch(list.operation(at: position), endingListAfter: place, options: options)
         guard !list.isLacking(in: response) else { throw list.lacking(response.errors) }
         let answer = try partition.answer(list.bound(at: position), from: .query, allowsPartial: takesPartial)
         do throws(LarderError) {

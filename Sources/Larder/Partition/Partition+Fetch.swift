@@ -142,8 +142,18 @@ extension Partition {
         }
     }
 
+    /// As `fetch` from the server alone, of a page of a list.
+    ///
+    /// - Parameter page: Where the page stands, in a list whose pages do not say what follows: if it is another page than
+    ///   before, the one after it is removed in the commit that stores it.
+    func fetch(
+        _ operation: GraphQLOperation, endingListAfter page: PagePlace?, options: FetchOptions
+    ) async throws(LarderError) -> Response {
+        try await exchange(operation, try core.operations.bound(query: operation), options, page)
+    }
+
     private func exchange(
-        _ operation: GraphQLOperation, _ bound: BoundOperation, _ options: FetchOptions
+        _ operation: GraphQLOperation, _ bound: BoundOperation, _ options: FetchOptions, _ page: PagePlace? = nil
     ) async throws(LarderError) -> Response {
         guard let transport else {
             throw LarderError(.noTransport, "The partition has no transport, and the cache does not suffice")
@@ -164,7 +174,7 @@ extension Partition {
         } catch { throw LarderError.parking(error) }
         let age = AnswerAge(age: answer.age ?? .zero, maxAge: answer.maxAge)
         do throws(RecordError) {
-            _ = try await core.cache.write(parsed, of: bound, age: age)
+            _ = try await core.cache.write(parsed, of: bound, age: age, endingListAfter: page)
             // Deltas do not tell of what the server could not write there.
             if bound.layout.plan.kind == .mutation, parsed.errors.contains(where: \.isLate) {
                 try await core.noteMissed()

@@ -40,19 +40,16 @@ package struct ConnectionPlan: Sendable {
     private let key: FieldKeyTemplate
     private let pageKey: FieldKeyTemplate
     private let pagination: Pagination
-    /// The field that has the elements, without a name where the list is the page itself; nil where it has arguments.
-    private let list: (name: String?, edge: PageChain.Edge?)?
+    /// The field that has the elements, without a key where the list is the page itself.
+    private let list: (key: FieldKeyTemplate?, edge: PageChain.Edge?)
+    /// Whether that field, or an element's object, has arguments.
+    private let listHasArguments: Bool
     /// Of the fields that lead to the one that has the pages.
     private let pathKeys: [FieldKeyTemplate]
 
     /// The field's key without the arguments that choose a page: equal for all pages of a list.
     package func listKey(_ variables: [String: Value], _ schema: SchemaIndex) -> String {
         key.key(variables, schema)
-    }
-
-    /// The field's key of one page.
-    package func key(ofPage variables: [String: Value], _ schema: SchemaIndex) -> String {
-        pageKey.key(variables, schema)
     }
 
     /// How the pages follow each other that say nothing of it; nil where each page says it.
@@ -65,8 +62,14 @@ package struct ConnectionPlan: Sendable {
         }
     }
 
-    /// How a cache goes from page to page; nil where only a reader of whole answers can: by offset without a size, and
-    /// where the list of elements has arguments.
+    /// Whether the pages can be changed as one list, of which a page knows how it stands to the others.
+    package func canChange(_ size: Int?) -> Bool {
+        guard !listHasArguments else { return false }
+        guard let steps = steps(size) else { return true }
+        return list.edge == nil && (size != nil || !steps.countsElements)
+    }
+
+    /// How a cache goes from page to page.
     ///
     /// - Parameters:
     ///   - first: The variables of the first page.
@@ -77,9 +80,8 @@ package struct ConnectionPlan: Sendable {
     package func chain(
         first: [String: Value], next: [String: Value], previous: [String: Value], size: Int?, origin: Int64,
         _ schema: SchemaIndex
-    ) -> PageChain? {
-        guard let list else { return nil }
-        var chain = PageChain(first: pageKey.key(first, schema), list: list.name)
+    ) -> PageChain {
+        var chain = PageChain(first: pageKey.key(first, schema), list: list.key?.key(first, schema))
         if !pathKeys.isEmpty { chain.path = pathKeys.map { $0.key(first, schema) } }
         chain.edge = list.edge
         func way(
@@ -98,7 +100,6 @@ package struct ConnectionPlan: Sendable {
             chain.previous = way(pagination.backward, self.previous, previous, ("hasPreviousPage", "startCursor"))
             return chain
         }
-        guard chain.edge == nil, size != nil || !steps.countsElements else { return nil }
         let (before, after) = pageKey.parts(around: pagination.forward.position, next, schema)
         chain.numbers = PageChain.Numbers(steps: steps, first: origin, before: before, after: after)
         return chain
@@ -184,14 +185,15 @@ package struct ConnectionPlan: Sendable {
         case .offset, .page: (next, previous) = (nil, nil)
         }
         if one.field.type.listDepth == 1 {
-            (elements, node, objects, list) = ([], nil, connection, (nil, nil))
+            (elements, node, objects, list, listHasArguments) = ([], nil, connection, (nil, nil), false)
         } else {
             let found = try selected.list(in: connection)
             (elements, node, objects) = ([found.field.responseKey], found.node?.responseKey, found.objects)
-            let hasArguments = [found.field, found.node].contains { field in
+            listHasArguments = [found.field, found.node].contains { field in
                 field?.key.map { plan.keys[$0].hasArguments } ?? false
             }
-            list = hasArguments ? nil : (found.field.name, found.edge)
+            let key = found.field.key.map { plan.keys[$0] }
+            list = (key ?? FieldKeyTemplate(name: found.field.name, arguments: []), found.edge)
         }
     }
 }

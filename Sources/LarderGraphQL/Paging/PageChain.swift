@@ -53,6 +53,20 @@ package struct PageChain: Sendable, Hashable, Codable {
     package var isPlain: Bool { edge == nil && numbers == nil }
 }
 
+/// Where a page stands in a list whose pages do not say what follows.
+package struct PagePlace: Sendable, Hashable {
+    package var chain: PageChain
+    package var number: Int64
+
+    package init(chain: PageChain, number: Int64) { (self.chain, self.number) = (chain, number) }
+
+    /// The page's field key.
+    package var key: String {
+        guard let numbers = chain.numbers, number != numbers.first else { return chain.first }
+        return numbers.key(at: number)
+    }
+}
+
 /// How pages follow each other that say nothing of it: by how many elements come before, or by their numbers.
 package struct PageSteps: Sendable, Hashable, Codable {
     /// Whether a page's number is that of the elements before it.

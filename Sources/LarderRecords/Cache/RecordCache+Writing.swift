@@ -1,4 +1,4 @@
-import LarderGraphQL
+package import LarderGraphQL
 import LarderLMDB
 
 extension RecordCache {
@@ -12,16 +12,18 @@ extension RecordCache {
     ///     already, nothing is changed and `Commit.earlier` says what is known.
     ///   - age: How old the response is, and how old it may become.
     ///   - edits: What becomes of lists, after the response is stored; not where the key is known already.
+    ///   - page: The page that the response is: if it changes, the page after it is removed.
     ///   - synchronizing: Makes the commit survive power loss, whatever the cache's durability. A failure to do so is
     ///     thrown, and leaves it committed: writing the same answer again does no harm.
     package func write(
         _ parsed: ParsedResponse, of operation: BoundOperation, to root: Root = .query, age: AnswerAge = AnswerAge(),
-        applying key: AppliedKey? = nil, edits: [ListEdit] = [], synchronizing: Bool = false,
-        deadline: ContinuousClock.Instant? = nil
+        applying key: AppliedKey? = nil, edits: [ListEdit] = [], endingListAfter page: PagePlace? = nil,
+        synchronizing: Bool = false, deadline: ContinuousClock.Instant? = nil
     ) async throws(RecordError) -> Commit {
         let noted = key.map { WriteStep.note($0, .applied, time: options.now()) }
         let steps =
             (noted.map { [$0] } ?? []) + [.store(parsed, of: operation, at: root, age)] + edits.map(WriteStep.edit)
+            + (page.map { [.endList(after: $0)] } ?? [])
         return try await write(steps, synchronizing: synchronizing, deadline: deadline)
     }
 

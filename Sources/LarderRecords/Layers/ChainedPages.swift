@@ -104,12 +104,33 @@ struct ChainedPages {
     }
 }
 
+extension RecordChanges {
+    /// Removes the page that follows a page, where that is another one than before: it is of an earlier list.
+    ///
+    /// - Parameter changes: By which the page was stored.
+    mutating func removePage(
+        after place: PagePlace, changedIn changes: ChangeSet, _ generation: Generation,
+        _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws {
+        guard let root = try generation.tables.record(of: CacheKey.queryRoot.text, transaction),
+            let walk = try PageWalk(place.chain, root, generation, transaction),
+            let page = try walk.page(place.key, transaction),
+            changes.fields.contains(where: {
+                $0.record == page.owner && [page.field, RecordField.any].contains($0.field)
+            }),
+            let next = try walk.next(of: page, place.number, transaction),
+            let field = try generation.names.lookUp(next.key, transaction, generation.tables)
+        else { return }
+        try removeFields([field], of: walk.holder, generation, transaction)
+    }
+}
+
 /// Goes from page to page in one snapshot.
 private struct PageWalk {
     private let chain: PageChain
     private let generation: Generation
     /// The record that has the pages.
-    private let holder: RecordID
+    let holder: RecordID
     /// The field of a page that has its elements; nil where the page is the list itself.
     private let list: FieldID?
     /// The field of an element that has its object.

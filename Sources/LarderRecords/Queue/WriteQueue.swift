@@ -234,7 +234,7 @@ final class WriteQueue: Sendable {
         var all: RecordChanges?
         for step in part.steps where all?.earlier == nil {
             let empty = unsafe RecordChanges(all?.state ?? state, scratch: scratch)
-            var changes = try step.run(generation, transaction, empty)
+            var changes = try step.run(generation, transaction, empty, after: all?.changes ?? ChangeSet())
             try changes.store(generation, &transaction)
             if all == nil { all = changes } else { all?.join(changes) }
         }

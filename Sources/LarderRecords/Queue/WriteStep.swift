@@ -22,6 +22,8 @@ enum WriteStep: Sendable {
     case forgetPositions
     /// Changes a list.
     case edit(ListEdit)
+    /// Removes the page after a page which an earlier step has changed.
+    case endList(after: PagePlace)
     /// Removes objects; keys that are not in the cache are passed over.
     case removeObjects(keys: [String], RecordCache.Removal)
     /// Removes all objects of a type.
@@ -44,9 +46,12 @@ enum WriteStep: Sendable {
         }
     }
 
-    /// - Parameter changes: Empty.
+    /// - Parameters:
+    ///   - changes: Empty.
+    ///   - earlier: What the steps before have changed.
     func run(
-        _ generation: Generation, _ transaction: borrowing WriteTransaction, _ changes: RecordChanges
+        _ generation: Generation, _ transaction: borrowing WriteTransaction, _ changes: RecordChanges,
+        after earlier: ChangeSet
     ) throws -> RecordChanges {
         var changes = changes
         switch self {
@@ -72,6 +77,8 @@ enum WriteStep: Sendable {
         case .forgetPositions: try changes.forgetPositions(generation, transaction)
         case .edit(let edit):
             try changes.edit(edit, generation, transaction)
+        case .endList(let page):
+            try changes.removePage(after: page, changedIn: earlier, generation, transaction)
         case .removeObjects(let keys, let removal):
             for key in keys {
                 guard let id = try generation.tables.record(of: key, transaction) else { continue }

@@ -49,6 +49,78 @@ struct ChangedListTests {
         }
     }
 
+    @Test("A page by offset that is another one now is stored in the commit in which the one after it goes")
+    func oneCommit() async throws {
+        try await withList(Array(1...6)) { (operation, desk, app, _) async throws in
+            let pages = try app.pages(operation)
+            var states = try pages.watch(.whenComplete).makeAsyncIterator()
+            var shown = await states.next().map { $0.pages.flatMap(\.skus) }
+            for round in 1...40 {
+                let ids = (1...6).map { round * 10 + $0 }
+                Self.fill(desk, ids)
+                let other = try app.pages(operation)
+                try await other.refresh()
+                #expect(try await other.status().pageCount == 1)
+                try await other.all()
+                while shown != skus(ids), let state = await states.next() {
+                    let found = state.pages.flatMap(\.skus)
+                    #expect(Set(found.map { $0.dropLast() }).count <= 1, "\(found)")
+                    shown = found
+                }
+            }
+        }
+    }
+
+    @Test("A list by offset below an object ends where a page has become another one")
+    func belowObject() async throws {
+        let desk = OrderDesk([:])
+        func fill(_ ids: [Int]) {
+            for start in stride(from: 0, through: ids.count, by: Self.size) {
+                let page = ids[start..<min(start + Self.size, ids.count)]
+                let list = #""ordersAt":[\#(OrderDesk.objects(page))]"#
+                desk.set(#""depot":{"__typename":"Depot","id":"1",\#(list)}"#, at: start == 0 ? "1" : "\(start)")
+            }
+        }
+        let operation = GraphQLOperation(
+            """
+            query D($id: ID!, $offset: Int, $limit: Int) {
+              depot(id: $id) { ordersAt(offset: $offset, limit: $limit) { sku } }
+            }
+            """, variables: ["id": "1", "limit": .int(Int64(Self.size))])
+        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
+            fill(Array(1...7))
+            #expect(try await app.pages(operation).all().objectCount == 7)
+            fill(Array(0...7))
+            #expect(try await app.pages(operation).refresh().stalePageCount == 2)
+            #expect(try await app.pages(operation).status() == PagesStatus(pageCount: 1, objectCount: 3))
+            let pages = try app.pages(operation)
+            #expect(try await pages.all().isComplete)
+            #expect(try await pages.skus() == skus(0...7))
+        }
+    }
+
+    @Test("A list in an object without a key keeps its pages when a field beside it changes")
+    func besideOtherFields() async throws {
+        func page(_ ids: ClosedRange<Int>, name: String, next: String?) -> String {
+            let token = next.map { "\"\($0)\"" } ?? "null"
+            return #""shop":{"__typename":"Shop","name":"\#(name)","orders":{"__typename":"OrderList","#
+                + #""items":[\#(OrderDesk.objects(ids))],"nextToken":\#(token)}}"#
+        }
+        let desk = OrderDesk(["": page(1...3, name: "old", next: "a"), "a": page(4...5, name: "new", next: nil)])
+        let operation = GraphQLOperation(
+            """
+            query S($limit: Int, $nextToken: String) {
+              shop { name orders(limit: $limit, nextToken: $nextToken) { items { sku } nextToken } }
+            }
+            """)
+        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
+            #expect(try await app.pages(operation).all() == PagesStatus(pageCount: 2, objectCount: 5, isComplete: true))
+            let pages = try app.pages(operation)
+            #expect(try await pages.skus() == skus(1...5))
+            #expect(try pages.page(0)?.response["shop"]?["name"]?.string == "new")
+        }
+    }
+
     @Test("A first page by offset that another call fetched later is not followed by pages of an earlier time")
     func fetched() async throws {
         try await withList(Array(1...7)) { (operation, desk, app, clock) async throws in

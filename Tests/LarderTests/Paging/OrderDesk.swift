@@ -20,9 +20,12 @@ let orderSchema = """
     type Mutation { rename(id: ID!): Order }
     input OrderFilter { owner: String }
     type Order { id: ID! sku: String }
-    type Depot @fieldPolicy(forField: "orders", paginationArgs: "limit nextToken") {
+    type Depot
+      @fieldPolicy(forField: "orders", paginationArgs: "limit nextToken")
+      @fieldPolicy(forField: "ordersAt", paginationArgs: "offset limit") {
       id: ID!
       orders(limit: Int, nextToken: String): OrderList
+      ordersAt(offset: Int = 0, limit: Int): [Order]
     }
     type Shop @fieldPolicy(forField: "orders", paginationArgs: "limit nextToken") {
       name: String
