@@ -1,6 +1,7 @@
 import Foundation
 import LarderRecords
 import LarderTestSupport
+import Synchronization
 import Testing
 
 @testable import Larder
@@ -64,6 +65,31 @@ struct OtherProcessTests {
             }
             let (store, app) = try openShelf(folder)
             #expect(try app.records.check().isSound)
+            try store.close()
+        }
+    }
+
+    @Test(
+        "Where another process has cleared the cache, observers hear that everything may be different, once and first",
+        arguments: [true, false])
+    func cleared(isReadFirst: Bool) async throws {
+        try await withTemporaryFolder { folder in
+            let (store, app) = try openShelf(folder)
+            try await app.write(shelf, json: oneBook)
+            let told = Mutex<[Bool]>([])
+            app.core.cache.observe { commit in told.withLock { $0.append(commit.changes.isEverything) } }
+            _ = try await ChildProgram.run(folder, "clear")
+            if isReadFirst {
+                _ = try app.read(shelf, allowsPartial: true)
+                try await eventually { told.withLock { !$0.isEmpty } }
+            }
+            try await app.write(shelf, json: oneBook)
+            // So after a clearing of its own.
+            _ = try await app.records.clear()
+            try await app.write(shelf, json: oneBook)
+            try await app.write(shelf, json: Array(#"{"books":[{"id":"1","title":"8","pages":[]}]}"#.utf8))
+            try await eventually { told.withLock { $0.count >= 5 } }
+            #expect(told.withLock { $0 } == [true, false, true, false, false])
             try store.close()
         }
     }
