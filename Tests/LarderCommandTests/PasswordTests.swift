@@ -88,6 +88,19 @@ struct PasswordTests {
         }
     }
 
+    @Test("So is a URL in what a server reports beside its data")
+    func reported() async throws {
+        try await CommandFixture.withFiles { fixture in
+            let response = #"{"data":{"recipes":[]},"errors":[{"message":"moved to https://ada:hush@h/x?key=hush"}]}"#
+            let outcome = try await fixture.larder(
+                ["ingest"] + fixture.operation("List", variables: "{}")
+                    + ["--response", fixture.write(response, to: "response.json")])
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            #expect(outcome.errors.contains("moved to https://…@h/x?…"), "\(outcome.errors)")
+            #expect(!outcome.errors.contains("hush"))
+        }
+    }
+
     @Test("In a message the user and the query are hidden, of each URL")
     func messages() {
         #expect(
