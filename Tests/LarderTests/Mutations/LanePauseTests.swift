@@ -69,6 +69,30 @@ struct LanePauseTests {
         }
     }
 
+    @Test("A lane that is answered after another was told that no user is signed in does not send its next mutation")
+    func signedOut() async throws {
+        let isAnswered = Flag()
+        let server = ScriptedServer(ScriptedServer.key) { _, request in
+            guard recipe(request) == "slow" else {
+                return .failure(TransportError(.status, "who?", status: 401))
+            }
+            await isAnswered.wait()
+            return ScriptedServer.done(request)
+        }
+        try await withStoreFixture(server) { app in
+            let (slow, _) = try await queue(app)
+            let runner = quickRunner(app)
+            let running = Task { try await runner.run() }
+            try await eventually { server.requests.count == 2 && runner.state == .waitingForSignIn }
+            isAnswered.set()
+            try await eventually { try slow[0].status()?.state == .applied }
+            #expect(try slow[1].status()?.state == .pending)
+            #expect(server.requests.count == 2)
+            running.cancel()
+            try await running.value
+        }
+    }
+
     @Test("An answer by which the server may have been another's is no end of its pause: lanes go there one by one")
     func oneByOne() async throws {
         let (refusals, pages, isLetGo) = (Countdown(1), Countdown(1), Flag())
