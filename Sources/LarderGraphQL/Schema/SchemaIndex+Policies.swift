@@ -226,9 +226,24 @@ extension SchemaIndex {
                 let parts = try derivedParts(ofField: index, of: id)
                 if types[id].fields[index].parts != parts { types[id].fields[index].parts = parts }
             }
-            // A page that came again with another neighbour would take all pages with it.
-            if types[id].parts == nil, types[id].keyFields == nil, types[id].fields.contains(where: \.hasPages) {
+        }
+        mergePartsWithPages(among: composite)
+    }
+
+    /// Has parts merged that have pages, themselves or in a part of theirs, where no policy says otherwise: a page that
+    /// came with other fields beside it would take all pages away.
+    private mutating func mergePartsWithPages(among composite: [TypeID]) {
+        var merged = Set<TypeID>()
+        var count = -1
+        while count < merged.count {
+            count = merged.count
+            for id in composite where types[id].parts != .replace && types[id].keyFields == nil {
+                let hasPages = types[id].fields.contains { field in
+                    field.hasPages || !field.type.isList && merged.contains(field.type.named)
+                }
+                guard hasPages else { continue }
                 types[id].parts = .merge
+                merged.insert(id)
             }
         }
     }
