@@ -5,8 +5,8 @@ import LarderRecords
 /// Keeps a stream at the newest state of a list. It watches every page, and one place more at each end, where the next
 /// page is to come.
 ///
-/// A commit marks the pages that it concerns. All that are marked are read again in one snapshot, so that pages are
-/// shown together as they were at one time.
+/// A commit marks the pages that it concerns. All that are marked are read again in one snapshot before anything is
+/// shown, so that pages are shown together as they were at one time.
 final class PagesWatcher: Sendable {
     /// A page, or the place where one may come.
     fileprivate struct Slot {
@@ -36,7 +36,10 @@ final class PagesWatcher: Sendable {
     }
 
     fileprivate struct Progress {
+        /// Those after the first page's have ascending numbers, those before it descending ones.
         var slots: [Slot] = []
+        /// How many are before the first page's.
+        var frontCount = 0
         var positions: Set<PagePosition> = []
         /// The numbers of the slots that are to be read.
         var marked: Set<Int> = []
@@ -78,7 +81,7 @@ final class PagesWatcher: Sendable {
     func end() {
         let (ids, listener) = progress.withLock { progress in
             progress.isEnded = true
-            defer { (progress.slots, progress.marked) = ([], []) }
+            defer { (progress.slots, progress.frontCount, progress.marked) = ([], 0, []) }
             return (progress.slots.compactMap(\.id), progress.listener)
         }
         reading.end()
@@ -102,7 +105,7 @@ final class PagesWatcher: Sendable {
             let moment = watchers.published
             let slots = progress.withLock { progress in
                 defer { progress.marked = [] }
-                return progress.slots.filter { progress.marked.contains($0.number) }
+                return progress.marked.compactMap(progress.index).sorted().map { progress.slots[$0] }
             }
             if slots.isEmpty { break }
             read(slots, at: moment)
@@ -176,7 +179,10 @@ final class PagesWatcher: Sendable {
 
     /// Takes in what is at a slot now.
     private func take(_ finding: Finding, _ number: Int, _ footprint: Footprint? = nil) {
-        let gone = progress.withLock { $0.take(finding, footprint, at: number) }
+        let gone = progress.withLock { progress in
+            if list.countsPlaces { progress.markNeighbours(of: number, thatHas: finding.content) }
+            return progress.take(finding, footprint, at: number)
+        }
         for id in gone { watchers.remove(id) }
     }
 
@@ -184,11 +190,9 @@ final class PagesWatcher: Sendable {
         let isHeld = update == .whenComplete && holding.isHolding
         progress.withLock { progress in
             // What is marked is read next, and shown then.
-            guard !progress.isEnded, !isHeld, progress.isChanged, progress.marked.isEmpty,
-                progress.slots.allSatisfy(\.isRead)
-            else { return }
+            guard !progress.isEnded, !isHeld, progress.isChanged, progress.marked.isEmpty else { return }
             let isComplete = progress.isComplete(atFront: list.goesBackward)
-            guard update == .progressively || isComplete else { return }
+            guard update == .progressively || isComplete, progress.slots.allSatisfy(\.isRead) else { return }
             progress.isChanged = false
             // Inside the lock, so that states come in their order.
             continuation.yield(
@@ -203,7 +207,18 @@ final class PagesWatcher: Sendable {
 }
 
 extension PagesWatcher.Progress {
-    func index(of number: Int) -> Int? { slots.firstIndex { $0.number == number } }
+    /// - Complexity: O(log n) in the slots.
+    func index(of number: Int) -> Int? {
+        func first(in range: Range<Int>, where isThere: (Int) -> Bool) -> Int? {
+            var (low, high) = (range.lowerBound, range.upperBound)
+            while low < high {
+                let middle = (low + high) / 2
+                if isThere(slots[middle].number) { high = middle } else { low = middle + 1 }
+            }
+            return range.contains(low) && slots[low].number == number ? low : nil
+        }
+        return first(in: frontCount..<slots.count) { $0 >= number } ?? first(in: 0..<frontCount) { $0 <= number }
+    }
 
     /// Whether the page at which the list grows says that none follows.
     func isComplete(atFront: Bool) -> Bool {
@@ -218,13 +233,26 @@ extension PagesWatcher.Progress {
         marked.insert(lastNumber)
     }
 
+    /// Marks the pages beside one that is another one now. The commit that stored it has removed the page after it, and
+    /// may not have told of that yet.
+    mutating func markNeighbours(of number: Int, thatHas content: PageContent?) {
+        guard let index = index(of: number), slots[index].isRead else { return }
+        let old = slots[index]
+        // Elements without a key keep their records when others take their places.
+        let isAnother =
+            old.keys.contains(nil)
+            ? old.content?.response != content?.response : old.content?.records != content?.records
+        guard isAnother else { return }
+        for neighbour in [index - 1, index + 1] where slots.indices.contains(neighbour) {
+            marked.insert(slots[neighbour].number)
+        }
+    }
+
     /// - Returns: The watchers of slots that are no part of the list any more.
     mutating func take(
         _ finding: PagesWatcher.Finding, _ footprint: Footprint?, at number: Int
     ) -> [WatcherIndex.WatcherID] {
-        guard let index = index(of: number), let start = slots.firstIndex(where: { $0.position == .start }) else {
-            return []
-        }
+        guard let index = index(of: number) else { return [] }
         let old = slots[index]
         let (content, keys) = (finding.content, finding.keys)
         (slots[index].content, slots[index].keys, slots[index].footprint) = (content, keys, footprint)
@@ -237,18 +265,22 @@ extension PagesWatcher.Progress {
             finding.error, finding.isOptimistic, true
         )
         var gone: [PagesWatcher.Slot] = []
-        if index >= start { gone += follow(content?.next, after: index) }
-        if index <= start { gone += follow(content?.previous, before: index) }
+        if index >= frontCount { gone += follow(content?.next, after: index) }
+        if index <= frontCount { gone += follow(content?.previous, before: index) }
         if !gone.isEmpty { isChanged = true }
         for slot in gone { marked.remove(slot.number) }
-        // Which page shows an object changes only where pages have other objects than before.
-        let isFirst = slots.lazy.compactMap(\.page).isEmpty
-        let isNew = old.content == nil && (index == slots.count - 1 || isFirst)
+        guard let place = self.index(of: number) else { return gone.compactMap(\.id) }
+        // Which page shows an object changes only where pages have other objects than before. A page that came, at the
+        // end or with objects that no other has, changes nothing for the others.
+        let isNew =
+            old.content == nil
+            && (slots[(place + 1)...].allSatisfy { $0.content == nil }
+                || keys.allSatisfy { key in key.map { owners[$0] == nil } ?? true })
         if gone.contains(where: { $0.content != nil }) || !isNew && old.keys != keys {
             owners = [:]
             for index in slots.indices { show(index) }
-        } else if let index = self.index(of: number) {
-            show(index)
+        } else {
+            show(place)
         }
         return gone.compactMap(\.id)
     }
@@ -267,7 +299,11 @@ extension PagesWatcher.Progress {
         if let position, index > 0, slots[index - 1].position == position { return [] }
         let gone = remove(0..<index)
         isCircle.before = position.map(positions.contains) ?? false
-        if let position, !isCircle.before { addSlot(position, at: 0) }
+        frontCount -= gone.count
+        if let position, !isCircle.before {
+            addSlot(position, at: 0)
+            frontCount += 1
+        }
         return gone
     }
 
