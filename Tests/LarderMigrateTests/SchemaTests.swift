@@ -100,6 +100,19 @@ struct SchemaTests {
     }
 
     @Test(
+        "A file where the store's folder should be is a fault of the command, and stays as it is",
+        arguments: [["status"], ["up"], ["backup"], ["env", "list"], ["env", "add", "a", "--url", "http://a/"]])
+    func noFolder(verb: [String]) async throws {
+        try await MigrationFixture.with { fixture in
+            try Data("notes".utf8).write(to: fixture.store)
+            let outcome = try await MigrateProcess.run(verb + ["--store", fixture.store.path, "--json"])
+            #expect(outcome.status == 2, "\(outcome.errors)")
+            #expect(outcome.errors.contains("is no folder"), "\(outcome.errors)")
+            #expect(try Data(contentsOf: fixture.store) == Data("notes".utf8))
+        }
+    }
+
+    @Test(
         "A killed migration leaves the store as it was or as it is to be",
         arguments: ["backedUp", "migrated", "cache(named)", "cache(superseded)"])
     func killed(step: String) async throws {

@@ -327,4 +327,30 @@ struct MovedStoreTests {
             try again.close()
         }
     }
+
+    @Test(
+        "A note of the place that cannot be written fails the opening, and the store stays this device's",
+        arguments: ["ABORT", "ROLLBACK"])
+    func unwrittenNote(how: String) async throws {
+        try await withTemporaryFolder { folder in
+            let tokens = FailingTokens()
+            let (store, app) = try open(folder, tokens: tokens)
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            try store.close()
+            let known = tokens.tokens.withLock { $0 }
+            let other = try OtherProgram(folder)
+            try other.run(
+                """
+                CREATE TRIGGER refusal BEFORE UPDATE OF device_token ON store
+                BEGIN SELECT RAISE(\(how), 'not now'); END
+                """)
+            for _ in 0..<2 { #expect(throws: LarderError.self) { _ = try open(folder, tokens: tokens) } }
+            // A token that only the device has would make a copy of the store.
+            #expect(tokens.tokens.withLock { $0 } == known)
+            try other.run("DROP TRIGGER refusal")
+            let (again, reopened) = try open(folder, tokens: tokens)
+            #expect(try state(reopened, receipt)?.state == .pending)
+            try again.close()
+        }
+    }
 }

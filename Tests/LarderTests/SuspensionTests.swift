@@ -55,6 +55,25 @@ struct SuspensionTests {
     }
     #endif
 
+    @Test("A refresh that has ended keeps no suspension waiting")
+    func refreshed() async throws {
+        try await withTemporaryFolder { folder in
+            let identities = InMemoryIdentityProvider(lifetime: .zero)
+            var options = Store.Options()
+            options.keys = InMemoryKeyProvider()
+            options.identityProvider = { _ in identities }
+            let schema = try Schema(parsing: fixtureSchema)
+            let store = try Store.open(at: folder.appending(path: "store"), schema: schema, options: options)
+            let app = try store.partition()
+            try await app.session.signIn(identities.signIn("ada"), within: soon)
+            _ = try await app.session.credentials(within: soon)
+            #expect(identities.refreshes == 1)
+            try await store.suspend(within: .seconds(60))
+            try store.resume()
+            try store.close()
+        }
+    }
+
     @Test("Reads and writes of a suspended store throw suspended, and go on after resume")
     func refused() async throws {
         try await withTemporaryFolder { folder in

@@ -1,5 +1,6 @@
 import Foundation
 import LarderTestSupport
+import Synchronization
 import Testing
 
 @testable import Larder
@@ -169,6 +170,68 @@ struct WatchRuleTests {
         #expect(index.set(dependencies, of: watcher, readAt: index.published))
         #expect(index.setAnything(of: watcher, readAt: index.published))
         #expect(index.isEmpty)
+    }
+
+    @Test("A commit of another generation wakes no watcher by its numbers, which are of other records there")
+    func otherGeneration() throws {
+        let index = WatcherIndex()
+        let woken = Mutex<[UInt64]>([])
+        let watcher = try #require(
+            index.add { commit in woken.withLock { $0.append(commit?.generation ?? 0) } })
+        let field = RecordField(record: 1, field: 2)
+        func publish(_ generation: UInt64, isEverything: Bool = false) -> [UInt64] {
+            var changes = isEverything ? ChangeSet.everything : ChangeSet()
+            if !isEverything { changes.fields = [field] }
+            let position = ChangePosition(epoch: 1, number: 1)
+            index.publish(Commit(generation: generation, changes: changes, position: position))
+            return woken.withLock { woken in
+                defer { woken = [] }
+                return woken
+            }
+        }
+        func depend(on generation: UInt64) -> Bool {
+            let dependencies = Dependencies(generation: generation, fields: [field], absentKeys: [])
+            return index.set(dependencies, of: watcher, readAt: index.published)
+        }
+        #expect(depend(on: 1))
+        #expect(publish(1) == [1])
+        #expect(publish(2) == [])
+        #expect(publish(2, isEverything: true) == [2])
+        // It has read again.
+        #expect(depend(on: 2))
+        #expect(publish(1) == [])
+        #expect(publish(2) == [2])
+    }
+
+    @Test("The first state of a watcher that asks the server says so, and none before it that nothing is asked")
+    func firstState() async throws {
+        try await withStoreFixture { app in
+            let (states, continuation) = AsyncStream.makeStream(of: WatchState.self, bufferingPolicy: .unbounded)
+            let isFetched = Flag()
+            let fetch: @Sendable () async throws(LarderError) -> Void = { await isFetched.wait() }
+            let watcher = Watcher(app.core, try app.core.operations.bound(recipeList), .query, fetch: fetch)
+            #expect(watcher.add(continuation))
+            watcher.start(.everything)
+            var iterator = states.makeAsyncIterator()
+            #expect(try await next(&iterator)?.isFetching == true)
+            isFetched.set()
+            #expect(try await next(&iterator)?.isFetching == false)
+            watcher.end()
+        }
+    }
+
+    @Test("An object's watcher is told where everything may be different, though the object looks the same")
+    func everything() async throws {
+        try await withStoreFixture { app in
+            try await app.write("Recipe:5", Self.card, json: Array(#"{"title":"Pie","rating":1}"#.utf8))
+            var states = app.watch("Recipe:5").makeAsyncIterator()
+            #expect(try await next(&states)?.presence == .present)
+            // As when another process has cleared the cache and filled it again.
+            app.core.watchers.publish(
+                Commit(generation: 0, changes: .everything, position: ChangePosition(epoch: 0, number: 0)))
+            let state = try #require(try await next(&states, within: .seconds(60)))
+            #expect(state.presence == .present && state.changedFields.isEmpty)
+        }
     }
 
     @Test("An object's watcher that has not taken a state gets all that has changed since, and anything after a clear")

@@ -115,8 +115,10 @@ extension RecordChanges {
         guard let root = try generation.tables.record(of: CacheKey.queryRoot.text, transaction),
             let walk = try PageWalk(place.chain, root, generation, transaction),
             let page = try walk.page(place.key, transaction),
-            changes.fields.contains(where: {
-                $0.record == page.owner && [page.field, RecordField.any].contains($0.field)
+            changes.fields.contains(where: { change in
+                // Elements without a key keep their records when others take their places.
+                page.parts.contains(change.record)
+                    || change.record == page.owner && [page.field, RecordField.any].contains(change.field)
             }),
             let next = try walk.next(of: page, place.number, transaction),
             let field = try generation.names.lookUp(next.key, transaction, generation.tables)

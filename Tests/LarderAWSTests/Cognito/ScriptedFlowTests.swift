@@ -37,6 +37,16 @@ struct ScriptedFlowTests {
 
     private func code(_ flow: SignInFlow) -> String? { flow.state.failure?.code.rawValue }
 
+    @Test("Where the program says nothing else, the password is proved, and does not leave the device")
+    func proof() async throws {
+        try await withFlow([:], { $0.flow = SignInFlow.Options().flow }) { (flow, _, script) async throws in
+            #expect(flow.state.fields.map(\.id) == ["name", "password"])
+            await flow.perform(.submit, ["name": "ann", "password": "a secret word"])
+            let text = try script.text()
+            #expect(text.contains(#""AuthFlow":"USER_SRP_AUTH""#) && !text.contains("a secret word"), "\(text)")
+        }
+    }
+
     @Test("A question of the pool's own functions is shown, and its answer sent")
     func question() async throws {
         let answers = [

@@ -144,6 +144,41 @@ struct VersionTests {
         }
     }
 
+    @Test("Of an object that is deleted nothing is kept of what the response says beside that, nor the parts in it")
+    func deletedParts() async throws {
+        let parts = #"[{"text":"b"},{"text":"c"}]"#
+        let deletion = todo(1, "gone", version: 7, deleted: true, steps: parts)
+        for others in [[], [todo(1, "v6", version: 6, steps: parts)], [deletion, todo(1, "v6", version: 6)]] {
+            try await withSampleCache(Self.schema) { sample in
+                _ = try await write(sample, todo(1, "v5", version: 5, steps: #"[{"text":"a"}]"#))
+                let response = (others + [deletion]).joined(separator: ",")
+                try await sample.write(Self.todos, data: #"{"todos":[\#(response)]}"#)
+                let types = try sample.cache.inspect.types()
+                #expect(types.first { $0.type == "Todo" }?.tombstones == 1, "\(others)")
+                #expect(types.first { $0.type == "Step" }?.parts ?? 0 == 0, "\(others)")
+                #expect(try sample.cache.version(of: "Todo:1") == 7)
+            }
+        }
+    }
+
+    @Test("Of a deletion and an object in one response the newer one stands, whichever comes first")
+    func deletedAmongOthers() async throws {
+        for (isOldDeleted, isReversed) in [(true, false), (true, true), (false, false), (false, true)] {
+            var order = [(6, isOldDeleted), (7, !isOldDeleted)]
+            if isReversed { order.reverse() }
+            try await withSampleCache(Self.schema) { sample in
+                let todos = order.map {
+                    todo(1, "v\($0.0)", version: $0.0, deleted: $0.1, steps: #"[{"text":"s\#($0.0)"}]"#)
+                }
+                _ = try await sample.write(Self.todos, data: #"{"todos":[\#(todos.joined(separator: ","))]}"#)
+                let found = try sample.json("{ todos { title steps { text } } }")
+                let isThere = found.contains(#"{"title":"v7","steps":[{"text":"s7"}]}"#)
+                #expect(isThere == isOldDeleted, "\(order): \(found)")
+                #expect(try sample.cache.version(of: "Todo:1") == 7)
+            }
+        }
+    }
+
     @Test("An object whose version did not come is stored")
     func unknownVersion() async throws {
         try await withSampleCache(Self.schema) { sample in

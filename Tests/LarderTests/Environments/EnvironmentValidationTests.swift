@@ -41,6 +41,8 @@ struct EnvironmentValidationTests {
             "file:///etc/passwd",
             "https://me@api.example", "https://me:hush@api.example", "https://:hush@api.example",
             "https://api.example/#a",
+            // Its user is no URL's, for want of a scheme.
+            "me:hush@api.example/graphql",
         ])
     func urls(_ text: String) throws {
         let url = try #require(URL(string: text))

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Lists that change at the server while the cache has them", .timeLimit(.minutes(10)))
 struct ChangedListTests {
-    private static let size = 3
+    static let size = 3
 
     /// Has the desk answer with a list, by offset.
     private static func fill(_ desk: OrderDesk, _ ids: [Int]) {
@@ -71,6 +71,54 @@ struct ChangedListTests {
         }
     }
 
+    @Test(
+        "A watcher of a list by offset never shows two lists, and comes to the newest, whatever is done to the cache",
+        arguments: PagesWatch.Update.allCases)
+    func watchedAtRandom(update: PagesWatch.Update) async throws {
+        let seed = TestSeed.of("watched list by offset \(update)")
+        var random = SeededNumbers(seed: seed)
+        func number(_ count: Int) -> Int { Int(random.next() % UInt64(count)) }
+        try await withList(Array(1...6)) { (operation, desk, app, clock) async throws in
+            var (version, ids) = (0, Array(1...6))
+            let latest = Mutex<PagesState?>(nil)
+            let all = [try app.pages(operation), try app.pages(operation)]
+            let watch = try all[0].watch(update)
+            let watcher = Task {
+                for await state in watch {
+                    let versions = Set(state.objects.compactMap { $0["sku"]?.string?.count })
+                    #expect(versions.count <= 1, "seed \(seed): \(state.pages.map(\.skus))")
+                    latest.withLock { $0 = state }
+                }
+            }
+            defer { watcher.cancel() }
+            for _ in 0..<150 {
+                let pages = all[number(2)]
+                switch number(8) {
+                case 0...2:
+                    // The names of a version are as long as those of no other.
+                    version = (version + 1) % 9
+                    let first = (0..<version).reduce(1) { power, _ in power * 10 }
+                    ids = Array(first..<first + 1 + (version == 0 ? 8 : number(13)))
+                    Self.fill(desk, ids)
+                    if number(2) == 0 {
+                        try await pages.refresh()
+                    } else {
+                        try await pages.all(startingOver: true)
+                    }
+                case 3: try await pages.all()
+                case 4: _ = try? await pages.next()
+                case 5: _ = try await app.records.compact()
+                case 6: try await app.evict(maxAge: number(2) == 0 ? .zero : .seconds(100))
+                default: clock.advance(by: .seconds(number(3)))
+                }
+            }
+            try await all[1].all(startingOver: true)
+            try await eventually { latest.withLock { $0?.isComplete == true && $0?.objects.count == ids.count } }
+            let shown = latest.withLock { $0?.pages.flatMap(\.skus) }
+            #expect(shown == skus(ids), "seed \(seed)")
+        }
+    }
+
     @Test("A list by offset below an object ends where a page has become another one")
     func belowObject() async throws {
         let desk = OrderDesk([:])
@@ -99,25 +147,72 @@ struct ChangedListTests {
         }
     }
 
-    @Test("A list in an object without a key keeps its pages when a field beside it changes")
+    /// A list by offset whose elements have no key.
+    enum Keyless: Sendable, CaseIterable {
+        case edges, notes
+
+        var operation: GraphQLOperation {
+            let selection =
+                switch self {
+                case .edges: "edgesAt(offset: $offset, limit: $limit) { edges { node { sku } } }"
+                case .notes: "notesAt(offset: $offset, limit: $limit) { sku }"
+                }
+            return GraphQLOperation(
+                "query K($offset: Int, $limit: Int) { \(selection) }",
+                variables: ["limit": .int(Int64(ChangedListTests.size))])
+        }
+
+        func page(_ ids: ArraySlice<Int>) -> String {
+            func list(_ element: (Int) -> String) -> String { ids.map(element).joined(separator: ",") }
+            return switch self {
+            case .edges:
+                #""edgesAt":{"__typename":"OrderEdges","edges":["#
+                    + list { #"{"__typename":"OrderEdge","node":\#(OrderDesk.object($0))}"# } + "]}"
+            case .notes: #""notesAt":["# + list { #"{"__typename":"Note","sku":"s\#($0)"}"# } + "]"
+            }
+        }
+    }
+
+    @Test("A list of elements without a key ends where a page has become another one", arguments: Keyless.allCases)
+    func keyless(kind: Keyless) async throws {
+        let desk = OrderDesk([:])
+        func fill(_ ids: [Int]) {
+            for start in stride(from: 0, through: ids.count, by: Self.size) {
+                let page = ids[start..<min(start + Self.size, ids.count)]
+                desk.set(kind.page(page), at: start == 0 ? "" : "\(start)")
+            }
+        }
+        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
+            fill(Array(1...7))
+            #expect(try await app.pages(kind.operation).all().objectCount == 7)
+            fill(Array(11...17))
+            #expect(try await app.pages(kind.operation).refresh().stalePageCount == 2)
+            #expect(try await app.pages(kind.operation).status() == PagesStatus(pageCount: 1, objectCount: 3))
+            let pages = try app.pages(kind.operation)
+            #expect(try await pages.all().isComplete)
+            #expect(try await pages.skus() == skus(11...17))
+        }
+    }
+
+    @Test("A list in an object without a key keeps its pages when a field beside it changes, or one around it")
     func besideOtherFields() async throws {
         func page(_ ids: ClosedRange<Int>, name: String, next: String?) -> String {
             let token = next.map { "\"\($0)\"" } ?? "null"
-            return #""shop":{"__typename":"Shop","name":"\#(name)","orders":{"__typename":"OrderList","#
-                + #""items":[\#(OrderDesk.objects(ids))],"nextToken":\#(token)}}"#
+            return #""mall":{"__typename":"Mall","name":"\#(name)","shop":{"__typename":"Shop","name":"\#(name)","#
+                + #""orders":{"__typename":"OrderList","items":[\#(OrderDesk.objects(ids))],"nextToken":\#(token)}}}"#
         }
         let desk = OrderDesk(["": page(1...3, name: "old", next: "a"), "a": page(4...5, name: "new", next: nil)])
         let operation = GraphQLOperation(
             """
             query S($limit: Int, $nextToken: String) {
-              shop { name orders(limit: $limit, nextToken: $nextToken) { items { sku } nextToken } }
+              mall { name shop { name orders(limit: $limit, nextToken: $nextToken) { items { sku } nextToken } } }
             }
             """)
         try await withStoreFixture(desk.transport, schema: orderSchema) { app in
             #expect(try await app.pages(operation).all() == PagesStatus(pageCount: 2, objectCount: 5, isComplete: true))
             let pages = try app.pages(operation)
             #expect(try await pages.skus() == skus(1...5))
-            #expect(try pages.page(0)?.response["shop"]?["name"]?.string == "new")
+            #expect(try pages.page(0)?.response["mall"]?["shop"]?["name"]?.string == "new")
         }
     }
 

@@ -8,18 +8,25 @@ let orderSchema = """
       @fieldPolicy(forField: "listOrders", keyArgs: "filter", paginationArgs: "limit nextToken")
       @fieldPolicy(forField: "orders", paginationArgs: "first after last before", maxLimit: 100)
       @fieldPolicy(forField: "ordersAt", paginationArgs: "offset limit")
-      @fieldPolicy(forField: "ordersOn", paginationArgs: "page size") {
+      @fieldPolicy(forField: "ordersOn", paginationArgs: "page size")
+      @fieldPolicy(forField: "edgesAt", paginationArgs: "offset limit")
+      @fieldPolicy(forField: "notesAt", paginationArgs: "offset limit") {
       listOrders(filter: OrderFilter, limit: Int, nextToken: String): OrderList
       orders(first: Int, after: String, last: Int, before: String): OrderConnection
       ordersAt(offset: Int = 0, limit: Int): [Order]
       ordersOn(page: Int, size: Int): [Order]
+      edgesAt(offset: Int = 0, limit: Int): OrderEdges
+      notesAt(offset: Int = 0, limit: Int): [Note]
       order(id: ID!): Order
       shop: Shop
+      mall: Mall
       depot(id: ID!): Depot
     }
     type Mutation { rename(id: ID!): Order }
     input OrderFilter { owner: String }
     type Order { id: ID! sku: String }
+    type Note { sku: String }
+    type Mall { name: String shop: Shop }
     type Depot
       @fieldPolicy(forField: "orders", paginationArgs: "limit nextToken")
       @fieldPolicy(forField: "ordersAt", paginationArgs: "offset limit") {
@@ -33,6 +40,7 @@ let orderSchema = """
     }
     type OrderList { items: [Order] nextToken: String }
     type OrderConnection { edges: [OrderEdge] nodes: [Order] pageInfo: PageInfo }
+    type OrderEdges { edges: [OrderEdge] }
     type OrderEdge { cursor: String node: Order }
     type PageInfo { hasNextPage: Boolean! hasPreviousPage: Boolean! startCursor: String endCursor: String }
     """

@@ -94,14 +94,13 @@ struct PagesWatchTests {
     func endsWhole() async throws {
         try await withPages { (pages, _, app) async throws in
             try await pages.all()
-            await withTaskGroup(of: Void.self) { group in
-                for round in 0..<2_000 {
-                    group.addTask {
-                        var states = try? pages.watch().makeAsyncIterator()
-                        if round.isMultiple(of: 2) { _ = await states?.next() }
-                        states = nil
-                    }
-                }
+            for round in 0..<2_000 {
+                var states: PagesWatch.Iterator? = try pages.watch().makeAsyncIterator()
+                // Another thread begins to watch the pages that follow, one after the other.
+                let end = ContinuousClock.now + .microseconds(round % 200 * 5)
+                while ContinuousClock.now < end {}
+                if round.isMultiple(of: 10) { _ = await states?.next() }
+                states = nil
             }
             try await eventually { app.core.watchers.isEmpty }
         }

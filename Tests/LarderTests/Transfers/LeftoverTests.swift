@@ -303,4 +303,32 @@ struct LeftoverTests {
             #expect(fixture.storage.state.withLock { $0.uploads.isEmpty })
         }
     }
+
+    @Test("A file that was put in its place before a kill is the download's: it is neither refused nor received again")
+    func placedFile() async throws {
+        try await withTransferFixture { fixture in
+            let (_, bytes) = try fixture.file(bytes: 10_000)
+            fixture.storage.keep(bytes, at: TransferFixture.location)
+            let copy = fixture.folder.appending(path: "copy")
+            let download = try await fixture.app.transfers.download(TransferFixture.location, to: copy)
+            let (store, left) = (fixture.folder.appending(path: "store"), fixture.folder.appending(path: "left"))
+            try FileManager.default.createDirectory(at: left, withIntermediateDirectories: true)
+            try await fixture.drain { options in
+                options.reached = { step in
+                    guard step == .fileMoved else { return }
+                    // What a kill would leave of the store here.
+                    try? FileManager.default.copyItem(at: store, to: left.appending(path: "store"))
+                }
+            }
+            try await download.finished(within: .zero)
+            let asked = fixture.storage.calls.count
+            let (reopened, app) = try TransferFixture.open(left)
+            #expect(try app.transfers[download.id].status().state == .running)
+            try await TransferRunner(app, storage: fixture.storage).drain()
+            #expect(try app.transfers[download.id].status().state == .done)
+            #expect(fixture.storage.calls.count == asked)
+            #expect(try Array(Data(contentsOf: copy)) == bytes)
+            try reopened.close()
+        }
+    }
 }

@@ -95,4 +95,39 @@ struct RemountedFileTests {
             #expect(fixture.storage.calls.isEmpty == isSame)
         }
     }
+
+    @Test(
+        "A copy on another volume that was made before a kill is the download's, if it has its bytes",
+        arguments: [true, false])
+    func copiedFile(isSame: Bool) async throws {
+        try await withTransferFixture { fixture in
+            let (_, bytes) = try fixture.file(bytes: 2000)
+            fixture.storage.keep(bytes, at: TransferFixture.location)
+            let copy = fixture.folder.appending(path: "copy")
+            let download = try await fixture.app.transfers.download(TransferFixture.location, to: copy)
+            var other = bytes
+            other[700] ^= 1
+            try Data(isSame ? bytes : other).write(to: copy)
+            // The partial file stays until the copy is noted.
+            let store = fixture.folder.appending(path: "store")
+            let partial = URL(filePath: PartialFile.path(of: download.id.uuid, in: store))
+            try FileManager.default.createDirectory(
+                at: partial.deletingLastPathComponent(), withIntermediateDirectories: true)
+            try Data(bytes).write(to: partial)
+            let object = try #require(fixture.storage.object(TransferFixture.location))
+            try await note(
+                [
+                    .object(etag: object.etag, size: 2000, crc32c: CRC32C(of: bytes).value), .partSize(1024),
+                    .file(try FileIdentity(ofSource: partial.path)),
+                    .parts([
+                        .init(number: 1, size: 1024, crc32c: CRC32C(of: bytes[..<1024]).value),
+                        .init(number: 2, size: 976, crc32c: CRC32C(of: bytes[1024...]).value),
+                    ]),
+                ], of: download, fixture)
+            try await fixture.drain()
+            #expect(try download.status().failure?.code == (isSame ? nil : .destinationExists))
+            #expect(try Array(Data(contentsOf: copy)) == (isSame ? bytes : other))
+            #expect(!fixture.storage.calls.contains { if case .get = $0 { true } else { false } })
+        }
+    }
 }
