@@ -43,6 +43,8 @@ final class PagesWatcher: Sendable {
         var positions: Set<PagePosition> = []
         /// The numbers of the slots that are to be read.
         var marked: Set<Int> = []
+        /// Whether some that were marked are being read.
+        var isReading = false
         /// By object: the number of the slot that shows it.
         var owners: [ExactText: Int] = [:]
         var lastNumber = 0
@@ -104,8 +106,9 @@ final class PagesWatcher: Sendable {
         while true {
             let moment = watchers.published
             let slots = progress.withLock { progress in
-                defer { progress.marked = [] }
-                return progress.marked.compactMap(progress.index).sorted().map { progress.slots[$0] }
+                let slots = progress.marked.compactMap(progress.index).sorted().map { progress.slots[$0] }
+                (progress.marked, progress.isReading) = ([], !slots.isEmpty)
+                return slots
             }
             if slots.isEmpty { break }
             read(slots, at: moment)
@@ -190,9 +193,10 @@ final class PagesWatcher: Sendable {
         let isHeld = update == .whenComplete && holding.isHolding
         progress.withLock { progress in
             // What is marked is read next, and shown then.
-            guard !progress.isEnded, !isHeld, progress.isChanged, progress.marked.isEmpty else { return }
+            guard !progress.isEnded, !isHeld, progress.isChanged, !progress.isReading, progress.marked.isEmpty
+            else { return }
             let isComplete = progress.isComplete(atFront: list.goesBackward)
-            guard update == .progressively || isComplete, progress.slots.allSatisfy(\.isRead) else { return }
+            guard update == .progressively || isComplete else { return }
             progress.isChanged = false
             // Inside the lock, so that states come in their order.
             continuation.yield(
