@@ -347,9 +347,9 @@ struct PagingModelTests {
             for token in model.pages.keys {
                 let content = try content(token)
                 if chain.contains(token) {
-                    #expect(content?.ids == model.pages[token]?.ids)
-                    #expect(content?.next == model.pages[token]?.next)
-                    #expect(content?.age == model.age(of: token, at: now))
+                    #expect(content?.ids == model.pages[token]?.ids, "seed \(seed)")
+                    #expect(content?.next == model.pages[token]?.next, "seed \(seed)")
+                    #expect(content?.age == model.age(of: token, at: now), "seed \(seed)")
                 } else {
                     // What is no part of the list may have been changed as such.
                     if let content { model.pages[token]?.ids = content.ids }
