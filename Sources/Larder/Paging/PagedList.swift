@@ -148,7 +148,7 @@ struct PagedList: Sendable {
     /// Whether pages do not say what follows: a page is at its place whatever became of the list before it.
     var countsPlaces: Bool { plan?.steps(pageSize) != nil }
 
-    /// What is to be known of a page in order to store it; nil where pages say what follows.
+    /// Where a page stands in the list, by which the cache stores it; nil where pages say what follows.
     func place(of position: PagePosition) throws(LarderError) -> PagePlace? {
         guard countsPlaces, let chain = try chain() else { return nil }
         return PagePlace(chain: chain, number: number(position))
