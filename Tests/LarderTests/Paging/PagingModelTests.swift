@@ -6,16 +6,29 @@ import Testing
 
 /// What a cache has to have of a list, as dictionaries of pages and of times say.
 private struct BookModel {
-    /// Whether the list begins with its last page.
-    let isBackward: Bool
-    /// By the token of a page, "" for the first: its orders, the token of the next page, and when it came.
-    var pages: [String: (ids: [Int], next: String?, time: Int64)] = [:]
+    /// What the cache has to have of a page.
+    struct Page {
+        var ids: [Int]
+        var next: String?
+        /// When it came.
+        var time: Int64
+        /// When the edge was made of an order that was put into the page afterwards; nil where that is not known.
+        var edges: [Int: Int64]? = [:]
+    }
+
+    /// How the list goes from page to page.
+    let kind: OrderBook.Kind
+    /// By the token of a page, "" for the first.
+    var pages: [String: Page] = [:]
     /// The orders that are there; one that was let go of may still be on a page.
     var orders: Set<Int> = []
     /// When each order came.
     var times: [Int: Int64] = [:]
 
-    init(isBackward: Bool) { self.isBackward = isBackward }
+    init(_ kind: OrderBook.Kind) { self.kind = kind }
+
+    /// Whether the list begins with its last page.
+    private var isBackward: Bool { kind == .backward }
 
     /// The orders of a page all of which are there.
     func whole(_ token: String) -> [Int]? {
@@ -42,13 +55,18 @@ private struct BookModel {
         return isBackward ? chain.reversed() : chain
     }
 
-    var ids: [Int] { (isBackward ? chain.reversed() : chain).flatMap { pages[$0]?.ids ?? [] } }
+    /// The orders that are shown. Several pages may have one: the page that was loaded first shows it.
+    var ids: [Int] {
+        var shown: Set<Int> = []
+        let lists = chain.map { token in (pages[token]?.ids ?? []).filter { shown.insert($0).inserted } }
+        return (isBackward ? lists.reversed() : lists).flatMap { $0 }
+    }
     /// The token of the page that is to be loaded next; nil at the end.
     var next: String? { chain.last.map { pages[$0]?.next } ?? "" }
 
     mutating func came(_ token: String, _ book: OrderBook, at now: Int64) {
         let page = book.page(at: token)
-        pages[token] = (page.ids, page.next, now)
+        pages[token] = Page(ids: page.ids, next: page.next, time: now)
         orders.formUnion(page.ids)
         for id in page.ids { times[id] = now }
     }
@@ -61,8 +79,9 @@ private struct BookModel {
         }
     }
 
-    mutating func insert(_ id: Int) {
+    mutating func insert(_ id: Int, at now: Int64) {
         orders.insert(id)
+        times[id] = now
         let changed = changed
         guard let first = changed.first, let last = changed.last,
             !changed.contains(where: { pages[$0]?.ids.contains(id) ?? false })
@@ -72,24 +91,40 @@ private struct BookModel {
             guard let index = pages[token]?.ids.firstIndex(where: { $0 > id && orders.contains($0) }) else { continue }
             // Before what is loaded there may be other pages.
             if isBackward, !isComplete, token == first, index == 0 { return }
-            pages[token]?.ids.insert(id, at: index)
+            put(id, into: token, at: index, now)
             return
         }
-        if isBackward || isComplete { pages[last]?.ids.append(id) }
+        if isBackward || isComplete { put(id, into: last, at: pages[last]?.ids.count ?? 0, now) }
     }
 
-    mutating func remove(_ id: Int) {
-        for token in changed { pages[token]?.ids.removeAll { $0 == id } }
+    private mutating func put(_ id: Int, into token: String, at index: Int, _ now: Int64) {
+        pages[token]?.ids.insert(id, at: index)
+        if kind != .tokens { pages[token]?.edges?[id] = now }
+    }
+
+    mutating func remove(_ id: Int, at now: Int64) {
+        for token in changed {
+            pages[token]?.ids.removeAll { $0 == id }
+            pages[token]?.edges?[id] = nil
+        }
         orders.insert(id)
+        times[id] = now
+    }
+
+    /// When the parts of a page came; nil where that is not known of all.
+    func parts(of token: String) -> [Int64]? {
+        guard let page = pages[token], let edges = page.edges else { return nil }
+        return [page.time] + page.ids.compactMap { times[$0] } + edges.values
     }
 
     /// How old the oldest part of a page is; nil where a part is from the future.
-    func age(of token: String, at now: Int64) -> Duration? {
-        guard let page = pages[token] else { return nil }
-        let all = [page.time] + page.ids.compactMap { times[$0] }
-        guard let oldest = all.min(), all.allSatisfy({ $0 <= now + 60 }) else { return nil }
+    static func age(_ parts: [Int64], at now: Int64) -> Duration? {
+        guard let oldest = parts.min(), parts.allSatisfy({ $0 <= now + 60 }) else { return nil }
         return .seconds(max(0, now - oldest))
     }
+
+    /// All times at which something came.
+    var allTimes: [Int64] { Array(times.values) + pages.values.flatMap { [$0.time] + ($0.edges ?? [:]).values } }
 }
 
 @Suite("Lists, ages and bounds at random", .timeLimit(.minutes(10)))
@@ -111,7 +146,7 @@ struct PagingModelTests {
         init(_ folder: URL, _ kind: OrderBook.Kind, seed: UInt64) throws {
             (self.seed, self.folder) = (seed, folder)
             book = OrderBook((0..<20).map { 100 + $0 * 40 }, kind)
-            model = BookModel(isBackward: kind == .backward)
+            model = BookModel(kind)
             random = SeededNumbers(seed: seed)
             (store, app) = try Self.open(folder.appending(path: "store"), book, clock)
         }
@@ -128,6 +163,19 @@ struct PagingModelTests {
 
         private func number(_ count: Int) -> Int { Int(random.next() % UInt64(count)) }
         private var now: Int64 { Int64(clock.now.timeIntervalSince1970) }
+
+        /// By how many seconds the clock goes on from a time, or back.
+        ///
+        /// What is dated up to a minute ahead has no age, as what came just now. So that they can be told apart,
+        /// nothing is dated so.
+        private func seconds(from time: Int64, among times: [Int64]) -> Int64 {
+            while true {
+                let seconds = Int64(number(3) == 0 ? -number(4000) : number(4000))
+                if !times.contains(where: { (1...60).contains($0 - time - seconds) }) {
+                    return seconds
+                }
+            }
+        }
 
         func step() async throws {
             let pages = try app.pages(book.list)
@@ -152,9 +200,7 @@ struct PagingModelTests {
                 try await app.unpin(named: "list")
                 isPinned = false
             case 10: (states, seen) = (states == nil ? try pages.watch().makeAsyncIterator() : nil, nil)
-            case 11:
-                let seconds = Int64(number(3) == 0 ? -number(4000) : number(4000))
-                clock.advance(by: .seconds(seconds))
+            case 11: clock.advance(by: .seconds(seconds(from: now, among: model.allTimes)))
             case 12: try await letGo()
             case 14 where ChildProgram.isBuilt: try await kill()
             default:
@@ -174,10 +220,9 @@ struct PagingModelTests {
         /// A mutation that puts an order into the list, or takes one out: it is seen at once, and the same afterwards.
         private func change(_ pages: Pages, _ id: Int, isNew: Bool) async throws {
             try await OrderBook.queue(isNew ? "add" : "drop", id, in: pages, app)
-            if isNew { model.insert(id) } else { model.remove(id) }
-            #expect(try await shown() == model.ids)
+            if isNew { model.insert(id, at: now) } else { model.remove(id, at: now) }
+            #expect(try await shown() == model.ids, "seed \(seed)")
             try await MutationRunner(app).drain()
-            model.times[id] = now
         }
 
         /// Lets go of what is old, and of garbage.
@@ -206,13 +251,11 @@ struct PagingModelTests {
             for (token, page) in model.pages {
                 let isThere = try content(token) != nil
                 if needed.contains(token) {
-                    #expect(isThere, "page \(token) is needed")
+                    #expect(isThere, "page \(token) is needed; seed \(seed)")
                 } else if let maxAge, isWhole, !isYoung(page.time, maxAge) {
-                    #expect(!isThere, "page \(token) came too long ago")
-                } else if let maxAge, page.ids.allSatisfy({ isYoung(model.times[$0] ?? 0, maxAge) }),
-                    isYoung(page.time, maxAge)
-                {
-                    #expect(isThere, "page \(token) is young")
+                    #expect(!isThere, "page \(token) came too long ago; seed \(seed)")
+                } else if let maxAge, let parts = model.parts(of: token), parts.allSatisfy({ isYoung($0, maxAge) }) {
+                    #expect(isThere, "page \(token) is young; seed \(seed)")
                 }
                 if try !hasField(token) { model.pages[token] = nil }
             }
@@ -229,14 +272,18 @@ struct PagingModelTests {
             states = nil
             try store.close()
             var works: [String] = []
+            var (time, times) = (now, model.allTimes)
             for _ in 0..<1 + number(5) {
                 let id = 100 + number(800)
+                times.append(time)
+                let later = seconds(from: time, among: times)
                 works.append(
                     [
                         "next", "next", "all", "refresh", "add:\(id)", "add:\(id)",
                         "drop:\(model.ids.isEmpty ? id : model.ids[number(model.ids.count)])", "pin", "unpin",
-                        "clock:\(number(5000) - 1000)",
+                        "clock:\(later)",
                     ][number(10)])
+                if works.last == "clock:\(later)" { time += later }
             }
             if number(2) == 0 { works.append("let:\(number(3000))") }
             let orders = book.ids.map { "\($0)" }.joined(separator: ",")
@@ -272,12 +319,8 @@ struct PagingModelTests {
             case "next": if let next = model.next { model.came(next, book, at: now) }
             case "all": model.cameAll(book, at: now)
             case "refresh": model.came("", book, at: now)
-            case "add":
-                model.insert(number)
-                model.times[number] = now
-            case "drop":
-                model.remove(number)
-                model.times[number] = now
+            case "add": model.insert(number, at: now)
+            case "drop": model.remove(number, at: now)
             case "pin": isPinned = true
             case "unpin": isPinned = false
             case "clock": clock.advance(by: .seconds(number))
@@ -306,7 +349,7 @@ struct PagingModelTests {
                         model.pages[token] = page
                         for id in page.ids { model.times[id] = now }
                     } else {
-                        #expect(content?.ids == model.whole(token), "page \(token) is neither")
+                        #expect(content?.ids == model.whole(token), "page \(token) is neither; seed \(seed)")
                     }
                 }
             case "pin", "unpin": isPinned = try !app.pins().isEmpty
@@ -349,10 +392,15 @@ struct PagingModelTests {
                 if chain.contains(token) {
                     #expect(content?.ids == model.pages[token]?.ids, "seed \(seed)")
                     #expect(content?.next == model.pages[token]?.next, "seed \(seed)")
-                    #expect(content?.age == model.age(of: token, at: now), "seed \(seed)")
+                    if let parts = model.parts(of: token) {
+                        #expect(content?.age == BookModel.age(parts, at: now), "seed \(seed)")
+                    }
                 } else {
                     // What is no part of the list may have been changed as such.
-                    if let content { model.pages[token]?.ids = content.ids }
+                    if let content, content.ids != model.pages[token]?.ids {
+                        model.pages[token]?.ids = content.ids
+                        model.pages[token]?.edges = nil
+                    }
                     if try !hasField(token) { model.pages[token] = nil }
                 }
             }
