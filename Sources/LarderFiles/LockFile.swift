@@ -40,7 +40,7 @@ package final class LockFile: Sendable {
     package func tryLock(_ kind: File.LockKind) throws(FileError) -> Bool { try file.tryLock(kind) }
 
     /// Takes the lock as soon as it is free; false where it was not before the deadline.
-    package func lock(_ kind: File.LockKind, until deadline: ContinuousClock.Instant) throws(FileError) -> Bool {
+    package func lock(_ kind: File.LockKind, until deadline: SuspendingClock.Instant) throws(FileError) -> Bool {
         let locked: Void? = try poll(until: deadline) { () throws(FileError) in try tryLock(kind) ? () : nil }
         return locked != nil
     }

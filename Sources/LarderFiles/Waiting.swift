@@ -8,12 +8,12 @@ import Musl
 
 /// Asks again and again, with growing pauses, until the answer is not nil or the deadline has passed.
 package func poll<Answer, Failure: Error>(
-    until deadline: ContinuousClock.Instant, _ ask: () throws(Failure) -> Answer?
+    until deadline: SuspendingClock.Instant, _ ask: () throws(Failure) -> Answer?
 ) throws(Failure) -> Answer? {
     var pause: UInt32 = 50
     while true {
         if let answer = try ask() { return answer }
-        let left = ContinuousClock.now.duration(to: deadline)
+        let left = SuspendingClock.now.duration(to: deadline)
         guard left > .zero else { return nil }
         let microseconds = left.components.seconds > 0 ? 1_000_000 : left.components.attoseconds / 1_000_000_000_000
         usleep(min(pause, UInt32(clamping: microseconds) + 1))

@@ -78,7 +78,7 @@ public final class HTTPTransport: GraphQLTransport {
 
     /// Sends what `signer` signs, once it is whole.
     package func send(
-        _ request: GraphQLRequest, deadline: ContinuousClock.Instant, signer: RequestSigner?
+        _ request: GraphQLRequest, deadline: SuspendingClock.Instant, signer: RequestSigner?
     ) async throws(TransportError) -> GraphQLAnswer {
         guard request.kind != .subscription else {
             throw TransportError(
@@ -117,7 +117,7 @@ public final class HTTPTransport: GraphQLTransport {
 
     /// The headers of one request, from all three sources.
     func headers(
-        for request: GraphQLRequest, deadline: ContinuousClock.Instant
+        for request: GraphQLRequest, deadline: SuspendingClock.Instant
     ) async throws(TransportError) -> RequestHeaders {
         var headers = RequestHeaders()
         try headers.replace(with: options.headers)

@@ -16,7 +16,7 @@ public final class ScriptedServer: GraphQLTransport {
 
     private struct Seen {
         var requests: [GraphQLRequest] = []
-        var deadlines: [ContinuousClock.Instant] = []
+        var deadlines: [SuspendingClock.Instant] = []
         var searches = 0
         var effects: [String] = []
         var keys: Set<String> = []
@@ -106,11 +106,11 @@ public final class ScriptedServer: GraphQLTransport {
     public func requests(
         _ count: Int, named operationName: String? = nil, within time: Duration = .seconds(60)
     ) async throws(TransportError) -> [GraphQLRequest] {
-        let deadline = ContinuousClock.now + time
+        let deadline = SuspendingClock.now + time
         while true {
             let found = requests.filter { operationName == nil || $0.operationName == operationName }
             if found.count >= count { return found }
-            guard ContinuousClock.now < deadline else {
+            guard SuspendingClock.now < deadline else {
                 throw TransportError(.timedOut, "The server was asked \(found.count) times, and not \(count)")
             }
             do { try await Task.sleep(for: .milliseconds(5)) } catch {
@@ -119,7 +119,7 @@ public final class ScriptedServer: GraphQLTransport {
         }
     }
 
-    package var deadlines: [ContinuousClock.Instant] { seen.withLock { $0.deadlines } }
+    package var deadlines: [SuspendingClock.Instant] { seen.withLock { $0.deadlines } }
     package var searches: Int { seen.withLock { $0.searches } }
     package var effects: [String] { seen.withLock { $0.effects } }
 
@@ -137,7 +137,7 @@ public final class ScriptedServer: GraphQLTransport {
     public func send(
         _ request: GraphQLRequest, within time: Duration
     ) async throws(TransportError) -> GraphQLAnswer {
-        let deadline = ContinuousClock.now + time
+        let deadline = SuspendingClock.now + time
         do {
             if request.kind != .mutation, let search {
                 let (number, isReachable) = seen.withLock { seen in
@@ -182,7 +182,7 @@ extension ScriptedServer {
     /// Is reached, and never answers.
     package static var silent: ScriptedServer {
         ScriptedServer(search: nil) { server, number, _ in
-            try await Task.sleep(until: server.deadlines[number])
+            try await Task.sleep(until: server.deadlines[number], clock: .suspending)
             throw TransportError(.timedOut, "nothing answers")
         }
     }

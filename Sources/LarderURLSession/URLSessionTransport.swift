@@ -72,7 +72,7 @@ public final class URLSessionTransport: GraphQLTransport {
     public func send(
         _ request: GraphQLRequest, within time: Duration
     ) async throws(TransportError) -> GraphQLAnswer {
-        let deadline = ContinuousClock.now + time
+        let deadline = SuspendingClock.now + time
         guard request.kind != .subscription else {
             throw TransportError(
                 .unusableRequest, "A subscription does not fit into one HTTP exchange; send a query or a mutation.")

@@ -30,14 +30,14 @@ struct Contention {
         for round in 0..<rounds {
             let work = ["switch", "switch", "refresh", "refresh", "refresh", "migrate", "queue"][Int(random.next() % 7)]
             let name = Switching.environments[Int(random.next() % 2)]
-            let begun = ContinuousClock.now
+            let begun = SuspendingClock.now
             do {
                 try await carryOut(work, name, store)
             } catch let error as LarderError where error.code == .parked {
                 // Another process has switched meanwhile.
             }
-            guard ContinuousClock.now - begun < Self.patience else {
-                say("round \(round): \(work) took \(ContinuousClock.now - begun)")
+            guard SuspendingClock.now - begun < Self.patience else {
+                say("round \(round): \(work) took \(SuspendingClock.now - begun)")
                 exit(1)
             }
             say("\(work)")

@@ -94,10 +94,10 @@ final class HostileUse: Sendable {
         _ isEnough: @escaping @Sendable () -> Bool, _ body: @escaping @Sendable () async throws -> Void
     ) async throws {
         let work = Task { try await body() }
-        let deadline = ContinuousClock.now + .seconds(2)
+        let deadline = SuspendingClock.now + .seconds(2)
         let end = Task {
             // As soon as that is done which must be, but not before all had a chance.
-            try await Task.sleep(until: .now + .milliseconds(150), clock: .continuous)
+            try await Task.sleep(until: .now + .milliseconds(150), clock: .suspending)
             while .now < deadline, !isEnough() { try await Task.sleep(for: .milliseconds(20)) }
             work.cancel()
         }

@@ -51,7 +51,7 @@ enum Network {
     }
 
     private static func until(_ isSo: () -> Bool) async throws {
-        let deadline = ContinuousClock.now + .seconds(120)
+        let deadline = SuspendingClock.now + .seconds(120)
         while !isSo() {
             guard .now < deadline else { throw CocoaError(.userCancelled) }
             try await Task.sleep(for: .milliseconds(5))

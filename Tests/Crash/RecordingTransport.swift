@@ -41,7 +41,7 @@ struct RecordingTransport: ObjectTransport {
     func parts(
         of upload: MultipartUpload, within time: Duration
     ) async throws(ObjectError) -> [UploadedPart] {
-        let deadline = ContinuousClock.now + time
+        let deadline = SuspendingClock.now + time
         let parts = try await storage.parts(of: upload, within: .until(deadline))
         for part in parts { ledger.note("listed", upload.id, String(part.number), part.etag) }
         return parts

@@ -45,7 +45,7 @@ struct RowFuzz {
     }
 
     private func work(on store: URL, _ row: HostileRow) async throws {
-        let start = ContinuousClock.now
+        let start = SuspendingClock.now
         let copy = folder.appending(path: "copy")
         try? FileManager.default.removeItem(at: copy)
         try FileManager.default.copyItem(at: store, to: copy)

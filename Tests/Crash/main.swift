@@ -78,6 +78,7 @@ import LarderTestSupport
 //                                       follows a server until it is killed: see Converging
 //     larder-crash STORE book TIME N ORDERS WORK...
 //                                       works on a list of pages, and kills itself after N steps: see Booking
+//     larder-crash STORE doze           says whether the machine slept between two looks at the clock
 //     larder-crash STORE use            reads and writes, and says what it reads; fails at any error
 //     larder-crash STORE load WORK      does something large, and says how much memory it took: see Load
 
@@ -216,6 +217,7 @@ case "book":
     var works: [String] = []
     while words.has(4 + works.count) { works.append(words.text(4 + works.count)) }
     try await Booking(folder: folder, time: time, book: book, works: works).run(killedAfter: step)
+case "doze": say(ContinuousClock.now.duration(to: .now) > .seconds(1800) ? "slept" : "did not sleep")
 case "pages": try await Paging(folder: folder).run(killedAfter: words.number(0))
 case "converge":
     endWithStandardInput()

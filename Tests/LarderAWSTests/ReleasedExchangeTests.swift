@@ -49,7 +49,7 @@ struct ReleasedExchangeTests {
                         let largest = number.isMultiple(of: 2) ? 8 << 20 : 100_000
                         exchanges.append(await Self.exchange(storage.url, client, largestAnswer: largest))
                     }
-                    let deadline = ContinuousClock.now + .seconds(30)
+                    let deadline = SuspendingClock.now + .seconds(30)
                     while exchanges.contains(where: { !$0.isReleased }), .now < deadline {
                         try await Task.sleep(for: .milliseconds(10))
                     }

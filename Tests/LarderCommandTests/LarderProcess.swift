@@ -77,7 +77,7 @@ enum LarderProcess {
 
         /// Waits until it has printed so many lines. Gives up when it has ended, or after a minute.
         func waitForLines(_ count: Int) async throws {
-            let deadline = ContinuousClock.now + .seconds(60)
+            let deadline = SuspendingClock.now + .seconds(60)
             while output.count(where: { $0 == "\n" }) < count, process.isRunning, .now < deadline {
                 try await Task.sleep(for: .milliseconds(10))
             }

@@ -174,7 +174,7 @@ struct RunVerbTests {
             let running = try LarderProcess.start([
                 "run", "--endpoint", "http://127.0.0.1:1/", "--until-idle", "--store", fixture.store,
             ])
-            let deadline = ContinuousClock.now + .seconds(60)
+            let deadline = SuspendingClock.now + .seconds(60)
             while !running.errors.contains("waiting: "), .now < deadline {
                 try await Task.sleep(for: .milliseconds(10))
             }

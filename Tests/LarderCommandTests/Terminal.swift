@@ -78,7 +78,7 @@ final class Terminal {
 
     /// Waits until something was shown. Gives up when the command has ended, or after a minute.
     func wait(for text: String) async throws {
-        let deadline = ContinuousClock.now + .seconds(60)
+        let deadline = SuspendingClock.now + .seconds(60)
         while true {
             take()
             if shown.contains(text) { return }

@@ -54,7 +54,7 @@ struct TransferBarTests {
 
     @Test("The speed is told after half a second, of the same attempt, and of the last quarter of a minute")
     func speeds() async throws {
-        let now = ContinuousClock.now
+        let now = SuspendingClock.now
         var bars = TransferBars()
         var transfer = try await running(0, of: 1_000_000)
         func line(_ arrived: Int64, _ seconds: Double) -> String {

@@ -86,7 +86,7 @@ func waitUntil(
     _ what: Comment, sourceLocation: SourceLocation = #_sourceLocation, _ isSo: () -> Bool
 ) async throws {
     struct DidNotHappen: Error {}
-    let end = ContinuousClock.now + .seconds(20)
+    let end = SuspendingClock.now + .seconds(20)
     while !isSo() {
         guard .now < end else {
             Issue.record(what, sourceLocation: sourceLocation)

@@ -106,7 +106,7 @@ struct EnvironmentTests {
             await Task.detached { Self.wait(for: hasClosed) }.value
             var options = Environment.Options.fast
             options.lockTimeout = .milliseconds(200)
-            let begun = ContinuousClock.now
+            let begun = SuspendingClock.now
             let error = #expect(throws: LMDBError.self) {
                 _ = try Environment(folder: folder.path, tables: sampleTables, options: options)
             }
@@ -189,7 +189,7 @@ struct EnvironmentTests {
         options.lockLabel = "sync service"
         try await withEnvironment(options) { environment in
             try environment.write { transaction in
-                let deadline = ContinuousClock.now + .milliseconds(30)
+                let deadline = SuspendingClock.now + .milliseconds(30)
                 let error = try failure { try environment.write(deadline: deadline) { _ in } }
                 try requireNear(deadline)
                 #expect(error?.code == .lockTimedOut)

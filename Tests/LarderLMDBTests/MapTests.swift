@@ -55,7 +55,7 @@ struct MapTests {
         return try transaction.get(id, in: environment.records).copied
     }
 
-    private func fill(_ environment: Environment, until deadline: ContinuousClock.Instant) throws {
+    private func fill(_ environment: Environment, until deadline: SuspendingClock.Instant) throws {
         let records = try environment.records
         try environment.write(deadline: deadline) { transaction in
             for id in 2..<60 as Range<UInt64> { try transaction.put(id, value(id).rawSpan, in: records) }

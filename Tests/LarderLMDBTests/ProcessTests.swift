@@ -55,7 +55,7 @@ struct ProcessTests {
             let lock = environment.folder + "/write.lock"
             let script = "echo 'pid '$$', other program' > '\(lock)'; echo ready; kill -STOP $$; sleep 100"
             try withChild("flock", [lock, "sh", "-c", script]) { _ in
-                let deadline = ContinuousClock.now + .milliseconds(100)
+                let deadline = SuspendingClock.now + .milliseconds(100)
                 let error = try failure { try environment.write(deadline: deadline) { _ in } }
                 try requireNear(deadline)
                 #expect(error?.code == .lockTimedOut)

@@ -208,7 +208,7 @@ struct StampTests {
     @Test("A process that opens a file beside the one that found it not cleanly closed hears of that")
     func recoveredBeside() async throws {
         try await withTemporaryFolder { folder in
-            let deadline = ContinuousClock.now + .seconds(20)
+            let deadline = SuspendingClock.now + .seconds(20)
             for isRecovered in [true, false] {
                 let first = try #require(try PresenceLock(folder: folder.path, options: .init()))
                 #expect(try first.enter(deadline: deadline) == .first)
@@ -222,7 +222,7 @@ struct StampTests {
     @Test("A file whose verifier died is not taken for verified, and the next process verifies it")
     func verifierDied() async throws {
         try await withTemporaryFolder { folder in
-            let far = ContinuousClock.now + .seconds(20)
+            let far = SuspendingClock.now + .seconds(20)
             func lock() throws -> PresenceLock {
                 let lock = try PresenceLock(folder: folder.path, options: .init())
                 return try #require(lock)
@@ -237,7 +237,7 @@ struct StampTests {
             dying.leave()
             let reader = try LockFile(existing: folder.path + "/open.lock")
             #expect(try reader.tryLock(.shared))
-            let deadline = ContinuousClock.now + .milliseconds(50)
+            let deadline = SuspendingClock.now + .milliseconds(50)
             expectFailure(.lockTimedOut) { _ = try lock().enter(deadline: deadline) }
             try requireNear(deadline)
             reader.unlock()

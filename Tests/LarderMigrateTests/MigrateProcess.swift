@@ -66,7 +66,7 @@ enum MigrateProcess {
         }
 
         func wait(until isDone: ([String]) -> Bool) async throws {
-            let deadline = ContinuousClock.now + .seconds(60)
+            let deadline = SuspendingClock.now + .seconds(60)
             while !isDone(lines), process.isRunning, .now < deadline {
                 try await Task.sleep(for: .milliseconds(5))
             }

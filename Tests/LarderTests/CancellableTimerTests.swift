@@ -9,7 +9,7 @@ import Testing
 struct CancellableTimerTests {
     @Test("A wait ends when its time has come, and not before", arguments: [0, 1, 30])
     func comes(milliseconds: Int) async {
-        let deadline = ContinuousClock.now + .milliseconds(milliseconds)
+        let deadline = SuspendingClock.now + .milliseconds(milliseconds)
         #expect(await CancellableTimer.wait(until: deadline))
         #expect(.now >= deadline)
     }

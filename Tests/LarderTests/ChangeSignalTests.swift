@@ -10,11 +10,11 @@ struct ChangeSignalTests {
     func deadlines() async throws {
         let signal = ChangeSignal()
         let count = signal.count
-        let begun = ContinuousClock.now
+        let begun = SuspendingClock.now
         let times = [400, 50, 300, 100, 350, 50, 200].map { Duration.milliseconds($0) }
         let waits = times.map { time in
             Task { () -> Duration in
-                let start = ContinuousClock.now
+                let start = SuspendingClock.now
                 await signal.wait(past: count, for: time)
                 return .now - start
             }
@@ -53,7 +53,7 @@ struct ChangeSignalTests {
             wait.cancel()
             await wait.value
         }
-        let deadline = ContinuousClock.now + .seconds(60)
+        let deadline = SuspendingClock.now + .seconds(60)
         while gone != nil, .now < deadline { try await Task.sleep(for: .milliseconds(2)) }
         #expect(gone == nil)
     }

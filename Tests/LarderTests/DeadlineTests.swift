@@ -11,7 +11,7 @@ import Testing
 struct DeadlineTests {
     private func requireCode(
         _ code: LarderError.Code, naming holder: String? = nil, sourceLocation: SourceLocation = #_sourceLocation,
-        _ body: (_ deadline: ContinuousClock.Instant) async throws -> Void
+        _ body: (_ deadline: SuspendingClock.Instant) async throws -> Void
     ) async throws {
         let error = try await requireEnd(naming: holder, body) as? LarderError
         #expect(error?.code == code, sourceLocation: sourceLocation)
@@ -35,7 +35,7 @@ struct DeadlineTests {
             let timedOut = LarderError.Code(rawValue: "keys.timedOut")
             try await requireCode(timedOut) { try await bench.session().signIn(mine, within: .until($0)) }
             try await requireCode(timedOut) { _ = try await bench.session().credentials(within: .until($0)) }
-            let deadline = ContinuousClock.now + .milliseconds(50)
+            let deadline = SuspendingClock.now + .milliseconds(50)
             _ = try await bench.session().storedCredentials(within: .until(deadline))
             try requireNear(deadline)
             try await requireCode(.timedOut, naming: "had not answered by the deadline") {
@@ -54,14 +54,14 @@ struct DeadlineTests {
             (bench.keys.behaviour, bench.provider.behaviour) = (.hanging, .hanging)
             let session = bench.session { $0.keyTimeout = .seconds(120) }
             // The server is told with what the key provider opens, which is waited for a second at most.
-            let begun = ContinuousClock.now
+            let begun = SuspendingClock.now
             let locked = try await session.signOut(within: .until(begun + .seconds(120)))
             try requireNear(begun + .seconds(1), slack: .seconds(60))
             #expect(locked.isServerTold == nil)
             #expect(try bench.snapshot().credentials == [])
             bench.keys.behaviour = .ready
             try await session.signIn(bench.provider.signIn("ada"), within: soon)
-            let deadline = ContinuousClock.now + .milliseconds(50)
+            let deadline = SuspendingClock.now + .milliseconds(50)
             #expect(try await session.signOut(within: .until(deadline)).isServerTold == false)
             try requireNear(deadline)
             bench.provider.behaviour = .ready

@@ -177,10 +177,10 @@ struct FetchTests {
     func immediateDeadline() async throws {
         let transport = ScriptedServer.away
         try await withStoreFixture(transport) { app in
-            let before = ContinuousClock.now
+            let before = SuspendingClock.now
             _ = try? await app.send(
                 rateAtOnce, within: .seconds(1), options: FetchOptions(timeout: .seconds(900)))
-            let after = ContinuousClock.now
+            let after = SuspendingClock.now
             let deadline = try #require(transport.deadlines.first)
             #expect(deadline >= before + .seconds(1) && deadline <= after + .seconds(1))
         }

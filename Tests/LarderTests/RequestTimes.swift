@@ -2,7 +2,7 @@ import Synchronization
 
 /// When a server was asked. A minute is counted from the first request, however late a busy machine sends that.
 final class RequestTimes: Sendable {
-    private let times = Mutex<[ContinuousClock.Instant]>([])
+    private let times = Mutex<[SuspendingClock.Instant]>([])
 
     func add() { times.withLock { $0.append(.now) } }
 

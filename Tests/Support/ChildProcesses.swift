@@ -12,7 +12,7 @@ extension Process {
     /// Waits until the program has ended, and gives its thread to others meanwhile: there are only as many as there are
     /// processors, and a test that holds one keeps all the others waiting. A test whose time is over kills the program.
     public func ended() async {
-        var killed: ContinuousClock.Instant?
+        var killed: SuspendingClock.Instant?
         while isRunning {
             if let killed, .now > killed + .seconds(30) {
                 preconditionFailure("Process \(processIdentifier) was killed, and its end is not noticed")

@@ -34,7 +34,7 @@ package struct CutNetwork: Sendable {
 
     private func signal(_ signal: Int32, isReached expected: Bool) async throws {
         kill(await process.identifier, signal)
-        let deadline = ContinuousClock.now + .seconds(60)
+        let deadline = SuspendingClock.now + .seconds(60)
         while !urls.allSatisfy({ Self.isReached($0.port ?? 0) == expected }) {
             guard .now < deadline else {
                 throw ServerProcess.DidNotStart(description: "The network did not take the signal \(signal)")

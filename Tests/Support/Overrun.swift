@@ -9,7 +9,7 @@ package struct Overrun: Error, CustomStringConvertible {
 /// nothing of how long it took.
 ///
 /// - Parameter slack: What a loaded machine may take besides; an overrun that is looked for takes longer.
-package func requireNear(_ deadline: ContinuousClock.Instant, slack: Duration = .seconds(15)) throws {
+package func requireNear(_ deadline: SuspendingClock.Instant, slack: Duration = .seconds(15)) throws {
     let time = deadline.duration(to: .now)
     if time > slack { throw Overrun(time: time) }
 }
@@ -29,9 +29,9 @@ package struct WrongEnd: Error, CustomStringConvertible {
 @discardableResult
 package func requireEnd(
     after time: Duration = .milliseconds(50), naming holder: String? = nil, slack: Duration = .seconds(15),
-    _ body: (_ deadline: ContinuousClock.Instant) async throws -> Void
+    _ body: (_ deadline: SuspendingClock.Instant) async throws -> Void
 ) async throws -> any Error {
-    let deadline = ContinuousClock.now + time
+    let deadline = SuspendingClock.now + time
     do { try await body(deadline) } catch {
         if .now < deadline { throw WrongEnd(description: "The wait ended before its deadline: \(error)") }
         try requireNear(deadline, slack: slack)

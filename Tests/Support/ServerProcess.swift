@@ -62,7 +62,7 @@ package actor ServerProcess {
 
     /// Reads the line with which the server says that it listens.
     private static func words(
-        from output: FileHandle, until deadline: ContinuousClock.Instant
+        from output: FileHandle, until deadline: SuspendingClock.Instant
     ) async throws -> [String] {
         var text = ""
         while !text.contains("\n") {

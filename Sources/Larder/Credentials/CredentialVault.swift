@@ -79,7 +79,7 @@ final class CredentialVault: Sendable {
     ///
     /// - Parameter lost: What becomes of the session where nothing is left.
     func read(
-        until deadline: ContinuousClock.Instant, lost: @escaping SessionChange
+        until deadline: SuspendingClock.Instant, lost: @escaping SessionChange
     ) async throws(LarderError) -> Found {
         // Before they are read: a commit between the two is read once more.
         let mark = try translating { () throws(OperationsError) in try database.commitMark() }
@@ -101,7 +101,7 @@ final class CredentialVault: Sendable {
     }
 
     private func read(
-        _ snapshot: CredentialSnapshot, until deadline: ContinuousClock.Instant, lost: @escaping SessionChange
+        _ snapshot: CredentialSnapshot, until deadline: SuspendingClock.Instant, lost: @escaping SessionChange
     ) async throws(LarderError) -> Found {
         guard !snapshot.credentials.isEmpty else { return Found(reading: .absent) }
         var found = Found(reading: .absent)
@@ -156,7 +156,7 @@ final class CredentialVault: Sendable {
     /// - Throws: `.sessionState` where nothing is expected and the change has no session for what is given.
     func store(
         _ credentials: Credentials, expecting expected: [SealedCredential]? = nil,
-        until deadline: ContinuousClock.Instant, session change: @escaping SessionChange
+        until deadline: SuspendingClock.Instant, session change: @escaping SessionChange
     ) async throws(LarderError) -> Bool {
         while true {
             let outcome: CredentialTable.Outcome =
@@ -181,7 +181,7 @@ final class CredentialVault: Sendable {
         }
     }
 
-    func requireTime(until deadline: ContinuousClock.Instant) throws(LarderError) {
+    func requireTime(until deadline: SuspendingClock.Instant) throws(LarderError) {
         guard .now < deadline else {
             throw LarderError(.timedOut, "The key of partition \(partition) was replaced until the deadline")
         }
@@ -189,7 +189,7 @@ final class CredentialVault: Sendable {
 
     /// Replaces the credentials that are expected, and seals the new ones with their key.
     private func put(
-        _ credentials: Credentials, expecting expected: [SealedCredential], until deadline: ContinuousClock.Instant,
+        _ credentials: Credentials, expecting expected: [SealedCredential], until deadline: SuspendingClock.Instant,
         session change: @escaping SessionChange
     ) async throws(LarderError) -> CredentialTable.Outcome {
         let snapshot = try snapshot()
@@ -207,7 +207,7 @@ final class CredentialVault: Sendable {
     ///
     /// - Parameter store: Is called while no process can rotate the program's keys, where the key is a new one.
     func put(
-        _ credentials: Credentials, until deadline: ContinuousClock.Instant, session change: @escaping SessionChange,
+        _ credentials: Credentials, until deadline: SuspendingClock.Instant, session change: @escaping SessionChange,
         by store: Commit
     ) async throws(LarderError) -> CredentialTable.Outcome {
         if case .opened(let key) = try await key(until: deadline) {
@@ -288,7 +288,7 @@ final class CredentialVault: Sendable {
         case lost(StoredPartitionKey, QuarantineReason)
     }
 
-    private func key(until deadline: ContinuousClock.Instant) async throws(LarderError) -> KnownKey {
+    private func key(until deadline: SuspendingClock.Instant) async throws(LarderError) -> KnownKey {
         guard let stored = try snapshot().key else { return .none }
         do throws(KeyError) { return .opened(try await ring.open(stored, until: deadline)) } catch {
             if error.cause is SealError { return .lost(stored, .keyDamaged) }

@@ -49,7 +49,7 @@ package struct KeyRotation: Sendable {
     /// - Throws: `keys.…` as the provider; `keys.cannotRotate`; `larder.timedOut` with the holder of the lock;
     ///   `operations.…`.
     package func run(within time: Duration) async throws(LarderError) -> KeyRotationReport {
-        let deadline = ContinuousClock.now + time
+        let deadline = SuspendingClock.now + time
         let lock = try await HeldLock.acquire(
             CredentialVault.keyLock, in: locks, files, for: "rotating keys", label: label, until: deadline)
         let provider = provider
@@ -67,7 +67,7 @@ package struct KeyRotation: Sendable {
         return try result.get()
     }
 
-    private func rotate(_ deadline: ContinuousClock.Instant) async throws(LarderError) -> KeyRotationReport {
+    private func rotate(_ deadline: SuspendingClock.Instant) async throws(LarderError) -> KeyRotationReport {
         reached(.locked)
         let keys = try await newKeys(deadline)
         reached(.keyAdded)
@@ -97,7 +97,7 @@ package struct KeyRotation: Sendable {
             unopened: now.filter { $0.sealedWith != keys.current.id }.map(\.partition), dropped: dropped)
     }
 
-    private func newKeys(_ deadline: ContinuousClock.Instant) async throws(LarderError) -> MasterKeys {
+    private func newKeys(_ deadline: SuspendingClock.Instant) async throws(LarderError) -> MasterKeys {
         do throws(KeyError) {
             do throws(KeyError) { return try await provider.addKey(within: .until(deadline)) } catch {
                 guard error.code == .cannotRotate else { throw error }

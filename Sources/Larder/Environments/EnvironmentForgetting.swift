@@ -30,7 +30,7 @@ package enum EnvironmentForgetting {
     ///   `operations.uploadsLeft`: nothing was destroyed then; `larder.notRemoved`.
     package static func forget(
         _ name: String, in store: URL, _ database: OperationsDatabase, discarding: Bool, holding lock: MigrationLock,
-        options: Store.Options = Store.Options(), until deadline: ContinuousClock.Instant? = nil,
+        options: Store.Options = Store.Options(), until deadline: SuspendingClock.Instant? = nil,
         closing close: (String) throws -> Void = { _ in }, reached: (KillPoint) throws -> Void = { _ in }
     ) async throws -> ForgottenWork {
         let partitions = try database.environments.partitions().filter { $0.environment == name }.map(\.name)
@@ -44,7 +44,7 @@ package enum EnvironmentForgetting {
     /// Forgets a partition. Parameters and errors are those of the other; `operations.unknownPartition`.
     static func forget(
         partition: String, in store: URL, _ database: OperationsDatabase, discarding: Bool,
-        holding lock: MigrationLock, options: Store.Options, until deadline: ContinuousClock.Instant,
+        holding lock: MigrationLock, options: Store.Options, until deadline: SuspendingClock.Instant,
         closing close: (String) throws -> Void
     ) async throws -> ForgottenWork {
         try await forget(marking: [partition], in: store, database, options, deadline, close, { _ in }) {
@@ -55,7 +55,7 @@ package enum EnvironmentForgetting {
 
     private static func forget(
         marking partitions: [String], in store: URL, _ database: OperationsDatabase, _ options: Store.Options,
-        _ deadline: ContinuousClock.Instant, _ close: (String) throws -> Void, _ reached: (KillPoint) throws -> Void,
+        _ deadline: SuspendingClock.Instant, _ close: (String) throws -> Void, _ reached: (KillPoint) throws -> Void,
         _ removeRows: () async throws(OperationsError) -> ForgottenWork
     ) async throws -> ForgottenWork {
         try finish(in: store, database, options)

@@ -21,7 +21,7 @@ extension Store {
         _ partition: PartitionIdentity, confirming: String? = nil, losingUnsent: Bool = false,
         within time: Duration? = nil
     ) async throws(LarderError) -> [AbandonedUpload] {
-        let deadline = ContinuousClock.now + (time ?? options.lockTimeout)
+        let deadline = SuspendingClock.now + (time ?? options.lockTimeout)
         let database = try operationsStore.database()
         do {
             if let name = partition.environment {
@@ -46,7 +46,7 @@ extension Store {
         environment name: String, confirming: String? = nil, losingUnsent: Bool = false,
         within time: Duration? = nil
     ) async throws(LarderError) -> [AbandonedUpload] {
-        let deadline = ContinuousClock.now + (time ?? options.lockTimeout)
+        let deadline = SuspendingClock.now + (time ?? options.lockTimeout)
         let database = try operationsStore.database()
         do {
             try requireConfirmed(database.environments.find(name), confirming)
@@ -72,7 +72,7 @@ extension Store {
     }
 
     /// Asks again and again: a thread that waits in the kernel's stead is kept from other tasks.
-    private func migrationLock(until deadline: ContinuousClock.Instant) async throws(OperationsError) -> MigrationLock {
+    private func migrationLock(until deadline: SuspendingClock.Instant) async throws(OperationsError) -> MigrationLock {
         while true {
             do throws(OperationsError) {
                 return try MigrationLock.take(in: folder, for: "forgetting", within: .zero, options.files)

@@ -27,7 +27,7 @@ extension Store {
         _ credentials: Credentials, as user: String? = nil, pending work: PendingWork,
         within time: Duration? = nil, server: (any GraphQLTransport)? = nil
     ) async throws(LarderError) -> EnvironmentSwitch {
-        let deadline = ContinuousClock.now + (time ?? options.session.keyTimeout)
+        let deadline = SuspendingClock.now + (time ?? options.session.keyTimeout)
         guard !credentials.isEmpty else { throw LarderError(.sessionState, "There is nothing in the credentials") }
         guard let id = user ?? credentials.userPool?.subject else {
             throw LarderError(.sessionState, "The credentials do not say whose they are; name the user")

@@ -81,7 +81,7 @@ public struct MutationReceipt: Sendable {
 
     /// The status after the end.
     private func ended(within time: Duration) async throws(LarderError) -> MutationStatus {
-        var deadline = ContinuousClock.now + time
+        var deadline = SuspendingClock.now + time
         while true {
             deadline += await operationsStore.suspension.sitOut()
             let count = operationsStore.changeSignal.count
@@ -96,7 +96,7 @@ public struct MutationReceipt: Sendable {
             }
             if status.isEnded { return status }
             if Task.isCancelled { throw LarderError(.cancelled, "The wait for mutation \(id) was cancelled") }
-            let left = ContinuousClock.now.duration(to: deadline)
+            let left = SuspendingClock.now.duration(to: deadline)
             guard left > .zero else {
                 throw LarderError(
                     .unsettled, "Mutation \(id) is still \(status.state.rawValue); it goes on without this wait")

@@ -44,7 +44,7 @@ final class Instruments: Sendable {
 
     /// Times a read of the cache; a miss is no failure of it.
     func read<Answer>(_ body: () throws(LarderError) -> Answer) throws(LarderError) -> Answer {
-        let start = ContinuousClock.now
+        let start = SuspendingClock.now
         do throws(LarderError) {
             let answer = try body()
             reading?.success.record(duration: .now - start)
@@ -83,7 +83,7 @@ final class Instruments: Sendable {
     func send(
         _ request: GraphQLRequest, by transport: any GraphQLTransport, within time: Duration
     ) async throws(TransportError) -> GraphQLAnswer {
-        let start = ContinuousClock.now
+        let start = SuspendingClock.now
         let span = tracer?.startAnySpan(request.operationName ?? request.kind.rawValue, ofKind: .client)
         span?.attributes["graphql.operation.type"] = request.kind.rawValue
         if let name = request.operationName { span?.attributes["graphql.operation.name"] = name }
@@ -106,7 +106,7 @@ final class Instruments: Sendable {
             span?.setStatus(SpanStatus(code: .error, message: error.message))
         }
         span?.end()
-        noteRequest(request.kind, ContinuousClock.now - start, result)
+        noteRequest(request.kind, SuspendingClock.now - start, result)
         return try result.get()
     }
 

@@ -26,7 +26,7 @@ extension Session {
         _ legacy: LegacyTokens, as user: String? = nil, of environment: BackendEnvironment,
         within time: Duration? = nil
     ) async throws(LarderError) -> LegacyAdoption {
-        let deadline = ContinuousClock.now + (time ?? options.keyTimeout)
+        let deadline = SuspendingClock.now + (time ?? options.keyTimeout)
         guard let pool = environment.userPool else {
             throw LarderError(.noUserPool, "The environment has no user pool, whose tokens are to be taken over")
         }

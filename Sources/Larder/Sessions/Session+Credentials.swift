@@ -9,7 +9,7 @@ extension Session {
     /// - Parameter time: How long the key provider may be waited for; nil for the options' `keyTimeout`.
     /// - Throws: `.parked`, `.cancelled`, `operations.…`.
     package func storedCredentials(within time: Duration? = nil) async throws(LarderError) -> CredentialReading {
-        let deadline = ContinuousClock.now + (time ?? options.keyTimeout)
+        let deadline = SuspendingClock.now + (time ?? options.keyTimeout)
         _ = try standing()
         return try await read(until: deadline).reading
     }
@@ -26,7 +26,7 @@ extension Session {
     ///   the credentials are there and cannot be opened now; `identity.…` where there are no new ones for them;
     ///   `.cancelled`; `.parked`; `.noIdentityProvider`; `operations.…`.
     public func credentials(within time: Duration? = nil) async throws(LarderError) -> Credentials {
-        let deadline = ContinuousClock.now + (time ?? options.refreshTimeout)
+        let deadline = SuspendingClock.now + (time ?? options.refreshTimeout)
         let releases = releases
         var refreshed: Set<Credentials.Part> = []
         var first: Credentials?
@@ -64,13 +64,13 @@ extension Session {
     /// - Parameter time: How long; nil for the options' `refreshTimeout`.
     /// - Throws: `.notSignedIn`, `.waitReleased`, `.cancelled`, `.parked`, `operations.…`.
     public func signedIn(within time: Duration? = nil) async throws(LarderError) {
-        let deadline = ContinuousClock.now + (time ?? options.refreshTimeout)
+        let deadline = SuspendingClock.now + (time ?? options.refreshTimeout)
         _ = try await waiting(until: deadline, since: releases) { $0.state == .signedIn }
     }
 
     /// - Parameter releases: How often waits had been ended when the caller came.
     private func waiting(
-        until deadline: ContinuousClock.Instant, since releases: Int, for isEnough: (SessionStanding) -> Bool
+        until deadline: SuspendingClock.Instant, since releases: Int, for isEnough: (SessionStanding) -> Bool
     ) async throws(LarderError) -> SessionStanding {
         while true {
             let count = changeSignal.count
@@ -89,7 +89,7 @@ extension Session {
 
     private static let lookPause = Duration.milliseconds(200)
 
-    func read(until deadline: ContinuousClock.Instant) async throws(LarderError) -> CredentialVault.Found {
+    func read(until deadline: SuspendingClock.Instant) async throws(LarderError) -> CredentialVault.Found {
         let lost = change(by: .credentialsLost, reason: "the credentials were put into quarantine")
         let found = try await vault.read(until: deadline, lost: lost)
         if !found.suspects.isEmpty {

@@ -16,7 +16,7 @@ extension Session {
     public func userPoolTokens(
         within time: Duration? = nil, refused: Credentials.UserPoolTokens? = nil
     ) async throws(LarderError) -> Credentials.UserPoolTokens {
-        let deadline = ContinuousClock.now + (time ?? options.refreshTimeout)
+        let deadline = SuspendingClock.now + (time ?? options.refreshTimeout)
         let credentials = try await credentials(
             with: .userPool, until: deadline, unless: refused.map(RefusedCredentials.tokens) ?? .nothing)
         guard let tokens = credentials.value.userPool else { throw .notInUserPool }
@@ -34,7 +34,7 @@ extension Session {
     public func cloudCredentials(
         within time: Duration? = nil, refused: Credentials.CloudCredentials? = nil
     ) async throws(LarderError) -> Credentials.CloudCredentials {
-        let deadline = ContinuousClock.now + (time ?? options.refreshTimeout)
+        let deadline = SuspendingClock.now + (time ?? options.refreshTimeout)
         let credentials = try await credentials(
             with: .cloud, until: deadline, unless: refused.map(RefusedCredentials.cloud) ?? .nothing)
         guard let cloud = credentials.value.cloud else { throw .noIdentityPool }
@@ -46,7 +46,7 @@ extension Session {
     ///
     /// - Throws: As `cloudCredentials`; `identity.unusable` where the identity provider gives none.
     public func identityID(within time: Duration? = nil) async throws(LarderError) -> String {
-        let deadline = ContinuousClock.now + (time ?? options.refreshTimeout)
+        let deadline = SuspendingClock.now + (time ?? options.refreshTimeout)
         let standing = try standing()
         if standing.state.hasCredentials || standing.state == .federatedTokensInvalid,
             case .present(let credentials) = try await read(until: deadline).reading,
@@ -63,7 +63,7 @@ extension Session {
     /// Credentials of which one part is good. What a caller holds while it waits is next to nothing, since many wait for the
     /// same refresh, and let go of it at the same time.
     private func credentials(
-        with part: Credentials.Part, until deadline: ContinuousClock.Instant,
+        with part: Credentials.Part, until deadline: SuspendingClock.Instant,
         unless refused: RefusedCredentials
     ) async throws(LarderError) -> HeldCredentials {
         func isGood(_ credentials: HeldCredentials) -> Bool {
@@ -99,7 +99,7 @@ extension Session {
 
     /// The credentials that are stored, good or not, and the state in which they were read.
     private func stored(
-        _ part: Credentials.Part, until deadline: ContinuousClock.Instant
+        _ part: Credentials.Part, until deadline: SuspendingClock.Instant
     ) async throws(LarderError) -> (state: SessionState, credentials: HeldCredentials) {
         while true {
             if let known = try unchanged(), known.standing.state.allows(part) {
@@ -118,7 +118,7 @@ extension Session {
         }
     }
 
-    private func requireTime(until deadline: ContinuousClock.Instant) throws(LarderError) {
+    private func requireTime(until deadline: SuspendingClock.Instant) throws(LarderError) {
         guard !Task.isCancelled else { throw .cancelled }
         guard .now < deadline else { throw LarderError(.timedOut, "The caller waited for new credentials") }
     }

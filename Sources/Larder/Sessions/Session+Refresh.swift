@@ -14,7 +14,7 @@ extension Session {
     /// - Returns: The credentials as they are stored then; nil where something else is to be read now: no user is signed
     ///   in any more, or another is.
     func refresh(
-        _ part: Credentials.Part, until deadline: ContinuousClock.Instant
+        _ part: Credentials.Part, until deadline: SuspendingClock.Instant
     ) async throws(LarderError) -> HeldCredentials? {
         let signIns = signIns
         let task = try sharedRefresh(part, unless: .nothing)
@@ -57,7 +57,7 @@ extension Session {
         }
         return refreshing.withLock { refreshing in
             if let task = refreshing[part]?.task, !task.isFinished { return task }
-            let end = ContinuousClock.now + options.refreshTimeout
+            let end = SuspendingClock.now + options.refreshTimeout
             let task = SharedTask(on: executor, until: end) { [self] in
                 do throws(LarderError) {
                     let new = try await refresh(part, by: provider, unless: refused, until: end)
@@ -73,7 +73,7 @@ extension Session {
 
     private func refresh(
         _ part: Credentials.Part, by provider: any IdentityProvider, unless refused: RefusedCredentials,
-        until end: ContinuousClock.Instant
+        until end: SuspendingClock.Instant
     ) async throws(LarderError) -> Credentials? {
         // A token that was rotated must be stored before the files are given back.
         guard let work = options.suspension.begin() else { throw .suspended }
@@ -101,7 +101,7 @@ extension Session {
         if old.has(part, freshAt: options.now(), margin: options.margin), !refused.has(old) { return old }
         guard try standing().state.allows(part) else { return nil }
         stage("the identity provider")
-        let asked = ContinuousClock.now
+        let asked = SuspendingClock.now
         let answer = await cancelled(at: end) { () -> Result<Credentials, IdentityError> in
             do throws(IdentityError) {
                 return .success(try await provider.refresh(part, of: old, within: .until(end)))
@@ -137,7 +137,7 @@ extension Session {
 
     /// Stores new credentials in the place of the ones that were refreshed, and frees the lock once that is done.
     private func save(
-        _ new: UnsavedCredentials.Value, of part: Credentials.Part, until end: ContinuousClock.Instant
+        _ new: UnsavedCredentials.Value, of part: Credentials.Part, until end: SuspendingClock.Instant
     ) async throws(LarderError) -> Credentials? {
         var unstored = new
         unsaved[part] = unstored

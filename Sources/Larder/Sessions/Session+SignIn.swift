@@ -47,7 +47,7 @@ extension Session {
     public func accept(
         _ credentials: Credentials, as holder: Holder = .user, within time: Duration? = nil
     ) async throws(LarderError) {
-        let deadline = ContinuousClock.now + (time ?? options.keyTimeout)
+        let deadline = SuspendingClock.now + (time ?? options.keyTimeout)
         let event = holder == .user ? SessionEvent.signedIn : .becameGuest
         guard !credentials.isEmpty else { throw LarderError(.sessionState, "There is nothing in the credentials") }
         let standing = try standing()
@@ -71,7 +71,7 @@ extension Session {
     /// - Returns: False where it has none for guests.
     /// - Throws: `identity.…`, `.noIdentityProvider`, and as `accept`.
     public func continueAsGuest(within time: Duration? = nil) async throws(LarderError) -> Bool {
-        let deadline = ContinuousClock.now + (time ?? options.refreshTimeout)
+        let deadline = SuspendingClock.now + (time ?? options.refreshTimeout)
         guard let provider else {
             throw LarderError(.noIdentityProvider, "There is no identity provider to ask for a guest's credentials")
         }
@@ -102,7 +102,7 @@ extension Session {
     /// - Throws: `.parked`, `operations.…`: nothing was changed then.
     @discardableResult
     public func signOut(within time: Duration? = nil) async throws(LarderError) -> SignOut {
-        let deadline = ContinuousClock.now + (time ?? options.refreshTimeout)
+        let deadline = SuspendingClock.now + (time ?? options.refreshTimeout)
         _ = try standing()
         // The server is told with these. A user whose credentials cannot be read now is signed out nevertheless.
         var old: Credentials?

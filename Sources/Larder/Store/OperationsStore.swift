@@ -62,7 +62,7 @@ final class OperationsStore: Sendable {
     }
 
     /// Gives the file back until `resume`.
-    func suspend(until deadline: ContinuousClock.Instant, while isWanted: () -> Bool) throws(LarderError) {
+    func suspend(until deadline: SuspendingClock.Instant, while isWanted: () -> Bool) throws(LarderError) {
         guard case .open(let database) = state.withLock({ $0 }) else { return }
         do throws(OperationsError) { try database.suspend(until: deadline, while: isWanted) } catch {
             throw LarderError(error)

@@ -21,7 +21,7 @@ extension SubscriptionHub {
         var heard: Date
         /// When another is to take its place, as its server said before it was in use.
         var expiry: ContinuousClock.Instant?
-        let began = ContinuousClock.now
+        let began = SuspendingClock.now
 
         init(_ number: Int, _ commands: AsyncStream<SubscriptionLine.Command>.Continuation, heard: Date) {
             self.number = number
@@ -89,7 +89,7 @@ extension SubscriptionHub {
         replacement?.task.cancel()
         let number = line.number
         let task = Task {
-            guard await CancellableTimer.wait(until: due) else { return }
+            guard await CancellableTimer.waitThroughSleep(until: due) else { return }
             self.beginReplacing(number)
         }
         replacement = (task, due)
@@ -103,7 +103,7 @@ extension SubscriptionHub {
         guard pacing.connectivity.isConnected else { return replaceLater() }
         let next = openLine()
         successor = next
-        let (nextNumber, deadline) = (next.number, ContinuousClock.now + pacing.opening + pacing.starting)
+        let (nextNumber, deadline) = (next.number, SuspendingClock.now + pacing.opening + pacing.starting)
         Task {
             let timer = Task {
                 guard await CancellableTimer.wait(until: deadline) else { return }
@@ -197,7 +197,7 @@ extension SubscriptionHub {
             entry.next?.isDraining = true
             if let id = entry.id { old.commands.yield(.stop(id: id)) }
         }
-        let (number, deadline) = (line.number, ContinuousClock.now + pacing.draining)
+        let (number, deadline) = (line.number, SuspendingClock.now + pacing.draining)
         Task {
             guard await CancellableTimer.wait(until: deadline) else { return }
             self.endDraining(number)

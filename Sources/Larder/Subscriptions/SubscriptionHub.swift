@@ -147,7 +147,7 @@ actor SubscriptionHub {
     /// Keeps a connection on which nothing is asked for a moment.
     func lingerUnused() {
         guard let number = main?.number else { return }
-        let end = ContinuousClock.now + pacing.lingering
+        let end = SuspendingClock.now + pacing.lingering
         Task {
             await CancellableTimer.wait(until: end)
             self.endUnused(line: number)
@@ -228,7 +228,7 @@ actor SubscriptionHub {
                 await changeSignal.wait(past: count, for: nil)
                 continue
             }
-            let began = ContinuousClock.now
+            let began = SuspendingClock.now
             // Nothing is awaited between this look and the opening.
             guard !partition.core.operationsStore.suspension.isAsked else { continue }
             let end: TransportError
@@ -240,7 +240,7 @@ actor SubscriptionHub {
             }
             guard end.code != .unusableRequest else { return endAll(LarderError(end)) }
             // A connection that lasted was a good one.
-            failures = ContinuousClock.now - began > .seconds(30) ? 1 : failures + 1
+            failures = SuspendingClock.now - began > .seconds(30) ? 1 : failures + 1
             let pause = pacing.backoff.pause(
                 after: failures, asked: end.retryAfter, fraction: Double.random(in: 0...1))
             await wait(for: pause, untilSignIn: end.code == .notSignedIn)
@@ -289,7 +289,7 @@ actor SubscriptionHub {
     /// Waits between two attempts. The wait ends early when the network returns or the hub is closed. Where another
     /// user is needed, it then waits for a change in the database, such as a sign-in, and at most a minute.
     private func wait(for pause: Duration, untilSignIn: Bool) async {
-        let end = ContinuousClock.now + pause
+        let end = SuspendingClock.now + pause
         let signal = partition.core.operationsStore.changeSignal
         let signalCount = signal.count
         let wasConnected = pacing.connectivity.isConnected
@@ -363,7 +363,7 @@ actor SubscriptionHub {
     }
 
     func waitForStart(of entry: Entry, _ id: String, _ line: Line) {
-        let (number, deadline) = (line.number, ContinuousClock.now + pacing.starting)
+        let (number, deadline) = (line.number, SuspendingClock.now + pacing.starting)
         entry.task = Task {
             guard await CancellableTimer.wait(until: deadline) else { return }
             self.giveUp(line: number, waitingFor: id)

@@ -21,7 +21,7 @@ extension Store {
     ///   closed, `records.…` and `operations.…` where a file cannot be closed. Then the store goes on as if it had not
     ///   been asked, but for `.suspended`; where a file cannot be opened again it stays suspended, and `resume` says why.
     public func suspend(within time: Duration = .seconds(20)) async throws(LarderError) {
-        let deadline = ContinuousClock.now + time
+        let deadline = SuspendingClock.now + time
         let number = try await suspension.ask(until: deadline)
         notifyRunners()
         do throws(LarderError) {
@@ -49,7 +49,7 @@ extension Store {
         } catch { throw LarderError(translating: error) }
     }
 
-    private func closeFiles(_ number: Int, _ deadline: ContinuousClock.Instant) async throws(LarderError) {
+    private func closeFiles(_ number: Int, _ deadline: SuspendingClock.Instant) async throws(LarderError) {
         do {
             for partition in partitions.all() { try await closeCache(of: partition, number, deadline) }
             try operationsStore.suspend(until: deadline) { suspension.isClosing(number) }
@@ -70,7 +70,7 @@ extension Store {
     /// Closes a cache, and heeds between two attempts whether that is still wanted: a read that is under way may take as
     /// long as the whole time.
     private func closeCache(
-        of partition: Partition, _ number: Int, _ deadline: ContinuousClock.Instant
+        of partition: Partition, _ number: Int, _ deadline: SuspendingClock.Instant
     ) async throws(RecordError) {
         let cache = partition.core.cache
         var time = Duration.milliseconds(50)

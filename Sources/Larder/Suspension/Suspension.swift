@@ -76,7 +76,7 @@ final class Suspension: Sendable {
     ///
     /// - Returns: The suspension's number.
     /// - Throws: `.suspended` where that was asked for already; `.parked` after `close`; `.cancelled`, `.timedOut`.
-    func ask(until deadline: ContinuousClock.Instant = .now + .seconds(20)) async throws(LarderError) -> Int {
+    func ask(until deadline: SuspendingClock.Instant = .now + .seconds(20)) async throws(LarderError) -> Int {
         while true {
             let signals = changeSignal.count
             let number = try state.withLock { (state) throws(LarderError) -> Int? in
@@ -103,13 +103,13 @@ final class Suspension: Sendable {
     /// - Returns: False where some has not by three quarters of it.
     /// - Throws: `.cancelled` where the task is, or the suspension was withdrawn; `.parked`.
     func workHasEnded(_ number: Int, within time: Duration) async throws(LarderError) -> Bool {
-        let start = ContinuousClock.now
+        let start = SuspendingClock.now
         if try await isIdle(number, until: start + time / 2) { return true }
         for breakOff in state.withLock({ Array($0.works.values) }) { breakOff() }
         return try await isIdle(number, until: start + time * 3 / 4)
     }
 
-    private func isIdle(_ number: Int, until deadline: ContinuousClock.Instant) async throws(LarderError) -> Bool {
+    private func isIdle(_ number: Int, until deadline: SuspendingClock.Instant) async throws(LarderError) -> Bool {
         while true {
             let signals = changeSignal.count
             guard !Task.isCancelled else { throw .unsuspended }
@@ -223,7 +223,7 @@ final class Suspension: Sendable {
     /// of Swift's few keeps none of them waiting.
     ///
     /// - Returns: False where one does past the deadline.
-    func filesRest(until deadline: ContinuousClock.Instant) -> Bool {
+    func filesRest(until deadline: SuspendingClock.Instant) -> Bool {
         let rest: Void? = poll(until: deadline) { state.withLock { $0.isMoving ? nil : () } }
         return rest != nil
     }
@@ -256,7 +256,7 @@ final class Suspension: Sendable {
     ///
     /// - Returns: For how long it was: deadlines are to be moved by as much.
     func sitOut() async -> Duration {
-        let start = ContinuousClock.now
+        let start = SuspendingClock.now
         while !Task.isCancelled {
             let count = changeSignal.count
             guard isAsked else { break }
@@ -269,7 +269,7 @@ final class Suspension: Sendable {
     ///
     /// - Throws: `.suspended`.
     func requireAwake() async throws(LarderError) {
-        let deadline = ContinuousClock.now + wait
+        let deadline = SuspendingClock.now + wait
         while true {
             let count = changeSignal.count
             guard isAsked else { return }

@@ -30,7 +30,7 @@ public struct Transfer: Sendable, Identifiable {
     /// - Throws: `.unfinishedTransfer` when the time is over; `.unknownTransfer`; `.parked`; `.cancelled` where the
     ///   waiting task is.
     public func outcome(within time: Duration) async throws(LarderError) -> TransferOutcome {
-        var deadline = ContinuousClock.now + time
+        var deadline = SuspendingClock.now + time
         let changeSignal = core.transfers.changeSignal(of: id.uuid, core)
         defer { core.transfers.releaseChangeSignal(of: id.uuid) }
         while true {
@@ -45,7 +45,7 @@ public struct Transfer: Sendable, Identifiable {
             if let outcome = TransferOutcome(status) { return outcome }
             if Task.isCancelled { throw LarderError(.cancelled, "The wait for transfer \(id) was cancelled") }
             try core.requireCurrent()
-            let left = ContinuousClock.now.duration(to: deadline)
+            let left = SuspendingClock.now.duration(to: deadline)
             guard left > .zero else {
                 throw LarderError(
                     .unfinishedTransfer,

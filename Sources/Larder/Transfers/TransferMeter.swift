@@ -9,7 +9,7 @@ final class TransferMeter: Sendable {
         var moving: [Int: Int64] = [:]
         /// All bytes that moved, the ones that had to be moved again included.
         var moved: Int64 = 0
-        var samples: [(time: ContinuousClock.Instant, moved: Int64)] = []
+        var samples: [(time: SuspendingClock.Instant, moved: Int64)] = []
     }
 
     private static let window = Duration.seconds(5)
@@ -19,7 +19,7 @@ final class TransferMeter: Sendable {
 
     init(arrived: Int64) { state = Locked(State(arrived: arrived)) }
 
-    func move(_ count: Int, of part: Int, at now: ContinuousClock.Instant = .now) {
+    func move(_ count: Int, of part: Int, at now: SuspendingClock.Instant = .now) {
         state.withLock { state in
             state.moving[part] = Self.sum(state.moving[part] ?? 0, Int64(count))
             state.moved = Self.sum(state.moved, Int64(count))
@@ -53,7 +53,7 @@ final class TransferMeter: Sendable {
     }
 
     /// Speed in bytes per second.
-    func read(at now: ContinuousClock.Instant = .now) -> (completed: Int64, speed: Double?) {
+    func read(at now: SuspendingClock.Instant = .now) -> (completed: Int64, speed: Double?) {
         state.withLock { state in
             let completed = Self.sum(state.arrived, state.moving.values.reduce(0, Self.sum))
             guard let first = state.samples.first(where: { $0.time.duration(to: now) <= Self.window }) else {

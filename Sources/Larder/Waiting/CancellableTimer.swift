@@ -13,7 +13,7 @@ package final class CancellableTimer: Sendable {
         case ended
     }
 
-    /// Timers stand still while a machine sleeps, and the deadlines do not: they are compared so often.
+    /// Timers stand still while a machine sleeps, as deadlines do; what is due by another clock is compared so often.
     private static let longest = Duration.seconds(60)
 
     private let state = Locked(State.idle)
@@ -24,9 +24,19 @@ package final class CancellableTimer: Sendable {
     ///
     /// - Returns: False where the task was cancelled before.
     @discardableResult
-    package static func wait(until deadline: ContinuousClock.Instant) async -> Bool {
+    package static func wait(until deadline: SuspendingClock.Instant) async -> Bool {
+        await wait { deadline - .now }
+    }
+
+    /// Waits until then, where the time that a machine sleeps counts.
+    ///
+    /// - Returns: False where the task was cancelled before.
+    @discardableResult
+    package static func waitThroughSleep(until due: ContinuousClock.Instant) async -> Bool { await wait { due - .now } }
+
+    private static func wait(_ left: () -> Duration) async -> Bool {
         while !Task.isCancelled {
-            let left = deadline - .now
+            let left = left()
             guard left > .zero else { return true }
             await CancellableTimer().wait(for: min(left, longest))
         }
@@ -71,5 +81,5 @@ package final class CancellableTimer: Sendable {
 
 extension Duration {
     /// What is left until then; negative once it has passed.
-    package static func until(_ deadline: ContinuousClock.Instant) -> Duration { deadline - .now }
+    package static func until(_ deadline: SuspendingClock.Instant) -> Duration { deadline - .now }
 }

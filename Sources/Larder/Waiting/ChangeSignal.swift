@@ -8,7 +8,7 @@ final class ChangeSignal: Sendable {
     private struct Waiter {
         let continuation: UnsafeContinuation<Void, Never>
         /// Nil where it waits for as long as it takes.
-        let deadline: ContinuousClock.Instant?
+        let deadline: SuspendingClock.Instant?
     }
 
     private struct State {
@@ -16,7 +16,7 @@ final class ChangeSignal: Sendable {
         var next = 0
         var waiting: [Int: Waiter] = [:]
         /// One for all that wait, for the deadline that comes first.
-        var timer: (deadline: ContinuousClock.Instant, task: Task<Void, Never>)?
+        var timer: (deadline: SuspendingClock.Instant, task: Task<Void, Never>)?
 
         /// No timer stays for waiters that are gone.
         mutating func endIdleTimer() {
@@ -47,7 +47,7 @@ final class ChangeSignal: Sendable {
     ///
     /// - Parameter time: Nil for as long as it takes.
     func wait(past count: UInt64, for time: Duration?) async {
-        let deadline = time.map { ContinuousClock.now + $0 }
+        let deadline = time.map { SuspendingClock.now + $0 }
         if let time, time <= .zero { return }
         let number = state.withLock { state in
             state.next += 1
@@ -72,7 +72,7 @@ final class ChangeSignal: Sendable {
         }
     }
 
-    private func setTimer(for deadline: ContinuousClock.Instant, in state: inout State) {
+    private func setTimer(for deadline: SuspendingClock.Instant, in state: inout State) {
         if let timer = state.timer, timer.deadline <= deadline { return }
         state.timer?.task.cancel()
         let task = Task.detached { [weak self] in
@@ -82,7 +82,7 @@ final class ChangeSignal: Sendable {
     }
 
     /// Ends the waits whose time is over, and sets the timer for the next one.
-    private func endWaits(at deadline: ContinuousClock.Instant) {
+    private func endWaits(at deadline: SuspendingClock.Instant) {
         let ended = state.withLock { state in
             let ended = state.waiting.filter { $0.value.deadline.map { $0 <= deadline } ?? false }
             for number in ended.keys { state.waiting[number] = nil }

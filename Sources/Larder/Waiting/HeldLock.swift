@@ -17,7 +17,7 @@ final class HeldLock: Sendable {
     /// - Throws: `.timedOut` with the holder named; `.cancelled`; `.lock`.
     static func acquire(
         _ name: String, in locks: URL, _ files: FileSystem, for purpose: String, label: String,
-        until deadline: ContinuousClock.Instant,
+        until deadline: SuspendingClock.Instant,
         waiting: @Sendable (String) -> Void = { _ in }
     ) async throws(LarderError) -> HeldLock {
         let file: LockFile

@@ -12,7 +12,7 @@ final class MarkedReading: Sendable {
         /// Whether the read that is under way waits for its time.
         var isResting = false
         /// Before which marks do not begin a read.
-        var rested = ContinuousClock.now
+        var rested = SuspendingClock.now
     }
 
     private let state = Locked(State())
@@ -48,7 +48,7 @@ final class MarkedReading: Sendable {
         while true {
             state.withLock { $0.isMarked = false }
             let rest = read()
-            let now = ContinuousClock.now
+            let now = SuspendingClock.now
             let isMarked = state.withLock { state in
                 state.isReading = state.isMarked && !state.isEnded
                 state.isResting = state.isReading && rest > .zero
@@ -60,9 +60,9 @@ final class MarkedReading: Sendable {
         }
     }
 
-    private func readLater(_ time: ContinuousClock.Instant, _ read: @escaping @Sendable () -> Duration) {
+    private func readLater(_ time: SuspendingClock.Instant, _ read: @escaping @Sendable () -> Duration) {
         Task {
-            if time > .now { try? await Task.sleep(until: time, clock: .continuous) }
+            if time > .now { try? await Task.sleep(until: time, clock: .suspending) }
             let mustRead = self.state.withLock { state in
                 defer { state.isResting = false }
                 return state.isResting

@@ -63,7 +63,7 @@ final class AppSyncRealTime: SubscriptionDialect {
     // MARK: The handshake
 
     /// Opens a socket with the proof in its headers, where no log of URLs has it.
-    func connection(by deadline: ContinuousClock.Instant) async throws(TransportError) -> WebSocketConnection {
+    func connection(by deadline: SuspendingClock.Instant) async throws(TransportError) -> WebSocketConnection {
         let proof = Value.object(try await proof(of: "connect", Array("{}".utf8), by: deadline)).json
         let encoded = Data(proof).base64EncodedString()
             .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
@@ -215,7 +215,7 @@ final class AppSyncRealTime: SubscriptionDialect {
 
     /// The proof for a request, in the shape that the protocol has for it.
     private func proof(
-        of path: String, _ body: [UInt8], by deadline: ContinuousClock.Instant
+        of path: String, _ body: [UInt8], by deadline: SuspendingClock.Instant
     ) async throws(TransportError) -> [String: Value] {
         let host = Value.string(endpoint.hostOnTheWire)
         let proof = try await proof(by: deadline)
@@ -241,7 +241,7 @@ final class AppSyncRealTime: SubscriptionDialect {
         }
     }
 
-    private func proof(by deadline: ContinuousClock.Instant) async throws(TransportError) -> Proof {
+    private func proof(by deadline: SuspendingClock.Instant) async throws(TransportError) -> Proof {
         let refused = state.withLock { $0.refused }
         let proof: Proof
         switch authorization {
@@ -263,7 +263,7 @@ final class AppSyncRealTime: SubscriptionDialect {
     }
 
     private func get<Given: Sendable>(
-        _ source: @escaping AppSyncAuthorization.Source<Given>, _ refused: Given?, _ deadline: ContinuousClock.Instant
+        _ source: @escaping AppSyncAuthorization.Source<Given>, _ refused: Given?, _ deadline: SuspendingClock.Instant
     ) async throws(TransportError) -> Given {
         try await prepared(by: deadline) { try await source(refused, .until(deadline)) }
     }

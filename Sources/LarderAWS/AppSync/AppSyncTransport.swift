@@ -96,7 +96,7 @@ public final class AppSyncTransport: GraphQLTransport {
     public func send(
         _ request: GraphQLRequest, within time: Duration
     ) async throws(TransportError) -> GraphQLAnswer {
-        let deadline = ContinuousClock.now + time
+        let deadline = SuspendingClock.now + time
         switch authorization {
         case .apiKey(let key):
             return try await http.send(request.adding("x-api-key", key), within: .until(deadline))
@@ -126,7 +126,7 @@ public final class AppSyncTransport: GraphQLTransport {
     /// Sends a request with a proof, and once more with another where the API does not take it.
     private func send<Proof: Sendable>(
         _ request: GraphQLRequest, by source: @escaping AppSyncAuthorization.Source<Proof>,
-        _ deadline: ContinuousClock.Instant,
+        _ deadline: SuspendingClock.Instant,
         proven: (Proof) throws(TransportError) -> (GraphQLRequest, RequestSigner?)
     ) async throws(TransportError) -> GraphQLAnswer {
         let proof = try await prepared(by: deadline) { try await source(nil, .until(deadline)) }
@@ -145,7 +145,7 @@ public final class AppSyncTransport: GraphQLTransport {
 
     /// Sends a request with a proof, and once more where the API refuses it for the time of its signature.
     private func outcome<Proof: Sendable>(
-        of proof: Proof, _ deadline: ContinuousClock.Instant,
+        of proof: Proof, _ deadline: SuspendingClock.Instant,
         _ proven: (Proof) throws(TransportError) -> (GraphQLRequest, RequestSigner?)
     ) async throws(TransportError) -> Result<GraphQLAnswer, TransportError> {
         let offset = signing.offset
@@ -157,7 +157,7 @@ public final class AppSyncTransport: GraphQLTransport {
     }
 
     private func outcome(
-        of request: GraphQLRequest, _ signer: RequestSigner?, _ deadline: ContinuousClock.Instant
+        of request: GraphQLRequest, _ signer: RequestSigner?, _ deadline: SuspendingClock.Instant
     ) async -> Result<GraphQLAnswer, TransportError> {
         do throws(TransportError) {
             return .success(try await http.send(request, deadline: deadline, signer: signer))
@@ -183,7 +183,7 @@ extension AppSyncTransport: SubscriptionTransport {
     public func carry(
         _ line: SubscriptionLine, openedWithin time: Duration
     ) async throws(TransportError) {
-        let deadline = ContinuousClock.now + time
+        let deadline = SuspendingClock.now + time
         let offset = signing.offset
         let first = AppSyncRealTime(endpoint, authorization, pacing, wallClock: wallClock, signing: signing)
         do throws(TransportError) { return try await carry(line, by: first, deadline) } catch {
@@ -200,7 +200,7 @@ extension AppSyncTransport: SubscriptionTransport {
     }
 
     private func carry(
-        _ line: SubscriptionLine, by dialect: AppSyncRealTime, _ deadline: ContinuousClock.Instant
+        _ line: SubscriptionLine, by dialect: AppSyncRealTime, _ deadline: SuspendingClock.Instant
     ) async throws(TransportError) {
         let connection = try await http.socket(try await dialect.connection(by: deadline), openedBy: deadline)
         try await dialect.carry(http.noting(line), over: connection, on: http.client.eventLoopGroup, openedBy: deadline)

@@ -59,7 +59,7 @@ public struct CognitoIdentityProvider: IdentityProvider {
     public func refresh(
         _ part: Credentials.Part, of credentials: Credentials, within time: Duration
     ) async throws(IdentityError) -> Credentials {
-        let deadline = ContinuousClock.now + time
+        let deadline = SuspendingClock.now + time
         switch part {
         case .userPool:
             guard let userPool, let tokens = credentials.userPool else {
@@ -77,7 +77,7 @@ public struct CognitoIdentityProvider: IdentityProvider {
 
     /// Revokes the refresh token.
     public func signOut(_ credentials: Credentials, within time: Duration) async throws(IdentityError) {
-        let deadline = ContinuousClock.now + time
+        let deadline = SuspendingClock.now + time
         guard let userPool, let tokens = credentials.userPool else { return }
         do throws(CognitoError) { try await userPool.revoke(tokens, within: .until(deadline)) } catch {
             throw error.identityError(refusal: .userPoolRefused)
@@ -86,7 +86,7 @@ public struct CognitoIdentityProvider: IdentityProvider {
 
     /// The identity pool's for guests; nil where there is no identity pool.
     public func guestCredentials(within time: Duration) async throws(IdentityError) -> Credentials? {
-        let deadline = ContinuousClock.now + time
+        let deadline = SuspendingClock.now + time
         guard let identityPool else { return nil }
         do throws(CognitoError) {
             return Credentials(
@@ -97,7 +97,7 @@ public struct CognitoIdentityProvider: IdentityProvider {
     }
 
     private func cloud(
-        for credentials: Credentials, _ deadline: ContinuousClock.Instant
+        for credentials: Credentials, _ deadline: SuspendingClock.Instant
     ) async throws(IdentityError) -> Credentials.CloudCredentials {
         guard let identityPool else { throw IdentityError(.unusable, "There is no identity pool.") }
         var logins: [String: String] = [:]

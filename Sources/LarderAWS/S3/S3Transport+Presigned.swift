@@ -33,7 +33,7 @@ extension S3Transport {
     /// - Parameter headers: That the request must have beside its host.
     func presignedURL(
         _ use: PresignedUse, _ location: ObjectLocation, headers: [(name: String, value: String)],
-        expiresAfter lifetime: Duration, by deadline: ContinuousClock.Instant
+        expiresAfter lifetime: Duration, by deadline: SuspendingClock.Instant
     ) async throws(ObjectError) -> URL {
         let seconds = Int(clamping: lifetime.components.seconds)
         guard (1...604_800).contains(seconds) else {

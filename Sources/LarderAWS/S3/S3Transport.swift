@@ -31,7 +31,7 @@ public final class S3Transport: ObjectTransport {
 
     /// The keys that requests are signed with; others than the storage has refused, where it has.
     typealias RenewingSource =
-        @Sendable (_ refused: Credentials.CloudCredentials?, _ deadline: ContinuousClock.Instant) async throws ->
+        @Sendable (_ refused: Credentials.CloudCredentials?, _ deadline: SuspendingClock.Instant) async throws ->
         Credentials.CloudCredentials
 
     let credentialSource: RenewingSource

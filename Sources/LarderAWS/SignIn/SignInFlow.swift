@@ -150,7 +150,7 @@ public final class SignInFlow {
 
     // MARK: Steps
 
-    private var deadline: ContinuousClock.Instant { .now + options.timeout }
+    private var deadline: SuspendingClock.Instant { .now + options.timeout }
 
     /// What an action has led to.
     private enum Result {

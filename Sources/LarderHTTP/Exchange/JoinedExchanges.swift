@@ -11,7 +11,7 @@ final class JoinedExchanges<Key: Hashable & Sendable, Value: Sendable>: Sendable
     }
 
     func run(
-        _ key: Key, deadline: ContinuousClock.Instant, _ work: @escaping JoinedExchange<Value>.Work
+        _ key: Key, deadline: SuspendingClock.Instant, _ work: @escaping JoinedExchange<Value>.Work
     ) async throws(TransportError) -> Value {
         typealias Place = (task: JoinedExchange<Value>, ticket: JoinedExchange<Value>.Ticket, isNew: Bool)
         // Locks are taken in this order only: the table's, then a task's. `didEnd` is called without a task's.

@@ -75,7 +75,7 @@ struct MultipartSubscriptions: Sendable {
 
     private func read(_ id: String, _ request: GraphQLRequest) async throws(TransportError) {
         let options = transport.options
-        let deadline = ContinuousClock.now + options.subscriptions.pacing.opening
+        let deadline = SuspendingClock.now + options.subscriptions.pacing.opening
         let form = RequestForm(
             endpoint: options.subscriptions.url ?? transport.endpoint, request: request,
             headers: try await transport.headers(for: request, deadline: deadline), options: options,
@@ -201,7 +201,7 @@ private final class SilenceWatch: Sendable {
         while !Task.isCancelled {
             let due = state.withLock { $0.heard + $0.limit }
             guard due > .now else { return state.withLock { $0.isSilent = true } }
-            await CancellableTimer.wait(until: due)
+            await CancellableTimer.waitThroughSleep(until: due)
         }
     }
 }

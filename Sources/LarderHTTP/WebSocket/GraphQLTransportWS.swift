@@ -14,7 +14,7 @@ final class GraphQLTransportWS: SubscriptionDialect {
     private static let pingKey = "larder"
 
     private let payload: @Sendable () async throws -> [String: Value]?
-    private let deadline: ContinuousClock.Instant
+    private let deadline: SuspendingClock.Instant
     /// After how long another connection is to take this one's place.
     private let lifetime: Duration?
 
@@ -30,7 +30,7 @@ final class GraphQLTransportWS: SubscriptionDialect {
     private let unanswered = Locked<[Asked]>([])
 
     init(
-        openedBy deadline: ContinuousClock.Instant, lifetime: Duration? = nil,
+        openedBy deadline: SuspendingClock.Instant, lifetime: Duration? = nil,
         payload: @escaping @Sendable () async throws -> [String: Value]?
     ) {
         self.deadline = deadline

@@ -65,7 +65,7 @@ extension HTTPTransport: SubscriptionTransport {
         guard options.subscriptions.carrier == .webSocket else {
             return try await MultipartSubscriptions(transport: self, line: line).carry()
         }
-        let deadline = ContinuousClock.now + time
+        let deadline = SuspendingClock.now + time
         let connection = try await socket(
             WebSocketConnection(
                 url: options.subscriptions.url ?? endpoint, subprotocols: [GraphQLTransportWS.subprotocol]),
@@ -88,7 +88,7 @@ extension HTTPTransport: SubscriptionTransport {
 
     /// A connection as the options have it, with the headers that every request has.
     package func socket(
-        _ connection: WebSocketConnection, openedBy deadline: ContinuousClock.Instant
+        _ connection: WebSocketConnection, openedBy deadline: SuspendingClock.Instant
     ) async throws(TransportError) -> WebSocketConnection {
         let handshake = GraphQLRequest(
             kind: .subscription, operationName: nil, document: "", documentHash: "", variables: [])

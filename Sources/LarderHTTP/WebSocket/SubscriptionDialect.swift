@@ -35,7 +35,7 @@ extension SubscriptionDialect {
     /// Opens a socket and speaks this protocol on it, until the line's commands end.
     package func carry(
         _ line: SubscriptionLine, over connection: WebSocketConnection, on group: any EventLoopGroup,
-        openedBy deadline: ContinuousClock.Instant
+        openedBy deadline: SuspendingClock.Instant
     ) async throws(TransportError) {
         do {
             try await connection.run(on: group, openedBy: deadline) { messages, writer in
@@ -54,7 +54,7 @@ extension SubscriptionDialect {
 
     private func converse(
         _ line: SubscriptionLine, _ messages: inout WebSocketConnection.Messages, _ writer: WebSocketConnection.Writer,
-        openedBy deadline: ContinuousClock.Instant
+        openedBy deadline: SuspendingClock.Instant
     ) async throws {
         // A server may refuse the connection before it has heard anything: what it says is read all the same.
         _ = await writer.write(try await greeting())

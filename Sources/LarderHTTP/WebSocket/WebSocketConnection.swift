@@ -82,7 +82,7 @@ package struct WebSocketConnection: Sendable {
     ///   - deadline: For the opening.
     /// - Throws: A `TransportError`; a `WebSocketClosed` where the server has closed the socket; what `body` throws.
     package func run(
-        on group: any EventLoopGroup, openedBy deadline: ContinuousClock.Instant,
+        on group: any EventLoopGroup, openedBy deadline: SuspendingClock.Instant,
         _ body: (inout Messages, Writer) async throws -> Void
     ) async throws {
         let opening = SocketOpening()
@@ -109,7 +109,7 @@ package struct WebSocketConnection: Sendable {
 
     /// - Parameter made: Called with the channel before it is connected.
     private func open(
-        on group: any EventLoopGroup, _ deadline: ContinuousClock.Instant,
+        on group: any EventLoopGroup, _ deadline: SuspendingClock.Instant,
         _ made: @escaping @Sendable (any Channel) -> Void
     ) async throws -> AsyncChannel {
         guard let host = url.host(percentEncoded: false), !host.isEmpty, !url.namesUser,

@@ -70,7 +70,7 @@ extension Environment {
     ///   - needed: How large it has to be at least.
     ///   - deadline: Until which to wait for the transactions of this process.
     /// - Returns: False where the map stays as it is.
-    func grow(to needed: Int, until deadline: ContinuousClock.Instant) throws(LMDBError) -> Bool {
+    func grow(to needed: Int, until deadline: SuspendingClock.Instant) throws(LMDBError) -> Bool {
         let before = mapSize.load(ordering: .relaxed)
         let status: Int32? = try poll(until: deadline) { () throws(LMDBError) -> Int32? in
             pool.withLock { pool -> Int32? in
@@ -100,7 +100,7 @@ extension Environment {
     }
 
     /// Makes the map as large as the file, after another process has made that larger than this process's map.
-    func growToFile(until deadline: ContinuousClock.Instant) throws(LMDBError) {
+    func growToFile(until deadline: SuspendingClock.Instant) throws(LMDBError) {
         let meta = try MetaPage.newest(in: files.data.pages)
         let needed = (Int(clamping: meta.lastPage) + 1) * meta.pageSize
         let rounded = (needed + 0xFFFF) & ~0xFFFF

@@ -98,7 +98,7 @@ import Synchronization
     /// Closes as `close()` does, and returns once the last transaction has ended and every file was given back.
     ///
     /// - Throws: `.lockTimedOut` where a transaction is open past the deadline; then the environment stays open.
-    package func close(until deadline: ContinuousClock.Instant) throws(LMDBError) {
+    package func close(until deadline: SuspendingClock.Instant) throws(LMDBError) {
         try close()
         var isReleased: Bool { self.isReleased.load(ordering: .acquiring) }
         let released: Void? = poll(until: deadline) { isReleased ? () : nil }
@@ -238,7 +238,7 @@ import Synchronization
     /// names the holder.
     ///
     /// LMDB's own lock comes after this library's and waits without a deadline: for programs of other kinds only.
-    package func beginWrite(deadline: ContinuousClock.Instant) throws(LMDBError) -> WriteTransaction {
+    package func beginWrite(deadline: SuspendingClock.Instant) throws(LMDBError) -> WriteTransaction {
         guard !options.isReadOnly, let writer = files.writer else { throw readOnlyError }
         try pin()
         do throws(LMDBError) {
@@ -303,7 +303,7 @@ import Synchronization
     /// Each time that the map was full and room could be made, by clearing dead readers or by growing, `body` runs again:
     /// it must do nothing besides the transaction, and it must not suspend.
     package func write<Result>(
-        deadline: ContinuousClock.Instant, _ body: (inout WriteTransaction) throws -> Result
+        deadline: SuspendingClock.Instant, _ body: (inout WriteTransaction) throws -> Result
     ) throws -> Result {
         try repeating { () throws in try writeOnce(deadline: deadline, body) }
     }
@@ -316,7 +316,7 @@ import Synchronization
     }
 
     private func writeOnce<Result>(
-        deadline: ContinuousClock.Instant, _ body: (inout WriteTransaction) throws -> Result
+        deadline: SuspendingClock.Instant, _ body: (inout WriteTransaction) throws -> Result
     ) throws -> Result {
         var transaction = try beginWrite(deadline: deadline)
         let result = try body(&transaction)

@@ -22,7 +22,7 @@ enum OpenFiles {
     ///
     /// - Parameter deadline: Until when to wait for one that has closed the file and has transactions left.
     static func register(
-        _ identity: Identity, by name: String, path: String, deadline: ContinuousClock.Instant
+        _ identity: Identity, by name: String, path: String, deadline: SuspendingClock.Instant
     ) throws(LMDBError) -> Registration {
         var first: Opener?
         _ = try poll(until: deadline) { () throws(LMDBError) -> Void? in

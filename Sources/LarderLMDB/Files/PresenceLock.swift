@@ -34,7 +34,7 @@ final class PresenceLock: Sendable {
         }
     }
 
-    func enter(deadline: ContinuousClock.Instant) throws(LMDBError) -> Entry {
+    func enter(deadline: SuspendingClock.Instant) throws(LMDBError) -> Entry {
         let entry: Entry? = try translated { () throws(FileError) in
             try poll(until: deadline) { () throws(FileError) in try tryEnter() }
         }
@@ -74,7 +74,7 @@ final class PresenceLock: Sendable {
     /// Lets others in, after verifying.
     ///
     /// - Parameter isRecovered: Whether the file had not been closed cleanly.
-    func settle(isRecovered: Bool, deadline: ContinuousClock.Instant) throws(LMDBError) {
+    func settle(isRecovered: Bool, deadline: SuspendingClock.Instant) throws(LMDBError) {
         if file.isWritable { file.setNote(isRecovered ? Note.recovered : Note.verified) }
         guard Self.isShared else { return }
         // Another process may slip in while the lock changes its kind. It verifies once more, and no process writes

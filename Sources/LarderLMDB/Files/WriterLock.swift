@@ -15,7 +15,7 @@ final class WriterLock: Sendable {
         note = "pid \(processID), \(options.lockLabel.prefix(100).filter { !$0.isNewline })"
     }
 
-    func acquire(deadline: ContinuousClock.Instant) throws(LMDBError) {
+    func acquire(deadline: SuspendingClock.Instant) throws(LMDBError) {
         let acquired: Void? = try poll(until: deadline) { () throws(LMDBError) in try tryAcquire() ? () : nil }
         guard acquired == nil else { return }
         let holder = isHeld.load(ordering: .relaxed) ? note : file.note()

@@ -55,7 +55,7 @@ final class UnregisteredReading: Sendable {
             }
         }
         guard let lock = readers.lock else { return }
-        let deadline = ContinuousClock.now + options.lockTimeout
+        let deadline = SuspendingClock.now + options.lockTimeout
         guard try !translated({ () throws(FileError) in try lock.lock(.shared, until: deadline) }) else { return }
         let advice = "Wait longer, or give this user write access to the folder, which then reads without waiting."
         throw LMDBError(.lockTimedOut, "\(lock.note()) is writing. \(advice)", path: path)

@@ -67,7 +67,7 @@ extension CredentialTable {
     /// - Returns: Whether the log was emptied. Where it was not, the next checkpoint does it.
     @discardableResult
     package func destroyKey(
-        of partition: String, until deadline: ContinuousClock.Instant
+        of partition: String, until deadline: SuspendingClock.Instant
     ) async throws(OperationsError) -> Bool {
         try await database.write { db in
             guard let owner = try db.partition(partition) else { return }

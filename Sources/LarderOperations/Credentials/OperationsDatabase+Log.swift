@@ -8,7 +8,7 @@ extension OperationsDatabase {
     /// what was overwritten since. Readers that see an older state keep it from doing so for as long as they read.
     ///
     /// - Returns: False where they did so past the deadline.
-    package func emptyLog(until deadline: ContinuousClock.Instant) async throws(OperationsError) -> Bool {
+    package func emptyLog(until deadline: SuspendingClock.Instant) async throws(OperationsError) -> Bool {
         var pause = Duration.milliseconds(2)
         while true {
             if try await tryEmptyLog() { return true }

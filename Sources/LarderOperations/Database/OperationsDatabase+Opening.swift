@@ -181,7 +181,7 @@ extension OperationsDatabase {
 
     /// SQLite does not wait, whatever its timeout, where two connections turn the journal of a new file into a log.
     private static func pool(
-        _ path: String, _ configuration: Configuration, until deadline: ContinuousClock.Instant
+        _ path: String, _ configuration: Configuration, until deadline: SuspendingClock.Instant
     ) throws -> DatabasePool {
         var mayBeUnread = true
         while true {

@@ -79,7 +79,7 @@ extension OperationsDatabase {
     /// - Throws: `.busy` where a call is under way past the deadline, or is not waited for any more; then nothing is
     ///   suspended.
     package func suspend(
-        until deadline: ContinuousClock.Instant, while isWanted: () -> Bool = { true }
+        until deadline: SuspendingClock.Instant, while isWanted: () -> Bool = { true }
     ) throws(OperationsError) {
         use.withLock { $0.isSuspended = true }
         let isIdle = poll(until: deadline) { () -> Bool? in

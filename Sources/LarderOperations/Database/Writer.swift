@@ -279,9 +279,9 @@ final class Writer: Sendable {
         do {
             let (outcome, isKept) = try body()
             if isKept {
-                let start = ContinuousClock.now
+                let start = SuspendingClock.now
                 try log.commit(db)
-                let time = ContinuousClock.now - start
+                let time = SuspendingClock.now - start
                 state.withLock { state in
                     state.commitCount += 1
                     state.batchDelay = min(max(time / 2, Self.batchDelay), Self.maximumBatchDelay)

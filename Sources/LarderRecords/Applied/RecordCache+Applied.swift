@@ -7,7 +7,7 @@ extension RecordCache {
     /// `Commit.earlier` says what.
     @discardableResult
     package func noteRejected(
-        _ key: AppliedKey, deadline: ContinuousClock.Instant? = nil
+        _ key: AppliedKey, deadline: SuspendingClock.Instant? = nil
     ) async throws(RecordError) -> Commit {
         try await write(
             [.note(key, .rejected, time: options.now())], synchronizing: true, deadline: deadline)
@@ -39,7 +39,7 @@ extension RecordCache {
     /// Forgets mutations. Pass only mutations that can neither be answered again nor be in the layers of any process.
     @discardableResult
     package func forgetApplied(
-        _ keys: [AppliedKey], deadline: ContinuousClock.Instant? = nil
+        _ keys: [AppliedKey], deadline: SuspendingClock.Instant? = nil
     ) async throws(RecordError) -> Commit {
         try await write([.forget(keys)], deadline: deadline)
     }

@@ -18,7 +18,7 @@ extension RecordCache {
     package func write(
         _ parsed: ParsedResponse, of operation: BoundOperation, to root: Root = .query, age: AnswerAge = AnswerAge(),
         applying key: AppliedKey? = nil, edits: [ListEdit] = [], endingListAfter page: PagePlace? = nil,
-        synchronizing: Bool = false, deadline: ContinuousClock.Instant? = nil
+        synchronizing: Bool = false, deadline: SuspendingClock.Instant? = nil
     ) async throws(RecordError) -> Commit {
         let noted = key.map { WriteStep.note($0, .applied, time: options.now()) }
         let steps =
@@ -33,7 +33,7 @@ extension RecordCache {
     ///   - synchronizing: As `WriteQueue.write`.
     ///   - deadline: For the wait for other writers; the options' own where nil.
     func write(
-        _ steps: [WriteStep], synchronizing: Bool = false, deadline: ContinuousClock.Instant?
+        _ steps: [WriteStep], synchronizing: Bool = false, deadline: SuspendingClock.Instant?
     ) async throws(RecordError) -> Commit {
         let outcomes = try await writer.write(
             [steps], synchronizing: synchronizing, deadline: deadline ?? .now + options.lockTimeout)
@@ -47,11 +47,11 @@ extension RecordCache {
     ///   one, later ones are not stored either: nothing older is ever stored over what is newer.
     /// - Throws: What kept all of them from being tried.
     package func write(
-        _ answers: [MutationAnswer], deadline: ContinuousClock.Instant? = nil
+        _ answers: [MutationAnswer], deadline: SuspendingClock.Instant? = nil
     ) async throws(RecordError) -> [Result<Commit, RecordError>] {
         guard !answers.isEmpty else { return [] }
         // The server has done what they tell of: behind other writes of this process they wait for longer.
-        let turnDeadline = ContinuousClock.now + max(options.lockTimeout, .seconds(60))
+        let turnDeadline = SuspendingClock.now + max(options.lockTimeout, .seconds(60))
         let parts = answers.map { answer -> [WriteStep] in
             [
                 .note(answer.key, .applied, time: options.now()),
@@ -67,7 +67,7 @@ extension RecordCache {
     /// - Returns: For each, in order, what came of it. One that does not fit fails alone.
     /// - Throws: What kept all of them from being tried.
     package func write(
-        _ responses: [(parsed: ParsedResponse, operation: BoundOperation)], deadline: ContinuousClock.Instant? = nil
+        _ responses: [(parsed: ParsedResponse, operation: BoundOperation)], deadline: SuspendingClock.Instant? = nil
     ) async throws(RecordError) -> [Result<Commit, RecordError>] {
         guard !responses.isEmpty else { return [] }
         return try await writer.write(
@@ -82,7 +82,7 @@ extension RecordCache {
     ///
     /// - Parameter body: Answers the new data, or nil to leave everything as it is.
     package func update(
-        _ operation: BoundOperation, at root: Root = .query, deadline: ContinuousClock.Instant? = nil,
+        _ operation: BoundOperation, at root: Root = .query, deadline: SuspendingClock.Instant? = nil,
         _ body: @escaping @Sendable (CacheAnswer) throws -> ParsedResponse?
     ) async throws(RecordError) -> Commit {
         try await write([.update(operation, at: root, body)], deadline: deadline)
@@ -98,7 +98,7 @@ extension RecordCache {
 
     /// Removes objects by their cache keys; keys that are not in the cache are passed over.
     package func remove(
-        keys: [String], as removal: Removal, deadline: ContinuousClock.Instant? = nil
+        keys: [String], as removal: Removal, deadline: SuspendingClock.Instant? = nil
     ) async throws(RecordError) -> Commit {
         try await write([.removeObjects(keys: keys, removal)], deadline: deadline)
     }
@@ -107,7 +107,7 @@ extension RecordCache {
     ///
     /// - Complexity: O(n) in the objects of the type.
     package func remove(
-        type: String, as removal: Removal, deadline: ContinuousClock.Instant? = nil
+        type: String, as removal: Removal, deadline: SuspendingClock.Instant? = nil
     ) async throws(RecordError) -> Commit {
         try await write([.removeType(type, removal)], deadline: deadline)
     }
@@ -116,7 +116,7 @@ extension RecordCache {
     ///
     /// - Parameter field: The field's name, or a whole field key to remove one set of arguments.
     package func remove(
-        field: String, of key: String, deadline: ContinuousClock.Instant? = nil
+        field: String, of key: String, deadline: SuspendingClock.Instant? = nil
     ) async throws(RecordError) -> Commit {
         try await write([.removeField(field, of: key)], deadline: deadline)
     }

@@ -50,7 +50,7 @@ package final class RecordCache: Sendable {
     /// `Options.suspensionWait`, and then throw `.suspended`.
     ///
     /// - Throws: `.busy` where a read or a write is under way past the deadline; then nothing is suspended.
-    package func suspend(until deadline: ContinuousClock.Instant) async throws(RecordError) {
+    package func suspend(until deadline: SuspendingClock.Instant) async throws(RecordError) {
         try await writer.betweenWrites(until: deadline) {
             if !self.options.isReadOnly { try self.writer.beginEpochIfDue(until: deadline) }
             try self.generations.suspend(until: deadline)
@@ -76,7 +76,7 @@ package final class RecordCache: Sendable {
     /// Without this call the cache does so itself, once nothing was written for `Options.idleDelay`.
     ///
     /// - Throws: `.busy` where the writer has other work until the deadline; `.closed`; what kept the disk from it.
-    package func stamp(deadline: ContinuousClock.Instant? = nil) async throws(RecordError) {
+    package func stamp(deadline: SuspendingClock.Instant? = nil) async throws(RecordError) {
         guard !options.isReadOnly else { return }
         let generations = generations
         try await writer.betweenWrites(until: deadline ?? .now + options.lockTimeout) {

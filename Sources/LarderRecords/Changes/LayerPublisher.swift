@@ -8,7 +8,7 @@ import LarderFiles
 /// time at most.
 final class LayerPublisher: Sendable {
     private struct Pause {
-        var end = ContinuousClock.now
+        var end = SuspendingClock.now
         var isScheduled = false
     }
 
@@ -31,7 +31,7 @@ final class LayerPublisher: Sendable {
     /// To be called after each commit, on the writer's thread.
     func tell() {
         guard observers.areHeard else { return layers.nobodyListens() }
-        let now = ContinuousClock.now
+        let now = SuspendingClock.now
         let (isDue, isScheduled) = pause.withLock { pause in
             guard pause.end > now else { return (true, false) }
             defer { pause.isScheduled = true }
@@ -42,12 +42,12 @@ final class LayerPublisher: Sendable {
             return
         }
         if let commit = layers.untold(of: generations) { observers.tell(commit) }
-        let time = ContinuousClock.now - now
+        let time = SuspendingClock.now - now
         if time > Self.shortTime { pause.withLock { $0.end = .now + time } }
     }
 
     private func tellLater() {
-        let wait = pause.withLock { ContinuousClock.now.duration(to: $0.end) }.components
+        let wait = pause.withLock { SuspendingClock.now.duration(to: $0.end) }.components
         let nanoseconds = max(wait.seconds, 0) * 1_000_000_000 + wait.attoseconds / 1_000_000_000
         thread.asyncAfter(deadline: .now() + .nanoseconds(Int(nanoseconds))) { [weak self] in
             guard let self else { return }

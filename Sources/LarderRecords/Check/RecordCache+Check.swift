@@ -12,7 +12,7 @@ extension RecordCache {
     /// - Throws: What keeps it from looking: `.busy`, `.closed`.
     /// - Complexity: O(n) in the cache's size; memory: a few bits for the number of every record.
     package func check(
-        _ level: CheckReport.Level = .everything, deadline: ContinuousClock.Instant? = nil
+        _ level: CheckReport.Level = .everything, deadline: SuspendingClock.Instant? = nil
     ) throws(RecordError) -> CheckReport {
         try translated {
             guard level == .everything else {
@@ -30,7 +30,7 @@ extension RecordCache {
 
 extension Generation {
     /// Checks one snapshot, its pages included. Nil if the generation is superseded.
-    fileprivate func checkEverything(until deadline: ContinuousClock.Instant) throws -> CheckReport? {
+    fileprivate func checkEverything(until deadline: SuspendingClock.Instant) throws -> CheckReport? {
         enum Finding {
             case report(CheckReport)
             case superseded

@@ -175,7 +175,7 @@ final class GarbageCollection: @unchecked Sendable {
             try add(set.touchedKeys(new), generation, transaction)
         }
         layerSet = set
-        let deadline = ContinuousClock.now + sliceTime
+        let deadline = SuspendingClock.now + sliceTime
         let isMarked = try marking.run(
             generation, transaction, below: changes.state.nextRecord, until: deadline,
             lookedInto: { uncertain.append($0) })

@@ -45,7 +45,7 @@ struct Marking {
     /// - Throws: `DamagedRecord`: what a damaged record leads to is not known.
     mutating func run(
         _ generation: Generation, _ snapshot: borrowing some RecordSnapshot & ~Copyable, below next: RecordID,
-        until deadline: ContinuousClock.Instant, lookedInto: (RecordField) -> Void = { _ in }
+        until deadline: SuspendingClock.Instant, lookedInto: (RecordField) -> Void = { _ in }
     ) throws -> Bool {
         var targets: [RecordID] = []
         var count = 0

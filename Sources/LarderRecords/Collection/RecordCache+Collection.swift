@@ -56,7 +56,7 @@ extension RecordCache {
             while !isRehearsal, !rest.isEmpty {
                 if Task.isCancelled { return true }
                 collection.propose(rest.prefix(size.count))
-                let start = ContinuousClock.now
+                let start = SuspendingClock.now
                 let commit = try await write([.collect(collection)], deadline: nil)
                 size.took(.now - start)
                 collection.committed(commit)
@@ -75,7 +75,7 @@ extension RecordCache {
     }
 
     private func beginEpochIfDue() async throws(RecordError) {
-        let deadline = ContinuousClock.now + options.lockTimeout
+        let deadline = SuspendingClock.now + options.lockTimeout
         try await writer.betweenWrites(until: deadline) { [writer] in try writer.beginEpochIfDue(until: deadline) }
     }
 
@@ -132,7 +132,7 @@ private struct Sweep {
         guard nextRecord != nil || nextKey != nil else { return nil }
         return try translated {
             try generations.withSnapshot { generation, transaction in
-                let deadline = ContinuousClock.now + sliceTime
+                let deadline = SuspendingClock.now + sliceTime
                 if let start = nextRecord {
                     return try objects(from: start, marked, generation, transaction, deadline)
                 }
@@ -144,7 +144,7 @@ private struct Sweep {
 
     private mutating func objects(
         from start: RecordID, _ marked: RecordSet, _ generation: Generation,
-        _ transaction: borrowing ReadTransaction, _ deadline: ContinuousClock.Instant
+        _ transaction: borrowing ReadTransaction, _ deadline: SuspendingClock.Instant
     ) throws -> [GarbageCollection.Candidate] {
         var found: [GarbageCollection.Candidate] = []
         nextRecord = nil
@@ -187,7 +187,7 @@ private struct Sweep {
 
     private mutating func keys(
         from start: [UInt8], _ marked: RecordSet, _ generation: Generation,
-        _ transaction: borrowing ReadTransaction, _ deadline: ContinuousClock.Instant
+        _ transaction: borrowing ReadTransaction, _ deadline: SuspendingClock.Instant
     ) throws -> [GarbageCollection.Candidate] {
         var found: [GarbageCollection.Candidate] = []
         nextKey = nil

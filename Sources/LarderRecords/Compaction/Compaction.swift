@@ -49,7 +49,7 @@ final class Compaction: @unchecked Sendable {
     /// Keeps other compactions away. Blocks its thread.
     ///
     /// - Returns: False where the generation is gone.
-    func begin(until deadline: ContinuousClock.Instant) throws -> Bool {
+    func begin(until deadline: SuspendingClock.Instant) throws -> Bool {
         do {
             let file = try LockFile(
                 path: old.environment.folder + "/compact.lock", mustWrite: true, in: folder.options.files)
@@ -69,7 +69,7 @@ final class Compaction: @unchecked Sendable {
 
     /// What a crash has left, which loses its name; nil where the generation is superseded. To be called between writes:
     /// whoever makes a generation without the lock of compactions has the writer's lock.
-    func leftovers(until deadline: ContinuousClock.Instant) throws -> [String]? {
+    func leftovers(until deadline: SuspendingClock.Instant) throws -> [String]? {
         guard let transaction = try beginWrite(until: deadline) else { return nil }
         guard try !GenerationState.stored(transaction, old.tables).isSuperseded else { return nil }
         return folder.leftovers(above: old.number)
@@ -83,7 +83,7 @@ final class Compaction: @unchecked Sendable {
     ///   - leftovers: What a crash has left, to be removed first.
     ///   - deadline: Until which to wait, after a failure, for a writer that may have caused it.
     /// - Returns: False where another process, or another caller, was quicker.
-    func copy(removing leftovers: [String], until deadline: ContinuousClock.Instant) throws -> Bool {
+    func copy(removing leftovers: [String], until deadline: SuspendingClock.Instant) throws -> Bool {
         do {
             // The writer need not wait for large files to be removed.
             folder.removeAll(leftovers)
@@ -103,7 +103,7 @@ final class Compaction: @unchecked Sendable {
             draft = packed
             try reached(.packed)
             for _ in 0..<Self.maximumRounds {
-                let start = ContinuousClock.now
+                let start = SuspendingClock.now
                 let next = HeldSnapshot(try old.environment.beginRead())
                 let count = try snapshot.read { earlier in
                     try next.read { later in try contents.follow(from: earlier, to: later, into: packed) }
@@ -125,7 +125,7 @@ final class Compaction: @unchecked Sendable {
     /// Whether an error comes of another that superseded the generation meanwhile: the generation is closed then, or the
     /// draft was removed by the writer that is about to say so. A draft that loses its files while it is worked on may
     /// look damaged, foreign, or missing.
-    private func isOvertaken(_ error: any Error, until deadline: ContinuousClock.Instant) -> Bool {
+    private func isOvertaken(_ error: any Error, until deadline: SuspendingClock.Instant) -> Bool {
         if let error = error as? LMDBError, error.code == .closed { return true }
         do {
             guard let transaction = try beginWrite(until: deadline) else { return true }
@@ -137,7 +137,7 @@ final class Compaction: @unchecked Sendable {
     }
 
     /// Nil where the generation is closed.
-    private func beginWrite(until deadline: ContinuousClock.Instant) throws(LMDBError) -> WriteTransaction? {
+    private func beginWrite(until deadline: SuspendingClock.Instant) throws(LMDBError) -> WriteTransaction? {
         do throws(LMDBError) { return try old.environment.beginWrite(deadline: deadline) } catch {
             guard error.code == .closed else { throw error }
             return nil
@@ -149,7 +149,7 @@ final class Compaction: @unchecked Sendable {
     /// Takes in what was committed since, and makes the draft the generation that follows. Its last commit says so.
     ///
     /// - Returns: False where another process, or another caller, was quicker.
-    func finish(until deadline: ContinuousClock.Instant) throws -> Bool {
+    func finish(until deadline: SuspendingClock.Instant) throws -> Bool {
         guard let draft, var contents, let snapshot else { return false }
         guard let transaction = try beginWrite(until: deadline) else { return false }
         var state = try GenerationState.stored(transaction, old.tables)

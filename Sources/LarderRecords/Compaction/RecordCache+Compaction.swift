@@ -16,17 +16,17 @@ extension RecordCache {
     /// - Complexity: O(n) in the cache's size; takes as much disk again until it is done, and for what is written
     ///   meanwhile.
     @discardableResult
-    package func compact(deadline: ContinuousClock.Instant? = nil) async throws(RecordError) -> CompactionReport {
+    package func compact(deadline: SuspendingClock.Instant? = nil) async throws(RecordError) -> CompactionReport {
         try await compact(deadline: deadline) { _ in }
     }
 
     /// - Parameter reached: Called at each step; what it throws ends the work there. For tests.
     func compact(
-        deadline: ContinuousClock.Instant? = nil, reached: @escaping @Sendable (RecordCache.KillPoint) throws -> Void
+        deadline: SuspendingClock.Instant? = nil, reached: @escaping @Sendable (RecordCache.KillPoint) throws -> Void
     ) async throws(RecordError) -> CompactionReport {
         try checkWritable()
         let deadline = deadline ?? .now + options.lockTimeout
-        let patience = max(.zero, ContinuousClock.now.duration(to: deadline))
+        let patience = max(.zero, SuspendingClock.now.duration(to: deadline))
         var retries = Retries(until: deadline)
         repeat {
             let old = generations.current
@@ -57,7 +57,7 @@ extension RecordCache {
     ///   - goOn: Goes on with the new generation.
     /// - Returns: False where another process, or another caller, was quicker.
     private func run(
-        _ compaction: Compaction, _ deadline: ContinuousClock.Instant, _ patience: Duration,
+        _ compaction: Compaction, _ deadline: SuspendingClock.Instant, _ patience: Duration,
         _ goOn: @escaping @Sendable () throws -> Void
     ) async throws(RecordError) -> Bool {
         guard try await blocking({ try compaction.begin(until: deadline) }),
@@ -97,12 +97,12 @@ extension RecordCache {
     /// positions from before tell nothing any more. What is known of mutations stays: their optimistic layers must not
     /// come back, and their answers must not be written once more.
     @discardableResult
-    package func clear(deadline: ContinuousClock.Instant? = nil) async throws(RecordError) -> Commit {
+    package func clear(deadline: SuspendingClock.Instant? = nil) async throws(RecordError) -> Commit {
         try await clear(deadline: deadline) { _ in }
     }
 
     func clear(
-        deadline: ContinuousClock.Instant? = nil, reached: @escaping @Sendable (RecordCache.KillPoint) throws -> Void
+        deadline: SuspendingClock.Instant? = nil, reached: @escaping @Sendable (RecordCache.KillPoint) throws -> Void
     ) async throws(RecordError) -> Commit {
         let deadline = deadline ?? .now + options.lockTimeout
         return try await writer.betweenWrites(until: deadline) { [cache = self] in
@@ -126,7 +126,7 @@ extension RecordCache {
     ///
     /// - Returns: The counters of the new one; nil if another process was quicker.
     private func makeEmpty(
-        after old: Generation, _ deadline: ContinuousClock.Instant,
+        after old: Generation, _ deadline: SuspendingClock.Instant,
         _ reached: (RecordCache.KillPoint) throws -> Void
     ) throws -> GenerationState? {
         let transaction = try old.environment.beginWrite(deadline: deadline)
@@ -161,7 +161,7 @@ extension Generation {
     /// fails, the next is removed.
     func supersede(
         _ transaction: consuming WriteTransaction, _ state: GenerationState, in folder: GenerationFolder,
-        _ deadline: ContinuousClock.Instant
+        _ deadline: SuspendingClock.Instant
     ) throws {
         var state = state
         do {

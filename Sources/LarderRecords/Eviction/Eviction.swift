@@ -129,7 +129,7 @@ final class Eviction: @unchecked Sendable {
 
     /// Walks on for the time of a slice, and hands over all that may go.
     private func walk(
-        from place: Place, until deadline: ContinuousClock.Instant, _ generation: Generation,
+        from place: Place, until deadline: SuspendingClock.Instant, _ generation: Generation,
         _ transaction: borrowing ReadTransaction, _ body: (Candidate, _ seconds: UInt32, _ bytes: Int) throws -> Bool
     ) throws -> Place {
         let tables = generation.tables
@@ -318,7 +318,7 @@ final class Eviction: @unchecked Sendable {
             roots.newlyWatched(), set.map { try $0.touchedKeys(first..<max(first, $0.layers.count)) } ?? [], generation,
             transaction)
         layerSet = set
-        let deadline = ContinuousClock.now + time
+        let deadline = SuspendingClock.now + time
         let before = changes.removedBytes
         var fields: Set<FieldID> = []
         for candidate in candidates {

@@ -129,7 +129,7 @@ extension RecordCache {
             var rest = found[...]
             while !isRehearsal, !rest.isEmpty, !Task.isCancelled {
                 eviction.propose(rest.prefix(size.count))
-                let start = ContinuousClock.now
+                let start = SuspendingClock.now
                 _ = try await write([.evict(eviction, within: sliceTime)], deadline: nil)
                 size.took(.now - start)
                 progress()

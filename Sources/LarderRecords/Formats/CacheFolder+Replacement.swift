@@ -18,7 +18,7 @@ extension CacheFolder {
     ///
     /// - Throws: `.futureFormat`, `.busy`, `.full`, `.notWritable`.
     package func migrate(
-        deadline: ContinuousClock.Instant, reached: (KillPoint) throws -> Void = { _ in }
+        deadline: SuspendingClock.Instant, reached: (KillPoint) throws -> Void = { _ in }
     ) throws(RecordError) {
         try translated {
             try replace(deadline, reached) { number, old, format in
@@ -37,7 +37,7 @@ extension CacheFolder {
     ///
     /// Programs that have it open go on with the new generation at their next transaction. Programs that have a damaged
     /// file open do so once they open the store again.
-    package func rebuild(deadline: ContinuousClock.Instant) throws(RecordError) {
+    package func rebuild(deadline: SuspendingClock.Instant) throws(RecordError) {
         try translated { try replace(deadline, { _ in }) { number, _, _ in try empty(number) } }
     }
 
@@ -46,7 +46,7 @@ extension CacheFolder {
     /// A process that was killed may have done it before. Where the cache was compacted since then, it is brought back
     /// once more, which loses what was fetched meanwhile.
     package func adoptStaged(
-        _ token: String, deadline: ContinuousClock.Instant, reached: (KillPoint) throws -> Void = { _ in }
+        _ token: String, deadline: SuspendingClock.Instant, reached: (KillPoint) throws -> Void = { _ in }
     ) throws(RecordError) {
         let staged = stagedPath(token)
         try translated {
@@ -89,7 +89,7 @@ extension CacheFolder {
     private typealias Making = (Int, Environment?, CacheFormat.State) throws -> GenerationDraft
 
     private func replace(
-        _ deadline: ContinuousClock.Instant, _ reached: (KillPoint) throws -> Void, _ make: Making
+        _ deadline: SuspendingClock.Instant, _ reached: (KillPoint) throws -> Void, _ make: Making
     ) throws {
         // Other processes may supersede a generation, or make the first, meanwhile.
         var retries = Retries(until: deadline)
@@ -128,7 +128,7 @@ extension CacheFolder {
 
     /// False where another process was quicker.
     private func supersede(
-        _ found: CacheFormat, _ deadline: ContinuousClock.Instant, _ reached: (KillPoint) throws -> Void,
+        _ found: CacheFormat, _ deadline: SuspendingClock.Instant, _ reached: (KillPoint) throws -> Void,
         _ make: Making
     ) throws -> Bool {
         let number = found.generation

@@ -43,7 +43,7 @@ final class Generations: Sendable {
     /// Closes cleanly, as `close`, until `resume`.
     ///
     /// - Throws: `.busy` where a read or a write is under way past the deadline; then nothing is suspended.
-    func suspend(until deadline: ContinuousClock.Instant) throws {
+    func suspend(until deadline: SuspendingClock.Instant) throws {
         let environment = held.withLock { current in
             // Under the lock, so that no generation is opened after this.
             isSuspended.store(true, ordering: .sequentiallyConsistent)
@@ -120,7 +120,7 @@ final class Generations: Sendable {
     ///   - body: Gives nil if it finds the generation superseded. A reader may have found out sooner, and closed it.
     /// - Throws: `.busy` at the deadline.
     func retrying<Result>(
-        to purpose: String, until deadline: ContinuousClock.Instant, _ body: (Generation) throws -> Result?
+        to purpose: String, until deadline: SuspendingClock.Instant, _ body: (Generation) throws -> Result?
     ) throws -> Result {
         var retries = Retries(until: deadline)
         repeat {
@@ -168,10 +168,10 @@ extension Generations {
 /// long one takes, and then until a deadline.
 struct Retries {
     private static let fewest = 8
-    private let deadline: ContinuousClock.Instant
+    private let deadline: SuspendingClock.Instant
     private var count = 1
 
-    init(until deadline: ContinuousClock.Instant) { self.deadline = deadline }
+    init(until deadline: SuspendingClock.Instant) { self.deadline = deadline }
 
     /// Whether to try once more.
     mutating func goOn() -> Bool {

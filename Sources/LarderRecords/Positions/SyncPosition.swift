@@ -147,7 +147,7 @@ extension RecordCache {
     @discardableResult
     package func write(
         _ parsed: ParsedResponse, of operation: BoundOperation, as page: SyncPage,
-        deadline: ContinuousClock.Instant? = nil
+        deadline: SuspendingClock.Instant? = nil
     ) async throws(RecordError) -> Commit {
         try await write([.synchronize(parsed, of: operation, page)], deadline: deadline)
     }

@@ -8,7 +8,7 @@ struct PendingWrite: Sendable {
     /// Whether the commit must survive power loss, whatever the cache's durability.
     let synchronizes: Bool
     /// Until which other processes' writers are waited for.
-    let deadline: ContinuousClock.Instant
+    let deadline: SuspendingClock.Instant
     /// Answered with the outcome of each part.
     let turn: WriterTurn<[Result<Commit, RecordError>]>
 

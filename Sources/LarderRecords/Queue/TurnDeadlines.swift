@@ -7,7 +7,7 @@ import LarderFiles
 /// One timer serves all that wait, so that a write which is made in time costs none.
 final class TurnDeadlines: Sendable {
     private struct Wait {
-        var end: ContinuousClock.Instant
+        var end: SuspendingClock.Instant
         var giveUp: @Sendable () -> Void
     }
 
@@ -15,7 +15,7 @@ final class TurnDeadlines: Sendable {
         var waits: [UInt64: Wait] = [:]
         var next: UInt64 = 0
         /// When the timer that counts fires; nil where there is none.
-        var due: ContinuousClock.Instant?
+        var due: SuspendingClock.Instant?
     }
 
     private let state = Locked(State())
@@ -26,7 +26,7 @@ final class TurnDeadlines: Sendable {
 
     /// - Parameter giveUp: Called once, half a second after the deadline, unless `remove` is called before.
     /// - Returns: What to call `remove` with.
-    func add(_ deadline: ContinuousClock.Instant, _ giveUp: @escaping @Sendable () -> Void) -> UInt64 {
+    func add(_ deadline: SuspendingClock.Instant, _ giveUp: @escaping @Sendable () -> Void) -> UInt64 {
         let end = deadline + Self.grace
         let (number, isSoonest) = state.withLock { state in
             let isSoonest = state.due.map { end < $0 } ?? true
@@ -41,18 +41,18 @@ final class TurnDeadlines: Sendable {
 
     func remove(_ number: UInt64) { state.withLock { _ = $0.waits.removeValue(forKey: number) } }
 
-    private func setTimer(for due: ContinuousClock.Instant) {
+    private func setTimer(for due: SuspendingClock.Instant) {
         // Longer than any caller waits, and short enough for Dispatch.
-        let wait = min(max(ContinuousClock.now.duration(to: due), .zero), .seconds(1 << 30))
+        let wait = min(max(SuspendingClock.now.duration(to: due), .zero), .seconds(1 << 30))
         let seconds = Double(wait.components.seconds) + Double(wait.components.attoseconds) * 1e-18
         DispatchQueue.global().asyncAfter(deadline: .now() + seconds) { [weak self] in self?.fire(for: due) }
     }
 
-    private func fire(for due: ContinuousClock.Instant) {
-        let (late, next) = state.withLock { state -> ([Wait], ContinuousClock.Instant?) in
+    private func fire(for due: SuspendingClock.Instant) {
+        let (late, next) = state.withLock { state -> ([Wait], SuspendingClock.Instant?) in
             // A sooner timer has taken this one's place.
             guard state.due == due else { return ([], nil) }
-            let now = ContinuousClock.now
+            let now = SuspendingClock.now
             let late = state.waits.filter { $0.value.end <= now }
             for number in late.keys { state.waits[number] = nil }
             state.due = state.waits.values.map(\.end).min()

@@ -50,8 +50,8 @@ final class WriteQueue: Sendable {
     ///   - turnDeadline: For the wait for this process's, where that is another.
     /// - Returns: The outcome of each part.
     func write(
-        _ parts: [[WriteStep]], synchronizing: Bool = false, deadline: ContinuousClock.Instant,
-        turnDeadline: ContinuousClock.Instant? = nil
+        _ parts: [[WriteStep]], synchronizing: Bool = false, deadline: SuspendingClock.Instant,
+        turnDeadline: SuspendingClock.Instant? = nil
     ) async throws(RecordError) -> [Result<Commit, RecordError>] {
         try await takingTurn(until: turnDeadline ?? deadline) { turn in
             let write = PendingWrite(parts: parts, synchronizes: synchronizing, deadline: deadline, turn: turn)
@@ -64,7 +64,7 @@ final class WriteQueue: Sendable {
     ///
     /// - Throws: `.busy` where its turn has not come at the deadline.
     func betweenWrites<Answer: Sendable>(
-        until deadline: ContinuousClock.Instant, _ body: @escaping @Sendable () throws -> Answer
+        until deadline: SuspendingClock.Instant, _ body: @escaping @Sendable () throws -> Answer
     ) async throws(RecordError) -> Answer {
         try await takingTurn(until: deadline) { turn in
             thread.async {
@@ -77,7 +77,7 @@ final class WriteQueue: Sendable {
     }
 
     private func takingTurn<Answer: Sendable>(
-        until deadline: ContinuousClock.Instant, _ enqueue: (WriterTurn<Answer>) -> Void
+        until deadline: SuspendingClock.Instant, _ enqueue: (WriterTurn<Answer>) -> Void
     ) async throws(RecordError) -> Answer {
         var number: UInt64?
         let result = await withCheckedContinuation { continuation in
@@ -138,7 +138,7 @@ final class WriteQueue: Sendable {
 
     /// Makes one commit of the parts, and tells the observers of it. Throws if nothing could be committed.
     private func commit(_ parts: [Part]) throws -> [Result<Commit, RecordError>] {
-        let start = committed.map { _ in ContinuousClock.now }
+        let start = committed.map { _ in SuspendingClock.now }
         let deadline = parts.map(\.write.deadline).min() ?? .now
         let notice = FolderNotice(watchedFolder)
         let (generation, outcomes) = try generations.retrying(to: "write to it", until: deadline) { generation in
@@ -171,7 +171,7 @@ final class WriteQueue: Sendable {
 
     /// Writes the parts in one transaction. Nil if the generation is superseded.
     private func write(
-        _ parts: [Part], _ generation: Generation, _ deadline: ContinuousClock.Instant
+        _ parts: [Part], _ generation: Generation, _ deadline: SuspendingClock.Instant
     ) throws -> [Result<RecordChanges, RecordError>]? {
         var transaction = try generation.environment.beginWrite(deadline: deadline)
         var state = try GenerationState.stored(transaction, generation.tables)
@@ -210,7 +210,7 @@ final class WriteQueue: Sendable {
 
     /// Makes the commit by which an epoch begins where one is due, so that a clean close can be stamped. On the writer's
     /// thread.
-    func beginEpochIfDue(until deadline: ContinuousClock.Instant) throws {
+    func beginEpochIfDue(until deadline: SuspendingClock.Instant) throws {
         try generations.retrying(to: "begin an epoch", until: deadline) { generation -> Void? in
             guard generation.mayHaveLostCommits.load(ordering: .relaxed) else { return () }
             var transaction = try generation.environment.beginWrite(deadline: deadline)

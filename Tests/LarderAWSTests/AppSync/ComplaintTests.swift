@@ -124,7 +124,7 @@ struct ComplaintTests {
         try await AppSyncFixture.run { fixture in
             let subscription = try await partition(fixture).subscribe(Self.renamed)
             for number in 1...4 {
-                let end = ContinuousClock.now + .seconds(30)
+                let end = SuspendingClock.now + .seconds(30)
                 // The state may be live again before a reader sees that it was not: the server's count tells.
                 while try await fixture.realTime().starts.count < number, .now < end {
                     try await Task.sleep(for: .milliseconds(5))

@@ -55,7 +55,7 @@ struct KilledConvergenceTests {
 
         /// Waits until there is no difference, which lasts at most a minute.
         func wait(_ about: String, _ differences: () throws -> [String]) async throws {
-            let end = ContinuousClock.now + .seconds(60)
+            let end = SuspendingClock.now + .seconds(60)
             while true {
                 let found = try differences()
                 if found.isEmpty { return }

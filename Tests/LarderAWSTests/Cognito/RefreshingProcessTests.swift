@@ -75,7 +75,7 @@ struct RefreshingProcessTests {
 
     /// Waits for something that a process brings about.
     private static func eventually(_ isSo: () -> Bool) async throws {
-        let deadline = ContinuousClock.now + ample
+        let deadline = SuspendingClock.now + ample
         while !isSo() {
             try #require(.now < deadline, "it did not come about")
             try await Task.sleep(for: .milliseconds(2))

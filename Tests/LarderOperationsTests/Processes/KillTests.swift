@@ -30,7 +30,7 @@ private final class Child {
 
     /// Waits until it has ended by itself, for so many seconds.
     func wait(seconds: Double) async throws {
-        let deadline = ContinuousClock.now + .seconds(seconds)
+        let deadline = SuspendingClock.now + .seconds(seconds)
         while process.isRunning, .now < deadline { try await Task.sleep(for: .milliseconds(5)) }
         try #require(!process.isRunning, "it has not ended within \(seconds) seconds")
     }

@@ -200,7 +200,7 @@ struct LayerWatchingTests {
         try await withSampleCache(movieSchema) { sample in
             try await sample.writeMovie("1", title: "Old")
             let isListening = Mutex(false)
-            let tellings = Mutex<[ContinuousClock.Instant]>([])
+            let tellings = Mutex<[SuspendingClock.Instant]>([])
             sample.cache.observe(while: { isListening.withLock { $0 } }) { commit in
                 if commit.isOfLayers { tellings.withLock { $0.append(.now) } }
             }

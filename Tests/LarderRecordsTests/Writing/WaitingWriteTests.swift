@@ -17,7 +17,7 @@ struct WaitingWriteTests {
         func wait() { _ = semaphore.wait(timeout: .now() + 60) }
     }
 
-    private func expectBusy(_ sample: SampleCache, deadline: ContinuousClock.Instant) async throws {
+    private func expectBusy(_ sample: SampleCache, deadline: SuspendingClock.Instant) async throws {
         let operation = try sample.operation("{ count }")
         let parsed = try ParsedResponse.parse(Array(#"{"data":{"count":2}}"#.utf8), along: operation.layout)
         let error = await #expect(throws: RecordError.self) {

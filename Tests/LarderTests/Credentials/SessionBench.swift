@@ -70,7 +70,7 @@ func expectCode(
 func eventually(
     sourceLocation: SourceLocation = #_sourceLocation, _ isSo: () throws -> Bool
 ) async throws {
-    let deadline = ContinuousClock.now + soon
+    let deadline = SuspendingClock.now + soon
     while try !isSo() {
         try #require(.now < deadline, "it did not come about", sourceLocation: sourceLocation)
         try await Task.sleep(for: .milliseconds(2))

@@ -29,7 +29,7 @@ struct KilledSwitchTests {
                 let output = folder.appending(path: "said")
                 let child = try ChildProgram.start(place, "switch", "\(seed)", output: output)
                 // Every fourth at whatever moment it is; the others once they have done something.
-                let deadline = ContinuousClock.now + .seconds(20)
+                let deadline = SuspendingClock.now + .seconds(20)
                 while round % 4 != 0, .now < deadline, try Data(contentsOf: output).isEmpty {
                     try await Task.sleep(for: .milliseconds(2))
                 }

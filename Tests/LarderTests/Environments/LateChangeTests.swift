@@ -143,7 +143,7 @@ private struct ProviderWithHook: IdentityProvider {
     func refresh(
         _ part: Credentials.Part, of credentials: Credentials, within time: Duration
     ) async throws(IdentityError) -> Credentials {
-        let deadline = ContinuousClock.now + time
+        let deadline = SuspendingClock.now + time
         let new = try await base.refresh(part, of: credentials, within: .until(deadline))
         refreshed()
         return new

@@ -66,7 +66,7 @@ struct StaleCredentialTests {
             let credentials = try await live(in: folder)
             keys.behaviour = keyStore.behaviour
             identities.behaviour = .hanging
-            let begun = ContinuousClock.now
+            let begun = SuspendingClock.now
             let store = try open(folder)
             let app = try store.partition(of: development, leaving: .park, server: ScriptedServer.silent)
             #expect(try app.session.state == .signedOut)
@@ -82,7 +82,7 @@ struct StaleCredentialTests {
                     recipeList, policy: .networkOnly, options: FetchOptions(timeout: .milliseconds(300)))
             }
             // All deadlines together are less than a second, and nobody may wait past one, however busy the machine is.
-            #expect(ContinuousClock.now - begun < .seconds(100), "something waited past its deadline")
+            #expect(SuspendingClock.now - begun < .seconds(100), "something waited past its deadline")
 
             // The way back: everything is there, for whoever has the keys.
             let back = try store.partition(of: prototype, leaving: .park)

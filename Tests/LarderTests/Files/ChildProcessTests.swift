@@ -11,7 +11,7 @@ struct ChildProcessTests {
             "/bin/sh", ["-c", "head -c 3000000 /dev/zero"], environment: ["PATH": "/usr/bin:/bin"], input: [],
             readingAtMost: 1_000)
         defer { child.end() }
-        let deadline = ContinuousClock.now + .seconds(60)
+        let deadline = SuspendingClock.now + .seconds(60)
         while child.output.count <= 1_000, .now < deadline {
             child.read()
             usleep(1_000)

@@ -355,7 +355,7 @@ struct EffectTests {
         try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.enqueue(giveStars("1", 5), options: .init(resolver: "again"))
             let next = try await app.enqueue(giveStars("1", 4))
-            let began = ContinuousClock.now
+            let began = SuspendingClock.now
             try await quickRunner(app) { options in
                 options.maximumFaults = 6
                 options.backoff = Backoff(first: .milliseconds(50), cap: .milliseconds(50))
@@ -376,7 +376,7 @@ struct EffectTests {
         }
         try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.enqueue(giveStars("1", 5), options: .init(check: "none"))
-            let began = ContinuousClock.now
+            let began = SuspendingClock.now
             try await quickRunner(app) { options in
                 options.backoff = Backoff(first: .milliseconds(50), cap: .milliseconds(50))
                 options.random = { 1 }

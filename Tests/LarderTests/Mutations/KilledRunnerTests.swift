@@ -128,7 +128,7 @@ struct KilledRunnerTests {
         }
         for (number, child) in children.enumerated() where number != survivor {
             // Those that do not come to their step are killed wherever they are.
-            let triesLeft = ContinuousClock.now + .milliseconds(20 + Int(next.next() % 200))
+            let triesLeft = SuspendingClock.now + .milliseconds(20 + Int(next.next() % 200))
             while child.isRunning, .now < triesLeft { try await Task.sleep(for: .milliseconds(2)) }
             kill(child.processIdentifier, SIGKILL)
         }

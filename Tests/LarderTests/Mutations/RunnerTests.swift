@@ -188,7 +188,7 @@ struct RunnerTests {
             let changed = try await app.enqueue(rate("1", 2), options: .init(resolver: "change"))
             let silent = try await app.enqueue(rate("1", 3), options: .init(resolver: "silent"))
             let last = try await app.enqueue(rate("1", 4), options: .init())
-            let begun = ContinuousClock.now
+            let begun = SuspendingClock.now
             try await quickRunner(app) { options in
                 options.questionTimeout = .milliseconds(50)
                 options.maximumFaults = 2

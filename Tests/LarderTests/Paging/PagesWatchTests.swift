@@ -97,8 +97,8 @@ struct PagesWatchTests {
             for round in 0..<2_000 {
                 var states: PagesWatch.Iterator? = try pages.watch().makeAsyncIterator()
                 // Another thread begins to watch the pages that follow, one after the other.
-                let end = ContinuousClock.now + .microseconds(round % 200 * 5)
-                while ContinuousClock.now < end {}
+                let end = SuspendingClock.now + .microseconds(round % 200 * 5)
+                while SuspendingClock.now < end {}
                 if round.isMultiple(of: 10) { _ = await states?.next() }
                 states = nil
             }

@@ -7,31 +7,9 @@ import Testing
 enum PowerRecorder {
     static let requirement = "needs Linux, clang and the program larder-crash"
 
-    #if os(Linux)
     static let isUsable = ChildProgram.isBuilt && library != nil
-    #else
-    static let isUsable = false
-    #endif
 
-    /// The recorder, compiled for this run; nil where it cannot be.
-    private static let library: URL? = {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "larder-\(UUID().uuidString)")
-        try? FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        let library = folder.appending(path: "recorder.so")
-        let source = packageRoot.appending(path: "Tests/PowerLoss/recorder.c")
-        for compiler in ["clang", "cc"] {
-            let child = Process()
-            child.executableURL = URL(filePath: "/usr/bin/env")
-            child.arguments = [
-                compiler, "-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-U_FORTIFY_SOURCE", "-fPIC", "-shared",
-                "-o", library.path, source.path,
-            ]
-            guard (try? child.start()) != nil else { continue }
-            child.waitUntilExit()
-            if child.terminationStatus == 0 { return library }
-        }
-        return nil
-    }()
+    private static let library = PreloadedLibrary.compiled(from: "Tests/PowerLoss/recorder.c")
 
     /// Records what a child does in `root`, into files beside it.
     ///

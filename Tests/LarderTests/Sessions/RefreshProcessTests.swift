@@ -56,7 +56,7 @@ struct RefreshProcessTests {
             defer { for child in children where child.isRunning { kill(child.processIdentifier, SIGKILL) } }
             for round in 1...rounds {
                 try files.set(hour: round)
-                let deadline = ContinuousClock.now + soon
+                let deadline = SuspendingClock.now + soon
                 while try files.said.contains(where: { try ChildProgram.lines(of: $0).count < round }) {
                     try #require(.now < deadline, "round \(round)")
                     try #require(!children.contains { !$0.isRunning && $0.terminationStatus != 0 }, "round \(round)")

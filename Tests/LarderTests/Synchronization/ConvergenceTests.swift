@@ -37,7 +37,7 @@ struct ConvergenceTests {
                 }
                 if life == 2 {
                     server.quieten()
-                    let end = ContinuousClock.now + .seconds(60)
+                    let end = SuspendingClock.now + .seconds(60)
                     while .now < end, !differences(app, server.server).isEmpty {
                         try await Task.sleep(for: .milliseconds(2))
                     }

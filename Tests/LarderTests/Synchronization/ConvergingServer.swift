@@ -77,7 +77,7 @@ final class ConvergingServer: GraphQLTransport, SubscriptionTransport {
     func send(
         _ request: GraphQLRequest, within time: Duration
     ) async throws(TransportError) -> GraphQLAnswer {
-        let deadline = ContinuousClock.now + time
+        let deadline = SuspendingClock.now + time
         if happens(oneIn: 8) { throw TransportError(.unreachable, "away") }
         for _ in 0..<random(20) { await Task.yield() }
         let answer = try await queries.send(request, within: .until(deadline))

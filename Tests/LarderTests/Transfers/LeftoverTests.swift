@@ -208,7 +208,7 @@ struct LeftoverTests {
         try await withTransferFixture { fixture in
             let (file, _) = try fixture.file(bytes: 20_000)
             let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
-            let tries = Mutex<[ContinuousClock.Instant]>([])
+            let tries = Mutex<[SuspendingClock.Instant]>([])
             fixture.storage.onCall { call throws(ObjectError) in
                 switch call {
                 case .putPart(3): throw ObjectError(.accessDenied, "not here")

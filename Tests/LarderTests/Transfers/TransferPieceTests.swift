@@ -57,8 +57,8 @@ struct TransferPieceTests {
     @Test("The speed is that of the last five seconds, and is known after a tenth of a second")
     func speeds() {
         let meter = TransferMeter(arrived: 0)
-        let begin = ContinuousClock.now
-        func at(_ seconds: Double) -> ContinuousClock.Instant { begin + .seconds(seconds) }
+        let begin = SuspendingClock.now
+        func at(_ seconds: Double) -> SuspendingClock.Instant { begin + .seconds(seconds) }
         #expect(meter.read(at: begin).speed == nil)
         meter.move(100, of: 1, at: begin)
         #expect(meter.read(at: at(0.09)).speed == nil)

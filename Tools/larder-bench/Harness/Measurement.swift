@@ -46,19 +46,19 @@ struct Measurement {
 
     /// How long one of `count` runs of the body takes on average.
     static func time(repeating count: Int = 1, _ body: () throws -> Void) rethrows -> Double {
-        let start = ContinuousClock.now
+        let start = SuspendingClock.now
         for _ in 0..<count { try body() }
         return seconds(since: start) / Double(count)
     }
 
     static func time(_ body: () async throws -> Void) async rethrows -> Double {
-        let start = ContinuousClock.now
+        let start = SuspendingClock.now
         try await body()
         return seconds(since: start)
     }
 
-    private static func seconds(since start: ContinuousClock.Instant) -> Double {
-        let (seconds, attoseconds) = (ContinuousClock.now - start).components
+    private static func seconds(since start: SuspendingClock.Instant) -> Double {
+        let (seconds, attoseconds) = (SuspendingClock.now - start).components
         return Double(seconds) + Double(attoseconds) * 1e-18
     }
 }

@@ -11,7 +11,7 @@ final class HalvingStorage: ObjectTransport {
         var parts: [Int: UploadedPart] = [:]
         var isStopped = false
         var isSecondHalf = false
-        var firstByte: ContinuousClock.Instant?
+        var firstByte: SuspendingClock.Instant?
     }
 
     private let stopsAfter: Int
@@ -34,7 +34,7 @@ final class HalvingStorage: ObjectTransport {
         }
     }
 
-    func firstByte() async throws -> ContinuousClock.Instant {
+    func firstByte() async throws -> SuspendingClock.Instant {
         while true {
             if let time = state.withLock({ $0.firstByte }) { return time }
             try await Task.sleep(for: .microseconds(200))

@@ -18,7 +18,7 @@ struct AnswerOnce: ParsableCommand {
         func text(_ name: String) throws -> String {
             String(decoding: try Data(contentsOf: url.appending(path: name)), as: UTF8.self)
         }
-        var marks: [(String, ContinuousClock.Instant)] = [("", .now)]
+        var marks: [(String, SuspendingClock.Instant)] = [("", .now)]
         func mark(_ name: String) { marks.append((name, .now)) }
         let (schema, document) = (try text("schema.graphqls"), try text("operation.graphql"))
         mark("texts")

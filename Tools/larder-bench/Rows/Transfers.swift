@@ -89,7 +89,7 @@ extension Bench {
             _ = try? await first.value
             try killed.close()
             storage.goOn()
-            let begin = ContinuousClock.now
+            let begin = SuspendingClock.now
             let (store, app) = try open()
             let next = TransferRunner(app, storage: storage, options: options)
             let second = Task { try await next.drain() }

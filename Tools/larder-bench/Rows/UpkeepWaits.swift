@@ -64,7 +64,7 @@ extension Bench {
                     usleep(5_000)
                 }
             }
-            let start = ContinuousClock.now
+            let start = SuspendingClock.now
             let end = Mutex(start)
             times += try await writing(into: cache) {
                 try await work()

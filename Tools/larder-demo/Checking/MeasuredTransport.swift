@@ -8,7 +8,7 @@ final class MeasuredTransport: GraphQLTransport {
         /// From sending to the last byte of the answer.
         var duration: Duration
         /// When the answer was whole.
-        var arrival: ContinuousClock.Instant
+        var arrival: SuspendingClock.Instant
     }
 
     private let transport: any GraphQLTransport
@@ -24,10 +24,10 @@ final class MeasuredTransport: GraphQLTransport {
     func send(
         _ request: GraphQLRequest, within time: Duration
     ) async throws(TransportError) -> GraphQLAnswer {
-        let deadline = ContinuousClock.now + time
-        let start = ContinuousClock.now
+        let deadline = SuspendingClock.now + time
+        let start = SuspendingClock.now
         let answer = try await transport.send(request, within: .until(deadline))
-        let arrival = ContinuousClock.now
+        let arrival = SuspendingClock.now
         exchange.withLock { exchange in
             exchange = Exchange(bytes: answer.body.count, duration: start.duration(to: arrival), arrival: arrival)
         }

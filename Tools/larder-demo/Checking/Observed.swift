@@ -4,7 +4,7 @@ import Synchronization
 final class Observed<State: Sendable>: Sendable {
     struct Arrival: Sendable {
         var state: State
-        var time: ContinuousClock.Instant
+        var time: SuspendingClock.Instant
     }
 
     private struct Seen {
@@ -20,7 +20,7 @@ final class Observed<State: Sendable>: Sendable {
         task = Mutex(nil)
         let task = Task { [weak self] in
             for await state in stream {
-                let time = ContinuousClock.now
+                let time = SuspendingClock.now
                 self?.seen.withLock { $0.arrivals.append(Arrival(state: state, time: time)) }
             }
             self?.seen.withLock { $0.isEnded = true }

@@ -2,7 +2,7 @@
 func timed<Result>(
     isolation: isolated (any Actor)? = #isolation, _ work: () async throws -> Result
 ) async rethrows -> (result: Result, duration: Duration) {
-    let start = ContinuousClock.now
+    let start = SuspendingClock.now
     let result = try await work()
     return (result, start.duration(to: .now))
 }
@@ -14,7 +14,7 @@ func median(of times: Int, _ work: () throws -> Void) throws -> Duration {
     var durations: [Duration] = []
     for _ in 0..<max(1, times) {
         try Task.checkCancellation()
-        let start = ContinuousClock.now
+        let start = SuspendingClock.now
         try work()
         durations.append(start.duration(to: .now))
     }

@@ -5,10 +5,10 @@ let patience = Duration.seconds(20)
 ///
 /// - Throws: `Mismatch` when the time is over, `CancellationError` when the task is cancelled.
 func waiting<Value>(for claim: String, _ value: () throws -> Value?) async throws -> Value {
-    let deadline = ContinuousClock.now + patience
+    let deadline = SuspendingClock.now + patience
     while true {
         if let value = try value() { return value }
-        guard ContinuousClock.now < deadline else {
+        guard SuspendingClock.now < deadline else {
             throw Mismatch(claim: claim, expected: "it within \(patience)", found: "nothing")
         }
         try await Task.sleep(for: .milliseconds(1))

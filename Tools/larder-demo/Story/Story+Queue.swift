@@ -98,11 +98,11 @@ extension Story {
         let card = Observed(try app.watch(KilledSender.key, Questions.card))
         _ = try await card.first("a watcher has its data at once") { $0.complete != nil }
         let rating = try ExpectedRating(of: KilledSender.id, in: app, with: tooMany)
-        let start = ContinuousClock.now
+        let start = SuspendingClock.now
         let receipt = try await app.enqueue(
             Questions.rate(KilledSender.id, stars: tooMany),
             options: MutationOptions(optimisticResponse: rating.response))
-        let returned = ContinuousClock.now
+        let returned = SuspendingClock.now
         let hoped = try await card.first("the watcher sees it before the server does", after: 1) { $0.isOptimistic }
         try claims.expect(
             "it sees one rating more", hoped.state.complete?["ratingCount"]?.int, is: before + 1)

@@ -63,7 +63,7 @@ private struct SignedInOnly: GraphQLTransport {
     func send(
         _ request: GraphQLRequest, within time: Duration
     ) async throws(TransportError) -> GraphQLAnswer {
-        let deadline = ContinuousClock.now + time
+        let deadline = SuspendingClock.now + time
         do throws(LarderError) { _ = try await session.userPoolTokens(within: .until(deadline)) } catch {
             throw TransportError(.notSignedIn, "Nobody is signed in", cause: error)
         }

@@ -50,7 +50,7 @@ extension Story {
         }
         try claims.expect("it has not arrived", storage.shelf.object(Self.path) == nil, else: "the object")
         let sent = storage.shelf.counts.parts
-        let start = ContinuousClock.now
+        let start = SuspendingClock.now
         let (outcome, first) = try await ObjectServer.withTransport(to: storage.url) { transport in
             let running = Task { [app] in try await TransferRunner(app, storage: transport).drain() }
             let first = try await waiting(for: "the first byte after the kills") {

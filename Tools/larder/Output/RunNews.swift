@@ -15,7 +15,7 @@ struct RunNews {
     private var arrived: Int64 = 0
     private let began = Date()
     /// When something ended, or bytes of a file arrived.
-    private(set) var lastProgress = ContinuousClock.now
+    private(set) var lastProgress = SuspendingClock.now
     private var states: (RunnerState, RunnerState?)?
     private var applied = 0
     private var setAside: [MutationID] = []

@@ -4,7 +4,7 @@ import LarderOperations
 /// A bar of progress for each transfer that is under way.
 struct TransferBars {
     private struct Sample {
-        var time: ContinuousClock.Instant
+        var time: SuspendingClock.Instant
         var arrived: Int64
     }
 
@@ -14,7 +14,7 @@ struct TransferBars {
 
     /// The lines, of so many columns.
     mutating func lines(
-        of running: [StoredTransfer], columns: Int, at now: ContinuousClock.Instant = .now
+        of running: [StoredTransfer], columns: Int, at now: SuspendingClock.Instant = .now
     ) -> [String] {
         let known = Set(running.map(\.id))
         samples = samples.filter { known.contains($0.key) }
@@ -25,7 +25,7 @@ struct TransferBars {
     }
 
     /// Bytes per second; nil while that cannot be told.
-    private mutating func speed(of transfer: StoredTransfer, at now: ContinuousClock.Instant) -> Double? {
+    private mutating func speed(of transfer: StoredTransfer, at now: SuspendingClock.Instant) -> Double? {
         var known = samples[transfer.id] ?? []
         // An attempt that begins anew is another.
         if let last = known.last, last.arrived > transfer.arrived { known = [] }

@@ -155,7 +155,7 @@ struct Run: Verb {
         let interruption = Interruption()
         var news = try RunNews(partition)
         while true {
-            let (start, count) = (ContinuousClock.now, partition.changeCount)
+            let (start, count) = (SuspendingClock.now, partition.changeCount)
             try news.tell(partition, output)
             for wait in news.waits() { output.note(wait) }
             if let change = news.change(mutations.state, transfers?.state) { output.note(change) }

@@ -45,7 +45,7 @@ public struct FileKeyProvider: KeyProvider {
     ///
     /// - Throws: `.notWritable`, and as `keys`.
     public func makeKey(within time: Duration) async throws(KeyError) -> MasterKeys {
-        let deadline = ContinuousClock.now + time
+        let deadline = SuspendingClock.now + time
         if let open = try OpenKeyFile(file, for: .reading, files) { return try open.keys() }
         let folder = file.deletingLastPathComponent()
         do throws(FileError) { try files.makeFolder(folder.path) } catch {
@@ -67,7 +67,7 @@ public struct FileKeyProvider: KeyProvider {
     ///
     /// - Throws: `.notWritable`, `.timedOut` while another process changes the file, and as `keys`.
     public func addKey(within time: Duration) async throws(KeyError) -> MasterKeys {
-        let deadline = ContinuousClock.now + time
+        let deadline = SuspendingClock.now + time
         return try await change(deadline) { $0.adding() }
     }
 
@@ -75,12 +75,12 @@ public struct FileKeyProvider: KeyProvider {
     ///
     /// - Throws: As `addKey`.
     public func dropKeys(_ ids: Set<String>, within time: Duration) async throws(KeyError) {
-        let deadline = ContinuousClock.now + time
+        let deadline = SuspendingClock.now + time
         _ = try await change(deadline) { $0.dropping(ids) }
     }
 
     private func change(
-        _ deadline: ContinuousClock.Instant, _ body: (MasterKeys) -> MasterKeys
+        _ deadline: SuspendingClock.Instant, _ body: (MasterKeys) -> MasterKeys
     ) async throws(KeyError) -> MasterKeys {
         while true {
             guard let open = try OpenKeyFile(file, for: .changing, files) else {

@@ -32,7 +32,7 @@ public struct KeychainKeyProvider: KeyProvider {
 
     /// - Throws: `.notWritable`, and as `keys`.
     public func makeKey(within time: Duration) async throws(KeyError) -> MasterKeys {
-        let deadline = ContinuousClock.now + time
+        let deadline = SuspendingClock.now + time
         let new = MasterKeys(current: MasterKey())
         var item = query
         item[kSecValueData as String] = Data(KeyText(new).text.utf8)

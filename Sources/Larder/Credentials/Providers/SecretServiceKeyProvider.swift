@@ -30,7 +30,7 @@ public struct SecretServiceKeyProvider: KeyProvider {
     /// - Throws: `.missing`, `.timedOut` (it may be locked), `.unreadable`, `.unsupported`, `.damaged`, `.foreign`,
     ///   `.newerFormat`.
     public func keys(within time: Duration) async throws(KeyError) -> MasterKeys {
-        let deadline = ContinuousClock.now + time
+        let deadline = SuspendingClock.now + time
         let answer = try await run(["lookup"] + attributes, deadline: deadline)
         guard answer.status == 0 else {
             // The tool writes nothing where there is no key, and the reason where it failed.
@@ -49,7 +49,7 @@ public struct SecretServiceKeyProvider: KeyProvider {
 
     /// - Throws: `.notWritable`, and as `keys`.
     public func makeKey(within time: Duration) async throws(KeyError) -> MasterKeys {
-        let deadline = ContinuousClock.now + time
+        let deadline = SuspendingClock.now + time
         do throws(KeyError) { return try await keys(within: .until(deadline)) } catch {
             guard error.code == .missing else { throw error }
             return try await put(MasterKeys(current: MasterKey()), deadline: deadline)
@@ -58,20 +58,20 @@ public struct SecretServiceKeyProvider: KeyProvider {
 
     /// - Throws: `.notWritable`, and as `keys`.
     public func addKey(within time: Duration) async throws(KeyError) -> MasterKeys {
-        let deadline = ContinuousClock.now + time
+        let deadline = SuspendingClock.now + time
         return try await put(try await keys(within: .until(deadline)).adding(), deadline: deadline)
     }
 
     /// - Throws: `.notWritable`, and as `keys`.
     public func dropKeys(_ ids: Set<String>, within time: Duration) async throws(KeyError) {
-        let deadline = ContinuousClock.now + time
+        let deadline = SuspendingClock.now + time
         _ = try await put(try await keys(within: .until(deadline)).dropping(ids), deadline: deadline)
     }
 
     private var attributes: [String] { ["application", "larder", "store", store] }
 
     /// An item that has the same attributes is replaced at once.
-    private func put(_ keys: MasterKeys, deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
+    private func put(_ keys: MasterKeys, deadline: SuspendingClock.Instant) async throws(KeyError) -> MasterKeys {
         let text = Array(KeyText(keys).text.utf8)
         let answer = try await run(
             ["store", "--label=Larder: \(store)"] + attributes, input: text, deadline: deadline)
@@ -83,7 +83,7 @@ public struct SecretServiceKeyProvider: KeyProvider {
     }
 
     private func run(
-        _ arguments: [String], input: [UInt8] = [], deadline: ContinuousClock.Instant
+        _ arguments: [String], input: [UInt8] = [], deadline: SuspendingClock.Instant
     ) async throws(KeyError) -> ToolRun.Answer {
         try await ToolRun(program: program, arguments: arguments, environment: environment, of: description)
             .answer(to: input, until: deadline)

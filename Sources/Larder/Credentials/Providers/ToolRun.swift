@@ -25,7 +25,7 @@ struct ToolRun {
 
     #if os(macOS) || os(Linux)
     /// - Parameter input: At most what `ChildProcess` takes.
-    func answer(to input: [UInt8], until deadline: ContinuousClock.Instant) async throws(KeyError) -> Answer {
+    func answer(to input: [UInt8], until deadline: SuspendingClock.Instant) async throws(KeyError) -> Answer {
         guard input.count <= 4096 else { throw KeyError(.notWritable, "Too many keys for \(purpose); drop older ones") }
         let child: ChildProcess
         let path = try executable().path
@@ -56,7 +56,7 @@ struct ToolRun {
             status: status, output: child.output, complaint: lines.first.map { String($0.prefix(200)) } ?? "")
     }
     #else
-    func answer(to input: [UInt8], until deadline: ContinuousClock.Instant) async throws(KeyError) -> Answer {
+    func answer(to input: [UInt8], until deadline: SuspendingClock.Instant) async throws(KeyError) -> Answer {
         throw KeyError(.unsupported, "No programs can be started here; use another key provider")
     }
     #endif

@@ -37,7 +37,7 @@ final class KeyRing: Sendable {
     /// - Throws: As the provider; `.unknownKey`; `.damaged` with a `SealError` as the cause where the fault is in the
     ///   stored key; `.timedOut`, `.cancelled`.
     func open(
-        _ stored: StoredPartitionKey, until deadline: ContinuousClock.Instant
+        _ stored: StoredPartitionKey, until deadline: SuspendingClock.Instant
     ) async throws(KeyError) -> PartitionKey {
         let task = state.withLock { state -> SharedTask<Result<PartitionKey, KeyError>>? in
             if state.key?.stored.sealed == stored.sealed { return nil }
@@ -61,9 +61,9 @@ final class KeyRing: Sendable {
     /// Seals a new key for the partition, which is not stored yet. The program's key is made if there is none.
     ///
     /// - Throws: As the provider; `.timedOut`, `.cancelled`.
-    func make(now: Date, until deadline: ContinuousClock.Instant) async throws(KeyError) -> PartitionKey {
+    func make(now: Date, until deadline: SuspendingClock.Instant) async throws(KeyError) -> PartitionKey {
         let task = SharedTask(on: executor, until: .now + keyTimeout) { [self] () -> Result<PartitionKey, KeyError> in
-            let deadline = ContinuousClock.now + keyTimeout
+            let deadline = SuspendingClock.now + keyTimeout
             do throws(KeyError) {
                 let keys: MasterKeys
                 do throws(KeyError) { keys = try await provider.keys(within: .until(deadline)) } catch {

@@ -42,7 +42,7 @@ package final class MutationRunner: Sendable {
         /// How often the server was looked for and not found.
         var failedSearches = 0
         /// When to forget old outcomes and keys again; the first time is at the beginning.
-        var nextPruning = ContinuousClock.now + MutationRunner.pruningPause
+        var nextPruning = SuspendingClock.now + MutationRunner.pruningPause
         var busyLanes: Set<String> = []
         /// The last that became busy.
         var lastLane: String?

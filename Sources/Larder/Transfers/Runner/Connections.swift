@@ -12,7 +12,7 @@ final class Connections: Sendable {
         var waiting: [(number: Int, continuation: CheckedContinuation<Bool, Never>)] = []
         /// How often in a row it asked for patience, and until when it is left alone.
         var consecutiveThrottles = 0
-        var heldUntil: ContinuousClock.Instant?
+        var heldUntil: SuspendingClock.Instant?
 
         /// Gives free places to the exchanges that wait longest.
         mutating func admit() -> [CheckedContinuation<Bool, Never>] {
@@ -46,7 +46,7 @@ final class Connections: Sendable {
         _ host: String, _ body: () async throws -> Value
     ) async throws -> Value {
         try await enter(host)
-        let begun = ContinuousClock.now
+        let begun = SuspendingClock.now
         do {
             let value = try await body()
             leave(host, begun, isWell: true)
@@ -66,7 +66,7 @@ final class Connections: Sendable {
     ///   - time: As the host said.
     ///   - begun: When the exchange was begun. An exchange that was begun before the last pause was over says nothing
     ///     new.
-    func hold(_ host: String, for time: Duration?, since begun: ContinuousClock.Instant) {
+    func hold(_ host: String, for time: Duration?, since begun: SuspendingClock.Instant) {
         state.withLock { $0.holds += 1 }
         change(host) { host in
             if let until = host.heldUntil, begun < until { return }
@@ -82,7 +82,7 @@ final class Connections: Sendable {
     /// How long a host is left alone still; nil where it is not.
     func left(of host: String) -> Duration? {
         guard let until = state.withLock({ $0.hosts[host]?.heldUntil }) else { return nil }
-        let left = ContinuousClock.now.duration(to: until)
+        let left = SuspendingClock.now.duration(to: until)
         return left > .zero ? left : nil
     }
 
@@ -135,7 +135,7 @@ final class Connections: Sendable {
 
     /// - Parameter begun: When the exchange was. An exchange that was begun before a pause does not tell that it
     ///   helped.
-    private func leave(_ host: String, _ begun: ContinuousClock.Instant, isWell: Bool) {
+    private func leave(_ host: String, _ begun: SuspendingClock.Instant, isWell: Bool) {
         let admitted = change(host) { host in
             host.busy -= 1
             if isWell, host.heldUntil.map({ begun >= $0 }) ?? true {

@@ -8,7 +8,7 @@ final class Pacer: Sendable {
     private static let smallestTurn: Int64 = 4 << 10
 
     private let bandwidth: Int64?
-    private let free = Locked(ContinuousClock.now)
+    private let free = Locked(SuspendingClock.now)
 
     /// - Parameter bandwidth: Bytes per second; nil for as many as there can be.
     init(bandwidth: Int64?) { self.bandwidth = bandwidth.map { max(1, $0) } }
@@ -19,14 +19,14 @@ final class Pacer: Sendable {
     /// - Throws: `CancellationError`; the time is others' then.
     func wait(for count: Int) async throws {
         guard let bandwidth else { return try Task.checkCancellation() }
-        let now = ContinuousClock.now
+        let now = SuspendingClock.now
         let time = Duration.seconds(Double(count) / Double(bandwidth))
         let begin = free.withLock { free in
             let begin = max(free, now)
             free = begin + time
             return begin
         }
-        do { try await Task.sleep(until: begin) } catch {
+        do { try await Task.sleep(until: begin, clock: .suspending) } catch {
             free.withLock { $0 -= time }
             throw error
         }

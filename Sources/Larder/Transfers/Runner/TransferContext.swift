@@ -23,7 +23,7 @@ struct TransferContext: Sendable {
         return context
     }
 
-    var deadline: ContinuousClock.Instant { .now + options.timeout }
+    var deadline: SuspendingClock.Instant { .now + options.timeout }
 
     /// Moves parts of a transfer, so many side by side as there may be connections, and notes each that has arrived.
     ///

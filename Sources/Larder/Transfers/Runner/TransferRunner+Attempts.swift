@@ -22,7 +22,7 @@ extension TransferRunner {
     /// Takes up a transfer that is pending, or clears away what one has left that was cancelled or has failed.
     func carryOut(_ id: UUID, _ context: TransferContext, owner: String) async throws {
         let table = context.table
-        let begun = ContinuousClock.now
+        let begun = SuspendingClock.now
         guard let transfer = try await table.begin(id, owner: owner, now: core.now()) else {
             guard let found = try table.find(id) else { return }
             return try await clear(found, context)
@@ -87,7 +87,7 @@ extension TransferRunner {
     ///
     /// - Throws: What ends the runner.
     private func end(
-        _ transfer: StoredTransfer, _ error: any Error, _ begun: ContinuousClock.Instant, _ context: TransferContext
+        _ transfer: StoredTransfer, _ error: any Error, _ begun: SuspendingClock.Instant, _ context: TransferContext
     ) async throws {
         let error = TransferConsequence.root(of: error)
         let failure: TransferFailure

@@ -236,7 +236,7 @@ extension TransferRunner: Service {
 
     /// The storages that are left alone because they did not take the credentials, with how long.
     private var refusals: [String?: Duration] {
-        let now = ContinuousClock.now
+        let now = SuspendingClock.now
         return progress.withLock { $0.refusals.compactMapValues { $0.until > now ? now.duration(to: $0.until) : nil } }
     }
 }

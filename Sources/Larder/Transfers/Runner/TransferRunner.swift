@@ -25,7 +25,7 @@ package final class TransferRunner: Sendable {
         var restarts = 0
         /// How often what it has left behind could not be cleared away, and when that is tried again.
         var leavings = 0
-        var clearAgain: ContinuousClock.Instant?
+        var clearAgain: SuspendingClock.Instant?
     }
 
     struct Progress {
@@ -50,9 +50,9 @@ package final class TransferRunner: Sendable {
         /// What was left alone at the last look.
         var holds = Holds()
         /// Since when there is nothing to carry out.
-        var restSince: ContinuousClock.Instant?
+        var restSince: SuspendingClock.Instant?
         /// The storages that did not take the credentials: how often in a row, and until when nothing is begun there.
-        var refusals: [String?: (count: Int, until: ContinuousClock.Instant)] = [:]
+        var refusals: [String?: (count: Int, until: SuspendingClock.Instant)] = [:]
 
         /// Whether it was tried in vain to clear away what a transfer has left.
         func wasTried(_ transfer: UUID) -> Bool { troubles[transfer]?.clearAgain != nil }

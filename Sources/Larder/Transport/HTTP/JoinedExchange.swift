@@ -39,7 +39,7 @@ package final class JoinedExchange<Value: Sendable>: Sendable {
 
     /// Runs `work` for one caller.
     package static func run(
-        deadline: ContinuousClock.Instant, _ work: @escaping Work
+        deadline: SuspendingClock.Instant, _ work: @escaping Work
     ) async throws(TransportError) -> Value {
         let task = JoinedExchange()
         guard let ticket = task.join() else { throw .leftBehind }
@@ -82,7 +82,7 @@ package final class JoinedExchange<Value: Sendable>: Sendable {
         if isAbandoned { task.cancel() }
     }
 
-    package func value(for ticket: Ticket, deadline: ContinuousClock.Instant) async throws(TransportError) -> Value {
+    package func value(for ticket: Ticket, deadline: SuspendingClock.Instant) async throws(TransportError) -> Value {
         if !Task.isCancelled, let outcome = state.withLock({ $0.outcome }) { return try outcome.get() }
         let timer = Task {
             guard await CancellableTimer.wait(until: deadline) else { return }

@@ -3,7 +3,7 @@
 /// - Throws: Of which nothing has been sent: a `TransportError` as the closure threw it; `.notSignedIn` and the
 ///   like for what a session throws; otherwise `.notPrepared`.
 package func prepared<Value: Sendable>(
-    by deadline: ContinuousClock.Instant, _ give: @escaping @Sendable () async throws -> Value
+    by deadline: SuspendingClock.Instant, _ give: @escaping @Sendable () async throws -> Value
 ) async throws(TransportError) -> Value {
     guard !Task.isCancelled else { throw TransportError.waiterCancelled.before }
     guard deadline > .now else { throw TransportError.deadlinePassed.before }

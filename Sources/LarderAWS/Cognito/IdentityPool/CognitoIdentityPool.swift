@@ -63,7 +63,7 @@ public final class CognitoIdentityPool: Sendable {
     public func credentials(
         identityID: String?, logins: [String: String], within time: Duration? = nil
     ) async throws(CognitoError) -> Credentials.CloudCredentials {
-        let deadline = ContinuousClock.now + (time ?? options.timeout)
+        let deadline = SuspendingClock.now + (time ?? options.timeout)
         do throws(CognitoError) {
             let known = identityID
             let id: String
@@ -84,7 +84,7 @@ public final class CognitoIdentityPool: Sendable {
     }
 
     private func identity(
-        _ logins: [String: String], _ deadline: ContinuousClock.Instant
+        _ logins: [String: String], _ deadline: SuspendingClock.Instant
     ) async throws(CognitoError) -> String {
         var members: [String: CognitoValue] = ["IdentityPoolId": .text(pool.id)]
         if !logins.isEmpty { members["Logins"] = .texts(logins) }
@@ -95,7 +95,7 @@ public final class CognitoIdentityPool: Sendable {
     }
 
     private func credentials(
-        of id: String, _ logins: [String: String], _ deadline: ContinuousClock.Instant
+        of id: String, _ logins: [String: String], _ deadline: SuspendingClock.Instant
     ) async throws(CognitoError) -> Credentials.CloudCredentials {
         var members: [String: CognitoValue] = ["IdentityId": .text(id)]
         if !logins.isEmpty { members["Logins"] = .texts(logins) }

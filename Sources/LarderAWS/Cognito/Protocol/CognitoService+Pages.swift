@@ -19,7 +19,7 @@ extension CognitoService {
 
     /// Tokens of the pages: for a code, or for a refresh token.
     func tokens(
-        at url: URL, _ fields: [(String, String)], authorization: String?, deadline: ContinuousClock.Instant
+        at url: URL, _ fields: [(String, String)], authorization: String?, deadline: SuspendingClock.Instant
     ) async throws(CognitoError) -> CognitoAnswer.Tokens {
         let answer = try await form(url, fields, authorization, deadline)
         return CognitoAnswer.Tokens(
@@ -29,13 +29,13 @@ extension CognitoService {
 
     /// Makes a refresh token worth nothing (RFC 7009).
     func revoke(
-        at url: URL, _ fields: [(String, String)], authorization: String?, deadline: ContinuousClock.Instant
+        at url: URL, _ fields: [(String, String)], authorization: String?, deadline: SuspendingClock.Instant
     ) async throws(CognitoError) {
         _ = try await form(url, fields, authorization, deadline)
     }
 
     private func form(
-        _ url: URL, _ fields: [(String, String)], _ authorization: String?, _ deadline: ContinuousClock.Instant
+        _ url: URL, _ fields: [(String, String)], _ authorization: String?, _ deadline: SuspendingClock.Instant
     ) async throws(CognitoError) -> PageAnswer {
         var request = HTTPClientRequest(url: url.absoluteString)
         request.method = .POST

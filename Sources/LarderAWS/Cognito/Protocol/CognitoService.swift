@@ -59,7 +59,7 @@ struct CognitoService: Sendable {
     }
 
     func call(
-        _ operation: String, _ body: [String: CognitoValue], deadline: ContinuousClock.Instant
+        _ operation: String, _ body: [String: CognitoValue], deadline: SuspendingClock.Instant
     ) async throws(CognitoError) -> CognitoAnswer {
         let request: HTTPClientRequest
         do {
@@ -94,7 +94,7 @@ struct CognitoService: Sendable {
             serverCode: kind, message: fault?.text, status: answer.status, retryAfter: answer.retryAfter)
     }
 
-    func send(_ request: HTTPClientRequest, deadline: ContinuousClock.Instant) async throws(CognitoError) -> Received {
+    func send(_ request: HTTPClientRequest, deadline: SuspendingClock.Instant) async throws(CognitoError) -> Received {
         do throws(TransportError) {
             return try await prepared(by: deadline) { try await exchange(request) }
         } catch { throw CognitoError(error) }

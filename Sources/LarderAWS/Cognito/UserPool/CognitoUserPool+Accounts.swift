@@ -22,7 +22,7 @@ extension CognitoUserPool {
     public func signUp(
         _ user: String, password: String, attributes: [String: String] = [:], within time: Duration? = nil
     ) async throws(CognitoError) -> SignedUp {
-        let deadline = ContinuousClock.now + (time ?? options.timeout)
+        let deadline = SuspendingClock.now + (time ?? options.timeout)
         let answer = try await service.call(
             "SignUp",
             clientMembers(for: user).with([
@@ -37,7 +37,7 @@ extension CognitoUserPool {
     public func confirmSignUp(
         _ user: String, code: String, within time: Duration? = nil
     ) async throws(CognitoError) {
-        let deadline = ContinuousClock.now + (time ?? options.timeout)
+        let deadline = SuspendingClock.now + (time ?? options.timeout)
         _ = try await service.call(
             "ConfirmSignUp",
             clientMembers(for: user).with(["Username": .text(user), "ConfirmationCode": .text(code)]),
@@ -48,7 +48,7 @@ extension CognitoUserPool {
     public func resendConfirmation(
         of user: String, within time: Duration? = nil
     ) async throws(CognitoError) -> CodeDelivery {
-        let deadline = ContinuousClock.now + (time ?? options.timeout)
+        let deadline = SuspendingClock.now + (time ?? options.timeout)
         let answer = try await service.call(
             "ResendConfirmationCode", clientMembers(for: user).with(["Username": .text(user)]), deadline: deadline)
         return CodeDelivery(answer.CodeDeliveryDetails)
@@ -58,7 +58,7 @@ extension CognitoUserPool {
     public func forgotPassword(
         of user: String, within time: Duration? = nil
     ) async throws(CognitoError) -> CodeDelivery {
-        let deadline = ContinuousClock.now + (time ?? options.timeout)
+        let deadline = SuspendingClock.now + (time ?? options.timeout)
         let answer = try await service.call(
             "ForgotPassword", clientMembers(for: user).with(["Username": .text(user)]), deadline: deadline)
         return CodeDelivery(answer.CodeDeliveryDetails)
@@ -68,7 +68,7 @@ extension CognitoUserPool {
     public func setForgottenPassword(
         of user: String, to password: String, code: String, within time: Duration? = nil
     ) async throws(CognitoError) {
-        let deadline = ContinuousClock.now + (time ?? options.timeout)
+        let deadline = SuspendingClock.now + (time ?? options.timeout)
         _ = try await service.call(
             "ConfirmForgotPassword",
             clientMembers(for: user).with([
@@ -80,7 +80,7 @@ extension CognitoUserPool {
     public func changePassword(
         from old: String, to new: String, _ tokens: Credentials.UserPoolTokens, within time: Duration? = nil
     ) async throws(CognitoError) {
-        let deadline = ContinuousClock.now + (time ?? options.timeout)
+        let deadline = SuspendingClock.now + (time ?? options.timeout)
         _ = try await service.call(
             "ChangePassword",
             [
@@ -93,7 +93,7 @@ extension CognitoUserPool {
     public func attributes(
         _ tokens: Credentials.UserPoolTokens, within time: Duration? = nil
     ) async throws(CognitoError) -> [String: String] {
-        let deadline = ContinuousClock.now + (time ?? options.timeout)
+        let deadline = SuspendingClock.now + (time ?? options.timeout)
         let answer = try await service.call(
             "GetUser", ["AccessToken": .text(tokens.accessToken)], deadline: deadline)
         return (answer.UserAttributes ?? []).reduce(into: [:]) { $0[$1.Name] = $1.Value ?? "" }
@@ -103,7 +103,7 @@ extension CognitoUserPool {
     public func changeAttributes(
         _ attributes: [String: String], _ tokens: Credentials.UserPoolTokens, within time: Duration? = nil
     ) async throws(CognitoError) {
-        let deadline = ContinuousClock.now + (time ?? options.timeout)
+        let deadline = SuspendingClock.now + (time ?? options.timeout)
         _ = try await service.call(
             "UpdateUserAttributes",
             ["AccessToken": .text(tokens.accessToken), "UserAttributes": .attributes(attributes)], deadline: deadline)
@@ -113,7 +113,7 @@ extension CognitoUserPool {
     public func deleteUser(
         _ tokens: Credentials.UserPoolTokens, within time: Duration? = nil
     ) async throws(CognitoError) {
-        let deadline = ContinuousClock.now + (time ?? options.timeout)
+        let deadline = SuspendingClock.now + (time ?? options.timeout)
         _ = try await service.call("DeleteUser", ["AccessToken": .text(tokens.accessToken)], deadline: deadline)
     }
 }

@@ -36,7 +36,7 @@ extension CognitoUserPool {
     public func rememberDevice(
         of tokens: Credentials.UserPoolTokens, named name: String? = nil, within time: Duration? = nil
     ) async throws(CognitoError) -> RememberedDevice? {
-        let deadline = ContinuousClock.now + (time ?? options.timeout)
+        let deadline = SuspendingClock.now + (time ?? options.timeout)
         guard let key = tokens.deviceKey, let group = newDevices.withLock({ $0[key] }) else { return nil }
         let password = Data(options.random(40)).base64EncodedString()
         let (salt, verifier) = SecureRemotePassword.verifier(
@@ -65,7 +65,7 @@ extension CognitoUserPool {
     public func forgetDevice(
         _ device: RememberedDevice, of tokens: Credentials.UserPoolTokens, within time: Duration? = nil
     ) async throws(CognitoError) {
-        let deadline = ContinuousClock.now + (time ?? options.timeout)
+        let deadline = SuspendingClock.now + (time ?? options.timeout)
         _ = try await service.call(
             "ForgetDevice", ["AccessToken": .text(tokens.accessToken), "DeviceKey": .text(device.key)],
             deadline: deadline)

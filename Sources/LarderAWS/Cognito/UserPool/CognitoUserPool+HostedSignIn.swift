@@ -72,7 +72,7 @@ extension CognitoUserPool {
         _ attempt: HostedSignIn, on pages: BackendEnvironment.HostedSignIn, callback: URL,
         within time: Duration? = nil
     ) async throws(CognitoError) -> Credentials.UserPoolTokens {
-        let deadline = ContinuousClock.now + (time ?? options.timeout)
+        let deadline = SuspendingClock.now + (time ?? options.timeout)
         var given: [String: String] = [:]
         for item in URLComponents(url: callback, resolvingAgainstBaseURL: false)?.queryItems ?? [] {
             given[item.name] = item.value

@@ -16,7 +16,7 @@ extension CognitoUserPool {
     public func refresh(
         _ tokens: Credentials.UserPoolTokens, within time: Duration? = nil
     ) async throws(CognitoError) -> Credentials.UserPoolTokens {
-        let deadline = ContinuousClock.now + (time ?? options.timeout)
+        let deadline = SuspendingClock.now + (time ?? options.timeout)
         guard let refreshToken = tokens.refreshToken else {
             throw CognitoError(.signInAgain, "There is no refresh token; sign in again.")
         }
@@ -63,7 +63,7 @@ extension CognitoUserPool {
     public func revoke(
         _ tokens: Credentials.UserPoolTokens, within time: Duration? = nil
     ) async throws(CognitoError) {
-        let deadline = ContinuousClock.now + (time ?? options.timeout)
+        let deadline = SuspendingClock.now + (time ?? options.timeout)
         guard let refreshToken = tokens.refreshToken else { return }
         if let pages = options.refreshesOn {
             return try await service.revoke(
@@ -79,7 +79,7 @@ extension CognitoUserPool {
     public func signOutEverywhere(
         _ tokens: Credentials.UserPoolTokens, within time: Duration? = nil
     ) async throws(CognitoError) {
-        let deadline = ContinuousClock.now + (time ?? options.timeout)
+        let deadline = SuspendingClock.now + (time ?? options.timeout)
         _ = try await service.call("GlobalSignOut", ["AccessToken": .text(tokens.accessToken)], deadline: deadline)
     }
 

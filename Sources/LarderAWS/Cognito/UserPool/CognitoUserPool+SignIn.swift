@@ -43,7 +43,7 @@ extension CognitoUserPool {
         _ user: String, password: String?, flow: Flow = .passwordProof, device: RememberedDevice? = nil,
         within time: Duration? = nil
     ) async throws(CognitoError) -> SignInStep {
-        let deadline = ContinuousClock.now + (time ?? options.timeout)
+        let deadline = SuspendingClock.now + (time ?? options.timeout)
         do throws(CognitoError) {
             return try await begin(user, password, flow, device, deadline)
         } catch {
@@ -56,7 +56,7 @@ extension CognitoUserPool {
 
     private func begin(
         _ user: String, _ password: String?, _ flow: Flow, _ device: RememberedDevice?,
-        _ deadline: ContinuousClock.Instant
+        _ deadline: SuspendingClock.Instant
     ) async throws(CognitoError) -> SignInStep {
         var parameters = ["USERNAME": user]
         parameters["DEVICE_KEY"] = device?.key
@@ -96,7 +96,7 @@ extension CognitoUserPool {
     public func answer(
         _ challenge: SignInChallenge, _ answer: SignInAnswer, within time: Duration? = nil
     ) async throws(CognitoError) -> SignInStep {
-        let deadline = ContinuousClock.now + (time ?? options.timeout)
+        let deadline = SuspendingClock.now + (time ?? options.timeout)
         var responses: [String: String] = [:]
         var proof: PasswordProof?
         var session = challenge.session
@@ -154,7 +154,7 @@ extension CognitoUserPool {
     public func authenticatorKey(
         for challenge: SignInChallenge, within time: Duration? = nil
     ) async throws(CognitoError) -> AuthenticatorKey {
-        let deadline = ContinuousClock.now + (time ?? options.timeout)
+        let deadline = SuspendingClock.now + (time ?? options.timeout)
         guard challenge.kind == .setUpAuthenticator, let session = challenge.session else {
             throw CognitoError(.invalidInput, "No authenticator app is to be set up by \(challenge.name).")
         }
@@ -170,7 +170,7 @@ extension CognitoUserPool {
     }
 
     private func confirmAuthenticator(
-        _ code: String, _ session: String?, deadline: ContinuousClock.Instant
+        _ code: String, _ session: String?, deadline: SuspendingClock.Instant
     ) async throws(CognitoError) -> String? {
         let answer = try await service.call(
             "VerifySoftwareToken", ["Session": .text(session ?? ""), "UserCode": .text(code)], deadline: deadline)
@@ -182,7 +182,7 @@ extension CognitoUserPool {
 
     private func respond(
         to name: String, _ session: String?, _ responses: [String: String], user: String, proof: PasswordProof?,
-        device: RememberedDevice?, proofs: Int = 0, deadline: ContinuousClock.Instant
+        device: RememberedDevice?, proofs: Int = 0, deadline: SuspendingClock.Instant
     ) async throws(CognitoError) -> SignInStep {
         var responses = responses
         responses["USERNAME"] = user
@@ -201,7 +201,7 @@ extension CognitoUserPool {
     /// - Parameter proofs: How many answers were given without the user.
     private func step(
         _ answer: CognitoAnswer, user: String, proof: PasswordProof?, device: RememberedDevice?, proofs: Int = 0,
-        deadline: ContinuousClock.Instant
+        deadline: SuspendingClock.Instant
     ) async throws(CognitoError) -> SignInStep {
         guard let name = answer.ChallengeName else {
             var tokens = try tokens(answer.AuthenticationResult)

@@ -50,7 +50,7 @@ public struct S3BackgroundTransport: BackgroundTransport {
         _ use: PresignedUse, _ location: ObjectLocation, _ headers: [(name: String, value: String)], _ file: URL,
         as id: UUID
     ) async throws(ObjectError) {
-        let deadline = ContinuousClock.now + .seconds(30)
+        let deadline = SuspendingClock.now + .seconds(30)
         // The executor follows no storage to another region and corrects no clock. Both are learned from any answer.
         do throws(ObjectError) { _ = try await storage.object(at: location, within: .until(deadline)) } catch {
             guard [.notFound, .accessDenied].contains(error.code) else { throw error }

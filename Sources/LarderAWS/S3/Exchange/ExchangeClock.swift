@@ -4,12 +4,12 @@ import LarderFiles
 /// When an exchange has to end: at a deadline, or when no bytes have moved for too long.
 final class ExchangeClock: Sendable {
     private enum Limit {
-        case deadline(ContinuousClock.Instant)
+        case deadline(SuspendingClock.Instant)
         case idle(Duration)
     }
 
     private struct State {
-        var moved: ContinuousClock.Instant
+        var moved: SuspendingClock.Instant
         /// How many wait for leave to go on: while any does, nothing is idle.
         var held = 0
     }
@@ -17,11 +17,11 @@ final class ExchangeClock: Sendable {
     private let limit: Limit
     private let state = Locked(State(moved: .now))
 
-    init(deadline: ContinuousClock.Instant) { limit = .deadline(deadline) }
+    init(deadline: SuspendingClock.Instant) { limit = .deadline(deadline) }
     init(idle: Duration) { limit = .idle(idle) }
 
     /// When it ends unless bytes move.
-    var deadline: ContinuousClock.Instant {
+    var deadline: SuspendingClock.Instant {
         switch limit {
         case .deadline(let deadline): deadline
         case .idle(let idle): state.withLock { $0.held > 0 ? .now : $0.moved } + idle

@@ -54,7 +54,7 @@ extension S3Transport {
 
     /// The credentials of this moment.
     func credentials(
-        by deadline: ContinuousClock.Instant, otherThan refused: Credentials.CloudCredentials? = nil
+        by deadline: SuspendingClock.Instant, otherThan refused: Credentials.CloudCredentials? = nil
     ) async throws(ObjectError) -> Credentials.CloudCredentials {
         do {
             return try await credentialSource(refused, deadline)
@@ -68,7 +68,7 @@ extension S3Transport {
 
     private func sign(
         _ request: S3Request, region: String, payload: PayloadHash?, refused: Credentials.CloudCredentials?,
-        deadline: ContinuousClock.Instant
+        deadline: SuspendingClock.Instant
     ) async throws(ObjectError) -> Signed {
         let address = try endpoint.address(bucket: request.bucket, key: request.key, region: region)
         let credentials = try await credentials(by: deadline, otherThan: refused)
@@ -137,7 +137,7 @@ extension S3Transport {
 
     /// One exchange that carries no object's bytes.
     func ask<Answer: Sendable>(
-        _ request: S3Request, deadline: ContinuousClock.Instant,
+        _ request: S3Request, deadline: SuspendingClock.Instant,
         _ read: @escaping @Sendable (S3Answer) throws(S3Refusal) -> Answer
     ) async throws(ObjectError) -> Answer {
         let clock = ExchangeClock(deadline: deadline)

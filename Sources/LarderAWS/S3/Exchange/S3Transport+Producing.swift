@@ -47,7 +47,7 @@ extension S3Transport {
         while offset < body.size {
             let turn = sizes.map { min($0.current, body.turn ?? .max) } ?? framing.chunkSize
             let count = Int(min(Int64(turn), body.size - offset))
-            let begun = ContinuousClock.now
+            let begun = SuspendingClock.now
             try await clock.held { try await body.pace(count) }
             try Task.checkCancellation()
             var pieces: [IOData] = []
@@ -70,7 +70,7 @@ extension S3Transport {
     /// Bytes that were given to the exchange.
     private struct Handover {
         let count: Int
-        let begun: ContinuousClock.Instant
+        let begun: SuspendingClock.Instant
         let taken: EventLoopFuture<Void>
 
         /// Waits until the socket has taken them.

@@ -5,7 +5,7 @@ extension S3Transport {
     public func completeUpload(
         _ upload: MultipartUpload, _ parts: [UploadedPart], within time: Duration
     ) async throws(ObjectError) -> StoredObject {
-        let deadline = ContinuousClock.now + time
+        let deadline = SuspendingClock.now + time
         guard !parts.isEmpty, zip(parts, parts.dropFirst()).allSatisfy({ $0.number < $1.number }) else {
             throw ObjectError(.unusableRequest, "An object is put together from parts whose numbers ascend.")
         }

@@ -4,7 +4,7 @@ extension S3Transport {
     public func parts(
         of upload: MultipartUpload, within time: Duration
     ) async throws(ObjectError) -> [UploadedPart] {
-        let deadline = ContinuousClock.now + time
+        let deadline = SuspendingClock.now + time
         var parts: [UploadedPart] = []
         var marker: Int?
         var pages = ListedPages<Int>(maximumSize: maximumListSize)
@@ -39,7 +39,7 @@ extension S3Transport {
     public func uploads(
         in bucket: String, region: String?, prefix: String, within time: Duration
     ) async throws(ObjectError) -> [MultipartUpload] {
-        let deadline = ContinuousClock.now + time
+        let deadline = SuspendingClock.now + time
         var uploads: [MultipartUpload] = []
         var marker: UploadMarker?
         var pages = ListedPages<UploadMarker>(maximumSize: maximumListSize)

@@ -5,7 +5,7 @@ extension S3Transport {
     public func beginUpload(
         to location: ObjectLocation, _ attributes: ObjectAttributes, within time: Duration
     ) async throws(ObjectError) -> MultipartUpload {
-        let deadline = ContinuousClock.now + time
+        let deadline = SuspendingClock.now + time
         var request = S3Request(.POST, bucket: location.bucket, key: location.key, region: location.region)
         request.query = [("uploads", "")]
         request.headers = try S3Request.fields(of: attributes)
@@ -42,7 +42,7 @@ extension S3Transport {
     public func abortUpload(
         _ upload: MultipartUpload, within time: Duration
     ) async throws(ObjectError) {
-        let deadline = ContinuousClock.now + time
+        let deadline = SuspendingClock.now + time
         do throws(ObjectError) {
             try await ask(S3Request(.DELETE, upload), deadline: deadline) { answer throws(S3Refusal) in
                 try answer.requireSuccess()

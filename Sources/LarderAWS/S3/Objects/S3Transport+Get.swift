@@ -6,7 +6,7 @@ extension S3Transport {
     public func object(
         at location: ObjectLocation, within time: Duration
     ) async throws(ObjectError) -> StoredObject {
-        let deadline = ContinuousClock.now + time
+        let deadline = SuspendingClock.now + time
         var request = S3Request(.HEAD, bucket: location.bucket, key: location.key, region: location.region)
         request.headers = [("x-amz-checksum-mode", "ENABLED")]
         let object: StoredObject
@@ -29,7 +29,7 @@ extension S3Transport {
     ///
     /// - Parameter head: The request for what is known of it.
     private func hasBytes(
-        _ head: S3Request, _ deadline: ContinuousClock.Instant
+        _ head: S3Request, _ deadline: SuspendingClock.Instant
     ) async throws(ObjectError) -> Bool {
         var request = head
         request.method = .GET
@@ -68,7 +68,7 @@ extension S3Transport {
     }
 
     private func describe(
-        _ request: S3Request, _ deadline: ContinuousClock.Instant
+        _ request: S3Request, _ deadline: SuspendingClock.Instant
     ) async throws(ObjectError) -> StoredObject {
         try await ask(request, deadline: deadline) { answer throws(S3Refusal) in
             try answer.headers.object(size: answer.headers.first(name: "Content-Length").flatMap { Int64($0) })

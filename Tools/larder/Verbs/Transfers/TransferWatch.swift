@@ -35,7 +35,7 @@ extension Transfers {
                 var screen = output.isJSON ? nil : RedrawnLines()
                 var (news, bars, told) = (TransferNews(of: id), TransferBars(), 0)
                 while true {
-                    let start = ContinuousClock.now
+                    let start = SuspendingClock.now
                     let found = try news.look(transfers)
                     if !found.news.isEmpty { try screen?.draw([]) }
                     for transfer in found.news.prefix(count.map { $0 - told } ?? .max) {
