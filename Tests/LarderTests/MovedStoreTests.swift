@@ -85,6 +85,33 @@ struct MovedStoreTests {
         }
     }
 
+    @Test("An opening that names no home, as the tools', finds and queues files by the one that was noted")
+    func notedHome() async throws {
+        try await withTemporaryFolder { folder in
+            let home = folder.appending(path: "home")
+            try FileManager.default.createDirectory(at: home, withIntermediateDirectories: true)
+            try Data([1]).write(to: home.appending(path: "one"))
+            try Data([2]).write(to: home.appending(path: "two"))
+            let (store, app) = try open(home.appending(path: "store"), home: home)
+            let place = ObjectLocation(bucket: "b", key: "one")
+            let upload = try await app.transfers.upload(home.appending(path: "one"), to: place)
+            try store.close()
+            let storage = MemoryStorage()
+            let (nameless, other) = try open(home.appending(path: "store"))
+            #expect(try other.transfers[upload.id].status().file.path == home.appending(path: "one").path)
+            try await TransferRunner(other, storage: storage).drain()
+            #expect(storage.object(place)?.bytes == [1])
+            let later = try await other.transfers.upload(
+                home.appending(path: "two"), to: ObjectLocation(bucket: "b", key: "two"))
+            try nameless.close()
+            let moved = folder.appending(path: "moved")
+            try FileManager.default.moveItem(at: home, to: moved)
+            let (again, reopened) = try open(moved.appending(path: "store"), home: moved)
+            #expect(try reopened.transfers[later.id].status().file.path == moved.appending(path: "two").path)
+            try again.close()
+        }
+    }
+
     @Test("Transfers that are half way when the home moves go on with the parts that have arrived")
     func movedHalfWay() async throws {
         try await withTemporaryFolder { folder in

@@ -66,6 +66,12 @@ extension OperationsDatabase {
         if let copied { options.foundCopied(copied) }
     }
 
+    /// Nil also where the tables are of an older version.
+    static func notedHome(_ db: Database) throws -> HomeFolder? {
+        guard try db.columns(in: "store").contains(where: { $0.name == "home" }) else { return nil }
+        return try noted(db).home.map(HomeFolder.init)
+    }
+
     private static func noted(_ db: Database) throws -> Noted {
         try db.row("SELECT home, device_token, next_device_token FROM store") { row in
             Noted(

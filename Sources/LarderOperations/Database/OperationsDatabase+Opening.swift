@@ -10,7 +10,7 @@ extension OperationsDatabase {
 
     static func open(
         _ file: URL, _ options: Options, _ migrations: MigrationSet
-    ) throws(OperationsError) -> (DatabasePool, SyncedLog, dataVersion: Int64) {
+    ) throws(OperationsError) -> (DatabasePool, SyncedLog, dataVersion: Int64, home: HomeFolder?) {
         try prepareFolder(of: file, options)
         return try translated {
             let pool = try openPool(file, options)
@@ -33,8 +33,10 @@ extension OperationsDatabase {
                         try notePlace(db, log, file, options)
                     }
                 }
+                let home =
+                    options.schema == .migrated ? try pool.writeWithoutTransaction { try notedHome($0) } : nil
                 let version = try pool.writeWithoutTransaction { try dataVersion($0) }
-                return (pool, log, version)
+                return (pool, log, version, home)
             } catch {
                 try? pool.close()
                 throw error

@@ -110,7 +110,7 @@ extension OperationsDatabase {
             guard try Self.look(at: file.path, options.files) != nil else {
                 throw OperationsError(.missing, "\(file.path) was removed while the store was suspended")
             }
-            let (pool, log, _) = try Self.open(file, options, migrations)
+            let (pool, log, _, _) = try Self.open(file, options, migrations)
             new = Connection(pool, log, options)
         }
         use.withLock { use in

@@ -16,6 +16,9 @@ package final class OperationsDatabase: Sendable {
     /// Where the file is.
     package let file: URL
     package let options: Options
+    /// What the paths of transfers are relative to: the folder that the options name, or else the one that another
+    /// opening has noted.
+    let home: HomeFolder?
     let migrations: MigrationSet
     let use: Locked<Use>
     /// Nil where others may have committed while nothing was open.
@@ -41,7 +44,8 @@ package final class OperationsDatabase: Sendable {
         self.file = file
         self.options = options
         self.migrations = migrations
-        let (pool, log, version) = try Self.open(file, options, migrations)
+        let (pool, log, version, notedHome) = try Self.open(file, options, migrations)
+        home = options.home ?? notedHome
         use = Locked(Use(connection: Connection(pool, log, options)))
         seenVersion = Locked(version)
     }

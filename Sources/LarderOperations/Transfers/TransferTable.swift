@@ -11,7 +11,7 @@ package struct TransferTable: Sendable {
     ///
     /// - Throws: `.duplicate` where an id was used before; `.parked`; `.full`, `.busy` and others of the database.
     package func enqueue(_ drafts: [TransferDraft]) async throws(OperationsError) {
-        let home = database.options.home
+        let home = database.home
         try await write { transaction in
             var partitions: [String: Int64] = [:]
             for draft in drafts {
@@ -28,7 +28,7 @@ package struct TransferTable: Sendable {
 
     /// The transfer with its file's whole path.
     func located(_ transfer: StoredTransfer) -> StoredTransfer {
-        guard let home = database.options.home else { return transfer }
+        guard let home = database.home else { return transfer }
         var transfer = transfer
         transfer.path = home.located(transfer.path)
         return transfer
