@@ -57,6 +57,9 @@ package struct FileError: Error, Sendable, Hashable {
 
     package var code: Code { isProtected ? .protected : Code(status) }
 
+    /// Whether the process or the system had no more of something, of which others may let go.
+    package var isShortage: Bool { code == .tooManyFiles || code == .outOfMemory }
+
     /// The `errno` of a volume without room.
     package static let noSpace = ENOSPC
     /// The `errno` of a system without memory or address space.

@@ -1,3 +1,5 @@
+import LarderFiles
+
 /// What follows for a transfer from the error that ended its attempt.
 enum TransferConsequence {
     /// It is tried again after a pause, and at the earliest after the one that the storage asked for. Whether it is a
@@ -19,6 +21,12 @@ enum TransferConsequence {
                 .retry(isFault: true, after: asked)
             default: .fail
             }
+    }
+
+    /// Of what went wrong with the file.
+    init(of error: LarderError) {
+        let isShortage = (error.cause as? FileError)?.isShortage ?? false
+        self = isShortage ? .retry(isFault: false, after: nil) : .fail
     }
 
     /// An error that a closure of the library's own has thrown within an exchange is not the exchange's failure.

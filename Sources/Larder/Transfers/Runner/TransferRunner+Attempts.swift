@@ -106,7 +106,7 @@ extension TransferRunner {
         case let error as LarderError:
             if error.code == .parked { throw error }
             failure = TransferFailure(code: error.code.rawValue, message: error.message, time: core.now())
-            consequence = .fail
+            consequence = TransferConsequence(of: error)
         default:
             failure = TransferFailure(
                 code: "transfer.invalid",

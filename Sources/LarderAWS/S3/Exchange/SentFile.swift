@@ -13,7 +13,8 @@ struct SentFile {
         // connections may send from one file, which a handle does not allow.
         let descriptor: Int32
         do { descriptor = try segment.files.duplicate(segment.descriptor) } catch {
-            throw ObjectError(.local, "The file could not be opened once more: \(error.reason).")
+            throw ObjectError(
+                error.isShortage ? .notPrepared : .local, "The file could not be opened once more: \(error.reason).")
         }
         handle = NIOFileHandle(_deprecatedTakingOwnershipOfDescriptor: descriptor)
         self.segment = segment
