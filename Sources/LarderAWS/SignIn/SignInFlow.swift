@@ -158,6 +158,15 @@ public final class SignInFlow {
         case step(SignInStep)
     }
 
+    /// The values of the state's fields that are attributes, by their names.
+    private func attributes(in values: [String: String]) -> [String: String] {
+        var attributes: [String: String] = [:]
+        for field in state.fields {
+            if case .attribute(let name) = field.kind { attributes[name] = values[field.id] }
+        }
+        return attributes
+    }
+
     private func submit(_ values: [String: String]) async throws -> Result {
         let code = values["code"] ?? ""
         switch state.step {
@@ -167,15 +176,13 @@ public final class SignInFlow {
             return try await signIn()
         case .code, .setUpAuthenticator: return try await answer(.code(code))
         case .newPassword:
-            let attributes = values.filter { $0.key != "newPassword" }
-            return try await answer(.newPassword(values["newPassword"] ?? "", attributes: attributes))
+            return try await answer(.newPassword(values["newPassword"] ?? "", attributes: attributes(in: values)))
         case .question: return try await answer(.text(values["answer"] ?? ""))
         case .passkey: return try await answer(.credential(values["credential"] ?? ""))
         case .signUp:
             let (name, password) = (values["name"] ?? "", values["newPassword"] ?? "")
             let account = try await pool.signUp(
-                name, password: password, attributes: values.filter { !["name", "newPassword"].contains($0.key) },
-                within: .until(deadline))
+                name, password: password, attributes: attributes(in: values), within: .until(deadline))
             (self.name, self.password) = (name, password)
             return account.isConfirmed ? try await signIn() : .show(.confirmAccount(account.delivery))
         case .confirmAccount:

@@ -64,7 +64,8 @@ public struct SignInField: Sendable, Hashable, Identifiable {
         case credential
     }
 
-    /// By which its value is given.
+    /// By which its value is given: `name`, `password`, `newPassword`, `code`, `answer`, `credential`, or of an attribute
+    /// its name after `attribute.`, as `attribute.email`.
     public let id: String
     /// What it holds.
     public let kind: Kind
@@ -84,7 +85,7 @@ public struct SignInField: Sendable, Hashable, Identifiable {
     }
 
     static func attribute(_ name: String, value: String = "") -> SignInField {
-        SignInField(name, .attribute(name), value: value)
+        SignInField("attribute.\(name)", .attribute(name), value: value)
     }
 }
 

@@ -114,15 +114,19 @@ struct BadInputFlowTests {
         }
     }
 
+    private func account(_ name: String, _ password: String) -> [String: String] {
+        ["name": name, "newPassword": password, "attribute.email": "\(name)@example.com"]
+    }
+
     @Test("A weak password of a new account is told, and another makes the account")
     func weakPassword() async throws {
         try await withFlow { flow, session, _ in
             await flow.perform(.signUp)
-            await flow.perform(.submit, ["name": "bob", "newPassword": "weak", "email": "bob@example.com"])
+            await flow.perform(.submit, account("bob", "weak"))
             try expectFailure(flow, session, .weakPassword)
-            await flow.perform(.submit, ["name": "ann", "newPassword": "long enough", "email": "ann@example.com"])
+            await flow.perform(.submit, account("ann", "long enough"))
             try expectFailure(flow, session, .userExists)
-            await flow.perform(.submit, ["name": "bob", "newPassword": "long enough", "email": "bob@example.com"])
+            await flow.perform(.submit, account("bob", "long enough"))
             guard case .confirmAccount = flow.state.step else {
                 Issue.record("\(flow.state.step)")
                 return

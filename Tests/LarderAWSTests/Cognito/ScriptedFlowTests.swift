@@ -147,7 +147,7 @@ struct ScriptedFlowTests {
         try await withFlow(answers) { (flow, _, script) async throws in
             await flow.perform(.signUp)
             #expect(flow.state.actions == [.submit, .back, .cancel])
-            await flow.perform(.submit, ["name": "bea", "newPassword": "word", "email": "b@example.com"])
+            await flow.perform(.submit, ["name": "bea", "newPassword": "word", "attribute.email": "b@example.com"])
             #expect(flow.state.step == .done)
             #expect(script.operations == ["SignUp", "InitiateAuth"])
             let body = String(decoding: try #require(script.server.requests.first).body, as: UTF8.self)

@@ -110,7 +110,7 @@ struct SignInFlowTests {
         try await withFlow { flow, session, _ in
             await flow.perform(.signUp)
             #expect(flow.state.fields.map(\.kind) == [.name, .newPassword, .attribute("email")])
-            let account = ["name": "bea", "newPassword": "long enough", "email": "bea@example.com"]
+            let account = ["name": "bea", "newPassword": "long enough", "attribute.email": "bea@example.com"]
             await flow.perform(.submit, account)
             guard case .confirmAccount = flow.state.step else {
                 Issue.record("\(flow.state.step), \(code(flow) ?? "")")
@@ -118,6 +118,24 @@ struct SignInFlowTests {
             }
             await flow.perform(.submit, ["code": "123456"])
             #expect(flow.state.step == .done && session.state == .signedIn)
+        }
+    }
+
+    @Test("An attribute that is called as a field of the screen is no such field")
+    func attributeNames() async throws {
+        try await withFlow(User(), { $0.signUpAttributes = ["name", "newPassword"] }) { flow, session, fixture in
+            await flow.perform(.signUp)
+            #expect(Set(flow.state.fields.map(\.id)).count == 4)
+            #expect(flow.state.fields.map(\.isSecret) == [false, true, false, false])
+            await flow.perform(
+                .submit,
+                [
+                    "name": "bea", "newPassword": "long enough", "attribute.name": "Bea", "attribute.newPassword": "no",
+                ])
+            await flow.perform(.submit, ["code": "123456"])
+            #expect(flow.state.step == .done, "\(flow.state.failure?.message ?? "")")
+            let attributes = try await fixture.pool().attributes(session.userPoolTokens(), within: ample)
+            #expect(attributes["name"] == "Bea" && attributes["newPassword"] == "no")
         }
     }
 
@@ -179,10 +197,10 @@ struct SignInFlowTests {
         ) { flow, session, _ in
             await flow.perform(.submit, Self.right)
             #expect(flow.state.step == .newPassword)
-            #expect(flow.state.fields.map(\.id) == ["newPassword", "nickname"])
-            await flow.perform(.submit, ["newPassword": "without digits", "nickname": "a"])
+            #expect(flow.state.fields.map(\.id) == ["newPassword", "attribute.nickname"])
+            await flow.perform(.submit, ["newPassword": "without digits", "attribute.nickname": "a"])
             #expect(flow.state.refusedFields == ["newPassword"] && code(flow) == "cognito.weakPassword")
-            await flow.perform(.submit, ["newPassword": "with 1 digit", "nickname": "a"])
+            await flow.perform(.submit, ["newPassword": "with 1 digit", "attribute.nickname": "a"])
             #expect(flow.state.step == .done && session.state == .signedIn)
         }
     }
