@@ -24,7 +24,8 @@ extension Session {
     }
 
     /// The cloud's credentials, good now, of a user or a guest: the stored ones, or new ones. For new ones a user's
-    /// tokens are refreshed first, where they have ended.
+    /// tokens are refreshed first, where they have ended; and once where the identity pool refuses them, since a server
+    /// may know better than this clock.
     ///
     /// - Parameters:
     ///   - time: How long the providers may be waited for.
@@ -72,12 +73,14 @@ extension Session {
         }
         // A refresh that was under way may have been another's, who had not heard of the refusal.
         var refreshesLeft = 2
+        var mayReplaceTokens = part == .cloud
         while true {
             let (state, stored) = try await stored(part, until: deadline)
             if isGood(stored) { return stored }
             if try needsTokens(for: part, stored.value), refreshesLeft == 2 {
                 _ = try await userPoolTokens(within: .until(deadline))
             }
+            let tokens = stored.value.userPool
             do throws(LarderError) {
                 guard refreshesLeft > 0 else {
                     throw LarderError(
@@ -89,6 +92,19 @@ extension Session {
                 let new = try refreshed(part, await task.value(until: deadline), since: signIns)
                 if let new, isGood(new) { return new }
             } catch {
+                // Tokens that are good by their time may have ended by the pool's: this clock was wrong, or they were
+                // revoked.
+                if mayReplaceTokens, let tokens, error.code.rawValue == IdentityError.Code.federatedRefused.rawValue {
+                    mayReplaceTokens = false
+                    refreshesLeft = 2
+                    do throws(LarderError) {
+                        _ = try await userPoolTokens(within: .until(deadline), refused: tokens)
+                    } catch let failure {
+                        // That there are no others says less, unless it says that the session has ended.
+                        throw failure.code == .cancelled || (try? standing())?.state != state ? failure : error
+                    }
+                    continue
+                }
                 guard !refused.has(stored.value) else { throw error }
                 _ = try stillGood(stored.value, [part], state, despite: error)
                 return stored

@@ -100,9 +100,11 @@ struct PartTests {
                 _ = try await session.cloudCredentials(within: soon)
             }
             #expect(session.state == .signedIn)
-            bench.clock.advance(by: .seconds(3600))
-            #expect(try await session.userPoolTokens(within: soon).accessToken == "access1")
+            // Others may be taken, since the pool may know better than this clock.
             #expect(provider.given == [.userPool])
+            bench.clock.advance(by: .seconds(3600))
+            #expect(try await session.userPoolTokens(within: soon).accessToken == "access2")
+            #expect(provider.given == [.userPool, .userPool])
         }
     }
 
@@ -295,6 +297,18 @@ struct PartTests {
             let refused = Credentials.UserPoolTokens(idToken: "id", accessToken: "access1", expires: nil)
             let tokens = try await session.userPoolTokens(within: soon, refused: refused)
             #expect(tokens.accessToken == "access2" && provider.given == [.userPool, .userPool])
+        }
+    }
+
+    @Test("Tokens that the identity pool refuses, although they are good by this clock, are refreshed once")
+    func refusedTokens() async throws {
+        try await withParts { bench, provider, session in
+            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
+            provider.fail(.cloud, .federatedRefused)
+            provider.state.withLock { $0.before[.userPool] = { [provider] in provider.fail(.cloud, nil) } }
+            #expect(try await session.cloudCredentials(within: soon).accessKeyID == "AK2")
+            #expect(provider.given == [.userPool, .cloud])
+            #expect(provider.state.withLock { $0.idToken } == "id1")
         }
     }
 
