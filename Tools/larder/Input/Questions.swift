@@ -53,7 +53,8 @@ final class Questions: Sendable {
             answer.finish()
         }
         defer { waiting.cancel() }
-        for try await line in answers { return line }
+        // The key that would have suspended the program is a character then.
+        for try await line in answers { return echo == nil ? line : line?.filter { $0 != "\u{1A}" } }
         return nil
     }
 
@@ -80,7 +81,8 @@ final class Questions: Sendable {
         return text
     }
 
-    /// The terminal without its echo.
+    /// The terminal without its echo. It cannot be suspended meanwhile: a shell that takes the terminal back, and gives
+    /// it again, would have set the echo.
     private struct Echo {
         private var old = termios()
 
@@ -89,6 +91,8 @@ final class Questions: Sendable {
             guard tcgetattr(STDIN_FILENO, &old) == 0 else { return nil }
             var new = old
             new.c_lflag &= ~tcflag_t(ECHO)
+            let none = fpathconf(STDIN_FILENO, Int32(_PC_VDISABLE))
+            withUnsafeMutableBytes(of: &new.c_cc) { $0[Int(VSUSP)] = UInt8(truncatingIfNeeded: none) }
             guard tcsetattr(STDIN_FILENO, TCSAFLUSH, &new) == 0 else { return nil }
         }
 
