@@ -98,12 +98,13 @@ extension MutationRunner: Service {
             }
             resume()
         }
+        let runnable = try runnable(queue, now)
+        // Asked afterwards: what was queued without a network is not sent.
         guard options.connectivity.isConnected else {
             lifecycle.set(.offline)
             return .rest
         }
         lifecycle.set(progress.withLock(\.isServerMissing) ? .unusableServer : .running)
-        let runnable = try runnable(queue, now)
         try measure(queue, now)
         if runnable.mustExpire {
             core.layers.remove(try await queue.expire(in: core.name, now: now))
