@@ -151,6 +151,10 @@ struct AgeTests {
             try await aged.sample.write(short, data: #"{"node":{"id":"1","a":1}}"#)
             aged.now = 9_970
             #expect(try aged.age(short) == 0, "clocks are set right by seconds")
+            aged.now = 9_940
+            #expect(try aged.age(short) == 0, "a minute counts as now")
+            aged.now = 9_939
+            #expect(try aged.age(short) == nil, "and no more")
             aged.now = 5_000
             #expect(try aged.age(short) == nil)
             try await aged.sample.write(short, data: #"{"node":{"id":"1","a":1}}"#)
