@@ -109,6 +109,29 @@ struct StampTests {
         }
     }
 
+    @Test("Before a file is stamped, the pages on which its commits build are written once more")
+    func writtenBefore() async throws {
+        try await withTemporaryFolder { folder in
+            var options = Environment.Options()
+            options.durability = .withoutMetaSync
+            let calls = Mutex<[FileCall]>([])
+            options.files = FileSystem { call in
+                calls.withLock { $0.append(call) }
+                return nil
+            }
+            let environment = try Environment(folder: folder.path, tables: sampleTables, options: options)
+            for isClosing in [false, true] {
+                try environment.write { try $0.put(isClosing ? 1 : 0, bytes("x").rawSpan, in: try environment.records) }
+                calls.withLock { $0 = [] }
+                if isClosing { try environment.close() } else { try environment.stamp() }
+                let writes = calls.withLock { $0 }.filter { $0.kind == .write }.map(\.path)
+                let pages = writes.firstIndex { $0.hasSuffix("/data.mdb") }
+                let stamp = writes.firstIndex { $0.contains("/clean.stamp") }
+                #expect(try #require(pages) < #require(stamp))
+            }
+        }
+    }
+
     @Test("A copy in the file's place is walked, though it has the size and the time that the stamp says")
     func copiedFile() async throws {
         try await withTemporaryFolder { folder in
