@@ -86,6 +86,27 @@ struct SwitchTests {
         }
     }
 
+    @Test("A transfer that was begun before is not carried, though it is pending again or paused")
+    func begunBefore() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), as: "pa")
+            let transfers = ["released", "paused", "fresh"].map { key in
+                TransferDraft(
+                    partition: "pa", kind: .upload, bucket: "media", key: key, path: "/file",
+                    source: .init(device: 1, inode: 1, size: 1, modified: 1), created: noon)
+            }
+            try await database.transfers.enqueue(transfers)
+            for transfer in transfers.prefix(2) {
+                let begun = try #require(try await database.transfers.begin(transfer.id, owner: "me", now: noon))
+                try await database.transfers.release(begun.attempt)
+            }
+            try await database.transfers.pause(transfers[1].id)
+            let report = try await database.enter(environment("b"), as: "pb", leaving: .carry)
+            #expect(report.carriedTransfers == 1)
+            #expect(try transfers.map { try database.transfers.find($0.id)?.partition } == ["pa", "pa", "pb"])
+        }
+    }
+
     @Test("Parked mutations stay as they are, and can neither be queued nor begun until the way back")
     func parked() async throws {
         try await withOperations { database in
