@@ -10,12 +10,12 @@ private func stored(_ number: Int) -> GraphQLOperation {
 }
 
 extension Partition {
-    fileprivate func store(_ number: Int) async throws {
+    fileprivate func store(_ number: Int, title: String = "Soup") async throws {
         try await write(
             stored(number),
             json: Array(
                 #"""
-                {"recipes":[{"__typename":"Recipe","id":"\#(number)","title":"Soup \#(number)",
+                {"recipes":[{"__typename":"Recipe","id":"\#(number)","title":"\#(title) \#(number)",
                 "author":{"__typename":"Cook","id":"\#(number)","name":"Ada"}}]}
                 """#.utf8))
     }
@@ -39,6 +39,22 @@ struct EvictionTests {
                 #expect(error?.code == .miss)
             }
             withExtendedLifetime(states) {}
+        }
+    }
+
+    @Test("What a queued mutation names is not evicted")
+    func queued() async throws {
+        try await withAgedStore { app, wait in
+            for number in 1...2 { try await app.store(number) }
+            let rate = GraphQLOperation("mutation { rate(input: { recipe: 1, stars: 5 }) { rating } }")
+            var options = MutationOptions()
+            options.optimisticResponse = ["rate": ["__typename": "Recipe", "id": "1", "rating": 5]]
+            _ = try await app.enqueue(rate, options: options)
+            wait(100)
+            try await app.evict(maxAge: .seconds(60))
+            let title = GraphQLFragment("fragment Title on Recipe { title }")
+            #expect(try app.read("Recipe:1", title)["title"]?.string == "Soup 1")
+            #expect(await larderError { try app.read("Recipe:2", title) }?.code == .miss)
         }
     }
 
@@ -117,6 +133,21 @@ struct EvictionTests {
             task.cancel()
             _ = await task.result
             #expect(try app.read(stored(2)).isComplete)
+        }
+    }
+
+    @Test("A cache that has more bytes than it may is brought down to nine tenths of that, and not far below")
+    func nineTenths() async throws {
+        try await withAgedStore { app, wait in
+            let title = String(repeating: "x", count: 4_000)
+            for number in 1...100 {
+                try await app.store(number, title: title)
+                wait(60)
+            }
+            let bytes = try await app.evict(maxBytes: .max).bytesInUse
+            await app.putInOrder(CacheUpkeep(maxBytes: bytes - 1)) { Issue.record($0) }
+            let left = try await app.evict(maxBytes: .max).bytesInUse
+            #expect((bytes / 2...bytes / 10 * 9).contains(left), "\(left) of \(bytes)")
         }
     }
 
