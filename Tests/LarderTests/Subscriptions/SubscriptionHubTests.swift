@@ -64,6 +64,34 @@ struct SubscriptionHubTests {
         }
     }
 
+    @Test(
+        "Where more events come than are held while the cache catches up, the query is fetched once more",
+        arguments: [(1_024, 1), (1_025, 2)])
+    func overflows(eventCount: Int, fetchCount: Int) async throws {
+        let (asked, asking) = AsyncStream.makeStream(of: Void.self)
+        let (released, releasing) = AsyncStream.makeStream(of: Void.self)
+        let fetches = Mutex(0)
+        let transport = ScriptedLine { _ in
+            fetches.withLock { $0 += 1 }
+            asking.finish()
+            for await _ in released {}
+            return #"{"data":{"items":[]}}"#
+        }
+        try await withApp(transport) { app in
+            let subscription = try await app.subscribe(
+                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
+            let connection = try #require(await transport.next())
+            await connection.line.take(.opened)
+            let id = try #require(await connection.line.nextStart())
+            await connection.line.take(.started(id: id))
+            for await _ in asked {}
+            for _ in 0..<eventCount { await connection.line.tell(id, #"{"id":"1","text":"x"}"#) }
+            releasing.finish()
+            #expect(await state(subscription) { $0.phase == .live } != nil)
+            #expect(fetches.withLock { $0 } == fetchCount)
+        }
+    }
+
     @Test("A subscription is stale from the loss of its connection until what was missed has been fetched")
     func isStale() async throws {
         let transport = ScriptedLine()
@@ -123,6 +151,35 @@ struct SubscriptionHubTests {
                 for await event in subscription { if case .data = event { break } }
                 #expect(text(app) == expected)
             }
+        }
+    }
+
+    @Test("Where a null may mean anything, an event that has one lets the query be fetched again")
+    func fetchesForNull() async throws {
+        let fetches = Mutex(0)
+        let transport = ScriptedLine(nulls: .fetch) { _ in
+            let count = fetches.withLock { count in
+                count += 1
+                return count
+            }
+            return #"{"data":{"items":[{"id":"1","text":"fetch \#(count)"}]}}"#
+        }
+        try await withApp(transport) { app in
+            let subscription = try await app.subscribe(
+                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
+            let connection = try #require(await transport.next())
+            await connection.line.take(.opened)
+            let id = try #require(await connection.line.nextStart())
+            await connection.line.take(.started(id: id))
+            #expect(await state(subscription) { $0.phase == .live } != nil)
+            #expect(text(app) == "fetch 1")
+            await connection.line.tell(id, #"{"id":"1","text":null}"#)
+            for await event in subscription { if case .data = event { break } }
+            // Held back until the query has been answered.
+            await connection.line.tell(id, #"{"id":"2","text":"new"}"#)
+            try await eventually { text(app, "2") == "new" }
+            #expect(fetches.withLock { $0 } == 2)
+            #expect(text(app) == "fetch 2")
         }
     }
 
