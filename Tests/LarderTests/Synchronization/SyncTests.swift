@@ -25,6 +25,19 @@ struct SyncTests {
         return sync
     }
 
+    private var filtered: Synchronization {
+        var sync = paged
+        sync.operation = GraphQLOperation(
+            """
+            query Sync($limit: Int, $nextToken: String, $lastSync: AWSTimestamp, $filter: Filter) {
+              syncTodos(limit: $limit, nextToken: $nextToken, lastSync: $lastSync, filter: $filter) {
+                items { id } nextToken startedAt
+              }
+            }
+            """, variables: ["filter": ["title": "x"]])
+        return sync
+    }
+
     @Test("The first walk goes through everything, and the next asks for what has changed since")
     func baseThenDelta() async throws {
         try await withServer(["a", "b", "c", "d", "e"]) { server, app in
@@ -142,6 +155,20 @@ struct SyncTests {
         }
     }
 
+    @Test("A walk with a filter removes nothing; one without removes what it did not have", arguments: [true, false])
+    func removesNothing(isFiltered: Bool) async throws {
+        try await withServer(["a", "b"]) { server, app in
+            let answer = """
+                {"data":{"todo":{"__typename":"Todo","id":"x","title":"x1","_version":1,"_lastChangedAt":1600000000000}}}
+                """
+            let other = app.with(server: ScriptedServer { (_: GraphQLRequest) in answer })
+            _ = try await other.fetch(GraphQLOperation("{ todo(id: 1) { id title } }"), policy: .networkOnly)
+            let report = try await app.sync(isFiltered ? filtered : paged)
+            #expect(report.isBase && report.isFinished)
+            #expect(title(app, "x") == (isFiltered ? "x1" : nil))
+        }
+    }
+
     @Test("What a queued mutation changes stays, though the walk did not have it")
     func keepsQueued() async throws {
         try await withServer(["a", "b"]) { server, app in
@@ -208,16 +235,7 @@ struct SyncTests {
             options.now = { clock.withLock { $0 } }
             let store = try Store.open(at: folder, schema: try Schema(parsing: SyncServer.schema), options: options)
             let app = try store.partition(server: server.transport)
-            var other = paged
-            other.operation = GraphQLOperation(
-                """
-                query Sync($limit: Int, $nextToken: String, $lastSync: AWSTimestamp, $filter: Filter) {
-                  syncTodos(limit: $limit, nextToken: $nextToken, lastSync: $lastSync, filter: $filter) {
-                    items { id } nextToken startedAt
-                  }
-                }
-                """, variables: ["filter": ["title": "x"]])
-            try await app.sync(other)
+            try await app.sync(filtered)
             clock.withLock { $0 += 90 * 86_400 }
             try await app.sync(paged)
             #expect(try app.synchronizations().count == 2)
