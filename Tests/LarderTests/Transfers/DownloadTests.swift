@@ -104,9 +104,9 @@ struct DownloadTests {
         }
     }
 
-    @Test("A partial file that was lost, or damaged, is made good")
-    func damaged() async throws {
-        try await withTransferFixture { fixture in
+    @Test("A partial file that was lost, or damaged, is made good", arguments: [false, true])
+    func damaged(tellsChecksums: Bool) async throws {
+        try await withTransferFixture(tellsChecksums: tellsChecksums) { fixture in
             let bytes = Self.bytes(10_000)
             fixture.storage.keep(bytes, at: TransferFixture.location)
             let file = fixture.folder.appending(path: "copy")

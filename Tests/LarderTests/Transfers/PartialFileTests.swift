@@ -21,4 +21,18 @@ struct PartialFileTests {
             #expect(Array(buffer) == [UInt8](repeating: 0, count: 8))
         }
     }
+
+    @Test("A copy of it is on the disk when it has been made")
+    func copied() async throws {
+        try await withTemporaryFolder { folder in
+            let recorded = InjectedFaults(at: .max) { _ in nil }
+            let file = try PartialFile(of: UUID(), in: folder, recorded.files)
+            try file.reserve(8)
+            let copy = folder.appending(path: "copy").path
+            try await file.copy(to: copy, mode: 0o644)
+            let made = recorded.calls.filter { $0.path == copy }.map(\.kind)
+            let sync = try #require(made.lastIndex(of: .synchronize))
+            #expect(try #require(made.lastIndex(of: .write)) < sync)
+        }
+    }
 }
