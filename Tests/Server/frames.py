@@ -1,6 +1,6 @@
 """A WebSocket server of the tests that says what a script says, be it nonsense.
 
-Its argument is JSON: `subprotocol`, and `script`, a list of steps that each connection goes through:
+Its argument is JSON: `subprotocol`, null for none, and `script`, a list of steps that each connection goes through:
 
     {"wait": N}          reads N texts of the client's
     {"text": TEXT}       sends a text; ID in it stands for the id of the client's last start
@@ -28,7 +28,7 @@ given = json.loads(sys.argv[1])
 
 
 def converse(sock):
-    protocol = ServerProtocol(subprotocols=[given["subprotocol"]])
+    protocol = ServerProtocol(subprotocols=[given["subprotocol"]] if given["subprotocol"] else None)
     last = ""
     texts = 0
 

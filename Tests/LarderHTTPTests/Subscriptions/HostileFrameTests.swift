@@ -18,13 +18,15 @@ struct HostileFrameTests {
     /// Follows a server that says what a script says, after it has acknowledged the connection and read the start with
     /// its pings.
     private func run(
-        _ steps: String, greets: Bool = true, _ change: (inout HTTPTransport.Options) -> Void = { _ in },
+        _ steps: String, greets: Bool = true, choosesProtocol: Bool = true,
+        _ change: (inout HTTPTransport.Options) -> Void = { _ in },
         _ body: (Partition, Subscription) async throws -> Void
     ) async throws {
         let begin = greets ? #"{"wait": 1}, \#(Self.ack), {"wait": 3}\#(steps.isEmpty ? "" : ", ")"# : ""
         let script = steps == "null" ? "null" : "[\(begin)\(steps)]"
         let server = try await ServerProcess.start(
-            "frames.py", [#"{"subprotocol": "graphql-transport-ws", "script": \#(script)}"#])
+            "frames.py",
+            [#"{"subprotocol": \#(choosesProtocol ? #""graphql-transport-ws""# : "null"), "script": \#(script)}"#])
         try await withStarted(server, stop: { await $0.stop() }) { server in
             var options = HTTPTransport.Options()
             options.subscriptions.pacing.backoff = Backoff(first: .milliseconds(50), cap: .milliseconds(200))
@@ -56,6 +58,15 @@ struct HostileFrameTests {
 
     private func text(_ app: Partition) -> String? {
         try? app.read("Item:1", GraphQLFragment("fragment F on Item { text }"))["text"]?.string
+    }
+
+    @Test("A server that opens a socket and does not choose the protocol is not spoken to")
+    func noProtocol() async throws {
+        try await run("", greets: false, choosesProtocol: false) { _, subscription in
+            #expect(await error(subscription)?.code == .transportUnusableAnswer)
+            // It is tried again.
+            await subscription.wait(for: .connecting)
+        }
     }
 
     @Test(

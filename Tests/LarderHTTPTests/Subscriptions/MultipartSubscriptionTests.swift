@@ -1,6 +1,7 @@
 import Foundation
 import Larder
 import LarderTestSupport
+import NIOHTTP1
 import Testing
 
 @testable import LarderHTTP
@@ -58,6 +59,48 @@ struct MultipartSubscriptionTests {
             try await server.order(#"{"complete": true}"#)
             await subscription.wait(for: .ended)
             #expect(subscription.state.error == nil)
+        }
+    }
+
+    /// Subscribes at a server that always answers the same.
+    private func run(
+        answering reply: Reply, _ body: (ScriptedServer, Subscription) async throws -> Void
+    ) async throws {
+        try await ScriptedServer.run({ _ in reply }) { server in
+            var options = HTTPTransport.Options()
+            options.subscriptions.carrier = .multipart
+            options.subscriptions.pacing.backoff = Backoff(first: .milliseconds(5), cap: .milliseconds(50))
+            try await HTTPTransport.withTransport(to: server.url, options: options) { transport in
+                try await withTemporaryFolder { folder in
+                    let schema = "type Query { a: Int } type Subscription { changed: Int }"
+                    let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
+                    let app = try store.partition(server: transport)
+                    try await body(server, try await app.subscribe(GraphQLOperation("subscription { changed }")))
+                    try store.close()
+                }
+            }
+        }
+    }
+
+    @Test("An answer that ends without its last boundary is no end of the subscription: it is asked for again")
+    func cutShort() async throws {
+        let reply = Reply(
+            headers: ["Content-Type": #"multipart/mixed;boundary="b";subscriptionSpec=1.0"#],
+            body: Array("--b\r\nContent-Type: application/json\r\n\r\n{}\r\n--b\r\n".utf8))
+        try await run(answering: reply) { server, subscription in
+            try await server.waitUntil("it is asked for again") { $0.requests.count > 1 }
+            #expect(subscription.state.phase != .ended)
+        }
+    }
+
+    @Test("Where the server does not take the proof of who asks, a sign-in is awaited", arguments: [401, 403])
+    func refused(status: Int) async throws {
+        try await run(answering: Reply(status: .init(statusCode: status))) { _, subscription in
+            for await event in subscription {
+                guard case .state(let state) = event, let error = state.error else { continue }
+                #expect(error.code == .transportNotSignedIn && state.phase == .connecting)
+                break
+            }
         }
     }
 
