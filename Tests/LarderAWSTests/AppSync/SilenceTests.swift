@@ -27,6 +27,37 @@ struct SilenceTests {
         #expect(reaction.silence == .seconds(seconds))
     }
 
+    @Test("A connection is to be replaced before AppSync ends it, which it does after a day")
+    func lifetime() throws {
+        let endpoint = try #require(URL(string: "https://127.0.0.1/graphql"))
+        let dialect = AppSyncRealTime(
+            endpoint, .apiKey("da2-key"), SubscriptionPacing(), wallClock: { Date() }, signing: SigningClock { Date() })
+        let reaction = try dialect.reaction(to: JSONMembers(Array(#"{"type":"connection_ack"}"#.utf8)))
+        let lifetimes = reaction.messages.compactMap { if case .expiring(let time) = $0 { time } else { nil } }
+        #expect(lifetimes.count == 1)
+        #expect(lifetimes.allSatisfy { $0 > .seconds(23 * 3_600) && $0 < .seconds(24 * 3_600) })
+    }
+
+    @Test(
+        "A start that fails for want of room, or because AppSync failed, is made again; one that is refused is not",
+        arguments: [
+            ("MaxSubscriptionsReachedError", true), ("MaxSubscriptionsReachedException", true),
+            ("LimitExceededError", true), ("InternalFailure", true), ("BadRequestException", false),
+            ("Unauthorized", false), ("OutOfStock", false),
+        ])
+    func failedStart(errorType: String, isMadeAgain: Bool) throws {
+        let endpoint = try #require(URL(string: "https://127.0.0.1/graphql"))
+        let dialect = AppSyncRealTime(
+            endpoint, .apiKey("da2-key"), SubscriptionPacing(), wallClock: { Date() }, signing: SigningClock { Date() })
+        let text = #"{"type":"error","id":"1","payload":{"errors":[{"errorType":"\#(errorType)"}]}}"#
+        let reaction = try dialect.reaction(to: JSONMembers(Array(text.utf8)))
+        guard case .failed("1", _, let mayRecover)? = reaction.messages.first else {
+            Issue.record("\(reaction.messages)")
+            return
+        }
+        #expect(mayRecover == isMadeAgain)
+    }
+
     @Test(
         "A request names the port of its host where it is not the scheme's own",
         arguments: [
