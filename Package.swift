@@ -291,7 +291,7 @@ let package = Package(
         .testTarget(
             name: "LarderImportTests",
             dependencies: [
-                "Larder", "LarderImport", "LarderOperations", "LarderRecords", "LarderGraphQL",
+                "Larder", "LarderFiles", "LarderImport", "LarderOperations", "LarderRecords", "LarderGraphQL",
                 "LarderTestSupport",
                 // To make the files that other libraries would.
                 sqlite,

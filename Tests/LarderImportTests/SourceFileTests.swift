@@ -1,5 +1,7 @@
 import Foundation
+import LarderFiles
 import LarderTestSupport
+import Synchronization
 import Testing
 
 @testable import LarderImport
@@ -177,6 +179,30 @@ struct SourceFileTests {
             let error = await refusal(try source(path))
             toucher.cancel()
             #expect(error?.code == .busy)
+        }
+    }
+
+    @Test("The copy of a database that has a log beside it is gone when it has been read")
+    func copyIsRemoved() async throws {
+        try await withTemporaryFolder { folder in
+            let live = try makeCache(folder, wal: true)
+            let path = folder.appending(path: "a.db").path
+            for suffix in ["", "-wal"] {
+                try FileManager.default.copyItem(atPath: live.path + suffix, toPath: path + suffix)
+            }
+            live.close()
+            let copies = Mutex<Set<String>>([])
+            var options = ForeignDatabase.Options()
+            options.files = FileSystem { call in
+                if call.path.contains("/larder-import-") { copies.withLock { _ = $0.insert(call.path) } }
+                return nil
+            }
+            do {
+                let database = try ForeignDatabase(path, options)
+                #expect(try database.count(of: "records") > 0)
+            }
+            let made = copies.withLock { $0 }
+            #expect(!made.isEmpty && made.allSatisfy { !FileManager.default.fileExists(atPath: $0) })
         }
     }
 
