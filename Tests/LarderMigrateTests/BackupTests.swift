@@ -94,6 +94,23 @@ struct BackupTests {
         }
     }
 
+    @Test("Where one of the backups that are to stay is damaged, none is removed")
+    func prunesNone() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.queue(1)
+            var made: [URL] = []
+            for _ in 0..<3 {
+                let output = try await fixture.migrate("backup").output
+                made.append(URL(filePath: output.trimmingCharacters(in: .newlines)))
+            }
+            try Data("x".utf8).write(to: made[2].appending(path: "larder.sqlite"))
+            let pruned = try await fixture.migrate("backup", "prune", "--keep", "1", "--write", "--json")
+            #expect(pruned.status == 2)
+            #expect(pruned.errors.contains(#""code":"operations.damagedBackup""#), "\(pruned.errors)")
+            #expect(made.allSatisfy { FileManager.default.fileExists(atPath: $0.path) })
+        }
+    }
+
     @Test("Where there are no backups none is verified; a folder or a store that is not there has no list either")
     func none() async throws {
         try await MigrationFixture.with { fixture in
@@ -153,6 +170,25 @@ struct BackupTests {
             #expect(try await fixture.restore(backup, "--json").status == 2)
             #expect(try fixture.leftovers() == [])
             try await fixture.expectSound()
+        }
+    }
+
+    @Test("A manifest that has a cache outside of the backup is refused, though the file is as it says")
+    func cacheElsewhere() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            try await fixture.queue(1)
+            let backup = try await fixture.makeBackup()
+            let file = "records/main/data.mdb"
+            try FileManager.default.copyItem(
+                at: backup.appending(path: file), to: fixture.folder.appending(path: "elsewhere.mdb"))
+            let manifest = backup.appending(path: "manifest.json")
+            let text = String(decoding: try Data(contentsOf: manifest), as: UTF8.self)
+            try Data(text.replacing(file, with: "../../elsewhere.mdb").utf8).write(to: manifest)
+            let outcome = try await fixture.restore(backup, "--json")
+            #expect(outcome.status == 2)
+            #expect(outcome.errors.contains(#""code":"operations.damagedBackup""#), "\(outcome.errors)")
+            #expect(try fixture.leftovers() == [])
         }
     }
 
