@@ -90,6 +90,9 @@ struct EnvironmentVerbTests {
             #expect(try await asked(parked) == other.output)
             #expect(try await asked(parked, "--partition", current) == #"{"data":{"number":2}}"# + "\n")
             #expect(try await asked("") == #"{"data":{"number":2}}"# + "\n")
+            // That of a partition counts for more than that of an environment.
+            let both = ["LARDER_PARTITION": parked, "LARDER_ENV": "production"]
+            #expect(try await LarderProcess.run(query, environment: both).output == other.output)
             let info = try await LarderProcess.run(["info", "--json", "--partition", parked, "--store", store.path])
             #expect(info.output.contains(#""partition":"\#(parked)""#))
             let outside = try await LarderProcess.run(["info", "--partition", "../x", "--store", store.path])
