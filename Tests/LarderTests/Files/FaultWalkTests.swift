@@ -141,7 +141,7 @@ private final class FaultyStore: Sendable {
         backups = folder.deletingLastPathComponent().appending(path: "backups")
         var options = Store.Options()
         options.files = faults.files
-        options.lockTimeout = .seconds(2)
+        options.lockTimeout = .seconds(10)
         options.silence()
         self.options = options
         acknowledged = Mutex(Acknowledged())
