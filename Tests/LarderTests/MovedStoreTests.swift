@@ -186,6 +186,25 @@ struct MovedStoreTests {
         }
     }
 
+    @Test("A file beside a container that moved, in a folder that is still there, keeps its whole path")
+    func besideContainer() async throws {
+        try await withTemporaryFolder { folder in
+            let folders = (0..<3).map { _ in folder.appending(path: UUID().uuidString) }
+            for made in folders[..<2] {
+                try FileManager.default.createDirectory(at: made, withIntermediateDirectories: true)
+            }
+            let source = folders[1].appending(path: "source")
+            try Data([1]).write(to: source)
+            let (store, app) = try open(folders[0].appending(path: "store"), home: folders[0])
+            let upload = try await app.transfers.upload(source, to: ObjectLocation(bucket: "b", key: "k"))
+            try store.close()
+            try FileManager.default.moveItem(at: folders[0], to: folders[2])
+            let (again, reopened) = try open(folders[2].appending(path: "store"), home: folders[2])
+            #expect(try reopened.transfers[upload.id].status().file.path == source.path)
+            try again.close()
+        }
+    }
+
     // MARK: Devices
 
     private func state(_ app: Partition, _ receipt: MutationReceipt) throws -> MutationStatus? {

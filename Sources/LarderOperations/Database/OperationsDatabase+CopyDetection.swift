@@ -42,7 +42,7 @@ extension OperationsDatabase {
         do {
             var noted = try noted(db)
             if let home = options.home, noted.home != home.path {
-                try relocate(db, to: home)
+                try relocate(db, to: home, options.files)
                 noted.home = home.path
             }
             if options.device != nil {
@@ -68,12 +68,13 @@ extension OperationsDatabase {
 
     /// Nil also where the tables are of an older version.
     static func notedHome(_ db: Database) throws -> HomeFolder? {
-        guard try db.columns(in: "store").contains(where: { $0.name == "home" }) else { return nil }
+        let columns = try db.rows("PRAGMA table_info(store)") { try $0.text(1) }
+        guard columns.contains("home") else { return nil }
         return try noted(db).home.map(HomeFolder.init)
     }
 
     private static func noted(_ db: Database) throws -> Noted {
-        try db.row("SELECT home, device_token, next_device_token FROM store") { row in
+        try db.row("SELECT home, device_token, next_device_token FROM store WHERE only = 1") { row in
             Noted(
                 home: try row.optional(0, row.text), token: try row.optional(1, row.text),
                 next: try row.optional(2, row.text))
@@ -81,12 +82,12 @@ extension OperationsDatabase {
     }
 
     /// Makes the paths relative that were stored whole.
-    private static func relocate(_ db: Database, to home: HomeFolder) throws {
+    private static func relocate(_ db: Database, to home: HomeFolder, _ files: FileSystem) throws {
         let rows = try db.rows("SELECT sequence, path FROM transfer WHERE path LIKE '/%'") {
             (sequence: try $0.integer(0), path: try $0.text(1))
         }
         for (sequence, path) in rows {
-            let stored = home.storedFormerly(path)
+            let stored = try home.storedFormerly(path) { try files.status(of: $0) != nil }
             guard stored != path else { continue }
             try db.run("UPDATE transfer SET path = ? WHERE sequence = ?", [stored, sequence])
         }

@@ -23,15 +23,19 @@ package struct HomeFolder: Sendable {
     func located(_ stored: String) -> String { stored.hasPrefix("/") ? stored : "\(path)/\(stored)" }
 
     /// The same of a path that was stored whole, before the folder moved. An app's container has a UUID for its name, and
-    /// another one beside it has it after a move.
-    func storedFormerly(_ path: String) -> String {
+    /// another one after a move; the former one is gone then.
+    ///
+    /// - Parameter isThere: Whether there is a folder.
+    func storedFormerly(_ path: String, isThere: (String) throws -> Bool) rethrows -> String {
         let (above, name) = (self.path as NSString, (self.path as NSString).lastPathComponent)
         let parent = above.deletingLastPathComponent + "/"
         let whole = Self.withoutLink(path)
         guard UUID(uuidString: name) != nil, whole.utf8.starts(with: parent.utf8) else { return stored(path) }
         let rest = String(decoding: whole.utf8.dropFirst(parent.utf8.count), as: UTF8.self)
         let parts = rest.split(separator: "/", maxSplits: 1)
-        guard parts.count == 2, UUID(uuidString: String(parts[0])) != nil else { return stored(path) }
+        guard parts.count == 2, UUID(uuidString: String(parts[0])) != nil, try !isThere(parent + parts[0]) else {
+            return stored(path)
+        }
         return String(parts[1])
     }
 }
