@@ -94,7 +94,7 @@ private struct CloudStory {
         let flow = await SignInFlow(pool, store: store, pending: .park)
         await flow.perform(.signUp)
         await flow.perform(
-            .submit, ["name": Self.user, "newPassword": Self.password, "email": "ada@example.com"])
+            .submit, ["name": Self.user, "newPassword": Self.password, "attribute.email": "ada@example.com"])
         guard case .confirmAccount = await flow.state.step else {
             throw Mismatch(claim: "a code is asked for", expected: "it", found: "\(await flow.state.step)")
         }
