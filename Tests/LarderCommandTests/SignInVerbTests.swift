@@ -161,6 +161,48 @@ struct SignInVerbTests {
         }
     }
 
+    @Test("An interrupt while the pool is asked gives the sign-in up at once")
+    func interruptedAtWork() async throws {
+        try await Self.run { scene in
+            let pool = try SilentListener()
+            let terminal = try Terminal(
+                [
+                    "sign-in", "--store", scene.fixture.store, "--endpoint", "http://127.0.0.1:\(pool.port)/",
+                    "--locale", "en", "--flow", "password", "--timeout", "86400",
+                ], showsErrors: true, typing: true)
+            for (question, answer) in [("1-3: ", ""), ("User name: ", "ann"), ("Password: ", "right password")] {
+                try await terminal.wait(for: question)
+                terminal.type(answer + "\n")
+            }
+            terminal.interrupt()
+            #expect(await terminal.finish() == 1, "\(terminal.shown)")
+            #expect(terminal.shown.contains("given up") && terminal.showsTyping, "\(terminal.shown)")
+            #expect(try await scene.session().contains(#""state":"signedOut""#))
+        }
+    }
+
+    @Test("A code is sent again after a pause, and until then the screen says how long that is")
+    func resent() async throws {
+        try await Self.run { scene in
+            let terminal = try Terminal(
+                ["sign-up", "--store", scene.fixture.store, "--endpoint", scene.pool, "--locale", "en"],
+                showsErrors: true, typing: true)
+            let answers = [
+                ("1-3: ", ""), ("User name: ", "bea"), ("New password: ", "long enough"),
+                ("E-mail address: ", "b@example.com"),
+            ]
+            for (question, answer) in answers {
+                try await terminal.wait(for: question)
+                terminal.type(answer + "\n")
+            }
+            try await terminal.wait(for: "Confirm your account")
+            terminal.type("2\n")
+            try await terminal.wait(for: "The code can be sent again in ")
+            terminal.interrupt()
+            #expect(await terminal.finish() == 1, "\(terminal.shown)")
+        }
+    }
+
     @Test("A store without an environment, and one without a user pool, are errors that say so")
     func withoutPool() async throws {
         try await CommandFixture.withStore { fixture in

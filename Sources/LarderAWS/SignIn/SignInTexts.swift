@@ -55,6 +55,9 @@ public struct SignInTexts: Sendable {
         }
     }
 
+    /// In how many seconds a code can be sent again.
+    package func resendPause(_ seconds: Int) -> String { text("explanation.resendPause", String(seconds)) }
+
     /// The label of a field.
     public func label(of field: SignInField) -> String {
         switch field.kind {
@@ -135,6 +138,7 @@ extension SignInTexts {
         "title.done": "You are signed in",
         "title.cancelled": "Sign-in cancelled",
         "explanation.codeSent": "A code was sent to you.",
+        "explanation.resendPause": "The code can be sent again in %@ s.",
         "explanation.codeSentTo": "A code was sent to %@.",
         "explanation.authenticator": "Your authenticator app shows the code.",
         "explanation.setUpAuthenticator":
@@ -188,6 +192,7 @@ extension SignInTexts {
         "title.done": "サインインしました",
         "title.cancelled": "サインインを中止しました",
         "explanation.codeSent": "コードを送信しました。",
+        "explanation.resendPause": "コードの再送信は%@秒後にできます。",
         "explanation.codeSentTo": "%@ にコードを送信しました。",
         "explanation.authenticator": "認証アプリに表示されているコードを入力してください。",
         "explanation.setUpAuthenticator":

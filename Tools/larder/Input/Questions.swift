@@ -23,6 +23,14 @@ final class Questions: Sendable {
     /// The terminal gets its echo back, whichever key or hang-up ends the program.
     init() { interruption = isTerminal ? Interruption([SIGINT, SIGTERM, SIGQUIT, SIGHUP]) : nil }
 
+    /// Whether the user interrupts the program before something ends that can be cancelled. Where no person answers,
+    /// an interrupt ends the program.
+    func isInterrupted(before end: @escaping @Sendable () async -> Void) async -> Bool {
+        if let interruption { return await interruption.wait(for: end) }
+        await end()
+        return false
+    }
+
     func say(_ text: String) {
         for line in text.split(separator: "\n") {
             StandardFiles.sayToPerson(Output.oneLine(String(line)) + "\n")

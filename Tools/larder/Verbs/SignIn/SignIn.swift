@@ -18,10 +18,19 @@ struct SignInVerb: Verb {
     @OptionGroup var store: StoreOptions
     @OptionGroup var partition: PartitionOptions
     @OptionGroup var options: SignInOptions
-    @Option(help: ArgumentHelp("How the sign-in begins.", valueName: "flow"))
-    var flow: FlowName = .proof
+    @OptionGroup var way: FlowOption
 
-    enum FlowName: String, ExpressibleByArgument, CaseIterable {
+    func perform(_ output: Output) async throws {
+        try await store.folder(partition).run(.signIn, by: way, options, output)
+    }
+}
+
+/// How a sign-in begins, also the one after a sign-up.
+struct FlowOption: ParsableArguments {
+    @Option(help: ArgumentHelp("How the sign-in begins.", valueName: "flow"))
+    var flow: Name = .proof
+
+    enum Name: String, ExpressibleByArgument, CaseIterable {
         case proof, password, choice, custom
 
         var flow: CognitoUserPool.Flow {
@@ -32,10 +41,6 @@ struct SignInVerb: Verb {
             case .custom: .custom
             }
         }
-    }
-
-    func perform(_ output: Output) async throws {
-        try await store.folder(partition).run(.signIn(flow.flow), options, output)
     }
 }
 
@@ -48,6 +53,7 @@ struct SignUpVerb: Verb {
     @OptionGroup var store: StoreOptions
     @OptionGroup var partition: PartitionOptions
     @OptionGroup var options: SignInOptions
+    @OptionGroup var way: FlowOption
     @Option(
         name: .customLong("attribute"),
         help: ArgumentHelp(
@@ -56,7 +62,8 @@ struct SignUpVerb: Verb {
     var attributes: [String] = []
 
     func perform(_ output: Output) async throws {
-        try await store.folder(partition).run(.signUp(attributes.isEmpty ? ["email"] : attributes), options, output)
+        let asked = attributes.isEmpty ? ["email"] : attributes
+        try await store.folder(partition).run(.signUp(asked), by: way, options, output)
     }
 }
 
@@ -90,21 +97,21 @@ struct SignOutVerb: Verb {
 
 /// What a sign-in begins with.
 private enum Beginning {
-    case signIn(CognitoUserPool.Flow)
+    case signIn
     case signUp([String])
 }
 
 extension StoreFolder {
-    fileprivate func run(_ beginning: Beginning, _ options: SignInOptions, _ output: Output) async throws {
+    fileprivate func run(
+        _ beginning: Beginning, by way: FlowOption, _ options: SignInOptions, _ output: Output
+    ) async throws {
         let standing = try await withSession(options, output) { access in
             var flow = SignInFlow.Options()
             flow.programName = "larder"
             flow.expectedUser = access.user
             flow.timeout = .seconds(options.timeout)
-            switch beginning {
-            case .signIn(let way): (flow.flow, flow.signUpAttributes) = (way, nil)
-            case .signUp(let attributes): flow.signUpAttributes = attributes
-            }
+            flow.flow = way.flow.flow
+            flow.signUpAttributes = if case .signUp(let attributes) = beginning { attributes } else { nil }
             let screen = await SignInScreen(
                 SignInFlow(access.userPool, session: access.session, options: flow), options.languages, output)
             if case .signUp = beginning { await screen.flow.perform(.signUp) }

@@ -1,3 +1,4 @@
+import Foundation
 import Larder
 import LarderAWS
 import LarderCommandLine
@@ -26,6 +27,10 @@ final class SignInScreen {
             let state = flow.state
             show(state)
             guard let action = try await action(of: state) else { return try await giveUp() }
+            if action == .resendCode, let time = state.resendTime, time > Date() {
+                questions.say(texts.resendPause(Int(time.timeIntervalSinceNow.rounded(.up))))
+                continue
+            }
             var values: [String: String] = [:]
             if Self.takesFields(action) {
                 for field in state.fields {
@@ -35,12 +40,27 @@ final class SignInScreen {
                     if !value.isEmpty { values[field.id] = value }
                 }
             }
-            await flow.perform(action, values)
+            await perform(action, values)
             // Nobody is there to put it right.
             if let failure = flow.state.failure, !questions.isTerminal { throw told(failure) }
         }
         if flow.state.step == .cancelled { try await giveUp() }
         if questions.isTerminal { questions.say(texts.title(of: flow.state.step)) }
+    }
+
+    /// Does what the user chose. An interrupt gives it up while the pool is asked, unless its answer has come.
+    private func perform(_ action: SignInAction, _ values: [String: String]) async {
+        let working = Task { await flow.perform(action, values) }
+        let (ends, end) = AsyncStream.makeStream(of: Never.self)
+        Task {
+            await working.value
+            end.finish()
+        }
+        if await questions.isInterrupted(before: { for await _ in ends {} }) {
+            await flow.perform(.cancel)
+            if flow.state.hasEnded { return }
+        }
+        await working.value
     }
 
     /// The failure, with what the user can do in the user's language. What only the owner of the pool can mend is told as
@@ -66,7 +86,12 @@ final class SignInScreen {
             guard let rules = field.rules else { continue }
             for rule in rules.violations(of: "") { questions.say("- \(texts.text(for: rule, of: rules))") }
         }
-        if let failure = state.failure { questions.say(errors.text(for: failure)) }
+        guard let failure = state.failure else { return }
+        questions.say(errors.text(for: failure))
+        // The user can only ask for help, and whoever helps needs to know more.
+        guard failure.remedy == .askForHelp else { return }
+        questions.say(failure.message)
+        questions.say(output.hint(for: Failure(failure)))
     }
 
     /// What the user chooses; nil where the input has ended. A pipe is asked only where there is no usual action.
