@@ -124,7 +124,8 @@ package struct WebSocketConnection: Sendable {
         let security = isSecure ? try NIOSSLContext(configuration: tls ?? .makeClientConfiguration()) : nil
         let left = deadline - .now
         guard left > .zero else { throw TransportError.deadlinePassed.before }
-        let limit = TimeAmount.milliseconds(max(1, Int64(left / .milliseconds(1))))
+        // Rounded up, so that the deadline has passed where NIO ends the opening.
+        let limit = TimeAmount.milliseconds(Int64(left / .milliseconds(1)) + 1)
         // A group of another kind, as Network.framework's, has no threads for this bootstrap.
         let bootstrap =
             ClientBootstrap(validatingGroup: group)
