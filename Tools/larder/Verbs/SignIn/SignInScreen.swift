@@ -88,7 +88,7 @@ final class SignInScreen {
         }
         guard let failure = state.failure else { return }
         questions.say(errors.text(for: failure))
-        // The user can only ask for help, and whoever helps needs to know more.
+        // The user can only ask for help, and the person who is asked needs the reason.
         guard failure.remedy == .askForHelp else { return }
         questions.say(failure.message)
         questions.say(output.hint(for: Failure(failure)))
