@@ -57,10 +57,7 @@ struct ReplacementTests {
             let app = try store.partition(server: transport)
             let subscription = try await app.subscribe(
                 Self.changed, options: SubscriptionOptions(catchUp: Self.items))
-            let first = try #require(await transport.next())
-            await first.line.take(.opened)
-            let id = try #require(await first.line.nextStart())
-            await first.line.take(.started(id: id))
+            let (first, id) = try await transport.started()
             try await eventually { subscription.state.phase == .live }
             try await body(
                 Live(app: app, transport: transport, subscription: subscription, first: first, id: id) {
@@ -171,10 +168,7 @@ struct ReplacementTests {
             let app = try store.partition(server: transport)
             let subscription = try await app.subscribe(
                 Self.changed, options: SubscriptionOptions(catchUp: Self.items))
-            let first = try #require(await transport.next())
-            await first.line.take(.opened)
-            let id = try #require(await first.line.nextStart())
-            await first.line.take(.started(id: id))
+            let (first, _) = try await transport.started()
             try await eventually { subscription.state.phase == .live }
             wait(100)
             await first.line.take(.alive)

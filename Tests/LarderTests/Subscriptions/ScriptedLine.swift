@@ -1,6 +1,7 @@
 import Larder
 import LarderRecords
 import Synchronization
+import Testing
 
 /// A transport whose connections do what a test says: queries are answered from a closure, and subscriptions told what
 /// the test tells them.
@@ -37,6 +38,15 @@ final class ScriptedLine: GraphQLTransport, SubscriptionTransport {
     func next() async -> Opened? {
         for await connection in connections { return connection }
         return nil
+    }
+
+    /// The connection that is opened next, with the first subscription on it acknowledged, and its id.
+    func started() async throws -> (Opened, id: String) {
+        let connection = try #require(await next())
+        await connection.line.take(.opened)
+        let id = try #require(await connection.line.nextStart())
+        await connection.line.take(.started(id: id))
+        return (connection, id)
     }
 
     func send(

@@ -50,10 +50,7 @@ struct SubscriptionHubTests {
         try await withApp(transport) { app in
             let subscription = try await app.subscribe(
                 Self.changed, options: SubscriptionOptions(catchUp: Self.items))
-            let connection = try #require(await transport.next())
-            await connection.line.take(.opened)
-            let id = try #require(await connection.line.nextStart())
-            await connection.line.take(.started(id: id))
+            let (connection, id) = try await transport.started()
             for await _ in asked {}
             await connection.line.tell(id, #"{"id":"1","text":"newer"}"#)
             #expect(text(app) == nil)
@@ -80,10 +77,7 @@ struct SubscriptionHubTests {
         try await withApp(transport) { app in
             let subscription = try await app.subscribe(
                 Self.changed, options: SubscriptionOptions(catchUp: Self.items))
-            let connection = try #require(await transport.next())
-            await connection.line.take(.opened)
-            let id = try #require(await connection.line.nextStart())
-            await connection.line.take(.started(id: id))
+            let (connection, id) = try await transport.started()
             for await _ in asked {}
             for _ in 0..<eventCount { await connection.line.tell(id, #"{"id":"1","text":"x"}"#) }
             releasing.finish()
@@ -167,10 +161,7 @@ struct SubscriptionHubTests {
         try await withApp(transport) { app in
             let subscription = try await app.subscribe(
                 Self.changed, options: SubscriptionOptions(catchUp: Self.items))
-            let connection = try #require(await transport.next())
-            await connection.line.take(.opened)
-            let id = try #require(await connection.line.nextStart())
-            await connection.line.take(.started(id: id))
+            let (connection, id) = try await transport.started()
             #expect(await state(subscription) { $0.phase == .live } != nil)
             #expect(text(app) == "fetch 1")
             await connection.line.tell(id, #"{"id":"1","text":null}"#)
@@ -255,10 +246,7 @@ struct SubscriptionHubTests {
         try await withApp(transport) { app in
             let subscription = try await app.subscribe(
                 Self.changed, options: SubscriptionOptions(catchUp: Self.items))
-            let connection = try #require(await transport.next())
-            await connection.line.take(.opened)
-            let id = try #require(await connection.line.nextStart())
-            await connection.line.take(.started(id: id))
+            _ = try await transport.started()
             let failed = try #require(await state(subscription) { $0.error != nil })
             #expect(failed.staleSince != nil)
             #expect(failed.error?.code == .serverErrors)
