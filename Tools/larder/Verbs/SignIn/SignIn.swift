@@ -21,7 +21,7 @@ struct SignInVerb: Verb {
     @OptionGroup var way: FlowOption
 
     func perform(_ output: Output) async throws {
-        try await store.folder(partition).run(.signIn, by: way, options, output)
+        try await store.folder(partition).signIn(by: way, options, output)
     }
 }
 
@@ -63,7 +63,7 @@ struct SignUpVerb: Verb {
 
     func perform(_ output: Output) async throws {
         let asked = attributes.isEmpty ? ["email"] : attributes
-        try await store.folder(partition).run(.signUp(asked), by: way, options, output)
+        try await store.folder(partition).signIn(by: way, signingUp: asked, options, output)
     }
 }
 
@@ -95,15 +95,10 @@ struct SignOutVerb: Verb {
     }
 }
 
-/// What a sign-in begins with.
-private enum Beginning {
-    case signIn
-    case signUp([String])
-}
-
 extension StoreFolder {
-    fileprivate func run(
-        _ beginning: Beginning, by way: FlowOption, _ options: SignInOptions, _ output: Output
+    /// - Parameter attributes: What a new account is asked for; nil where none is to be made.
+    fileprivate func signIn(
+        by way: FlowOption, signingUp attributes: [String]? = nil, _ options: SignInOptions, _ output: Output
     ) async throws {
         let standing = try await withSession(options, output) { access in
             var flow = SignInFlow.Options()
@@ -111,10 +106,10 @@ extension StoreFolder {
             flow.expectedUser = access.user
             flow.timeout = .seconds(options.timeout)
             flow.flow = way.flow.flow
-            flow.signUpAttributes = if case .signUp(let attributes) = beginning { attributes } else { nil }
+            flow.signUpAttributes = attributes
             let screen = await SignInScreen(
                 SignInFlow(access.userPool, session: access.session, options: flow), options.languages, output)
-            if case .signUp = beginning { await screen.flow.perform(.signUp) }
+            if attributes != nil { await screen.flow.perform(.signUp) }
             try await screen.run()
             return try access.session.standing()
         }
