@@ -107,6 +107,32 @@ struct TransferGarbageTests {
         }
     }
 
+    @Test("Uploads at a storage are left to the original of a store that may be a copy")
+    func mayBeCopy() async throws {
+        try await TransferFixture.run { fixture in
+            let id = try await fixture.upload()
+            try await fixture.fail(fixture.begin(id, upload: "a-name"))
+            var options = Store.Options()
+            options.deviceTokens = FileDeviceTokens(folder: fixture.folder.appending(path: "tokens"))
+            let marked = try Store.open(
+                at: URL(filePath: fixture.store), schemaText: [TransferFixture.schema], options: options)
+            _ = try marked.partition()
+            try marked.close()
+            let storage = ["--region", "eu-west-1", "--endpoint", "http://127.0.0.1:9"]
+            func run(_ arguments: [String]) async throws -> Outcome {
+                try await LarderProcess.run(
+                    ["transfers", "gc", "--store", fixture.store, "--json"] + storage + arguments,
+                    environment: ["AWS_ACCESS_KEY_ID": "the-key", "AWS_SECRET_ACCESS_KEY": "the-secret"])
+            }
+            #expect(try await run([]).status == 0)
+            let refused = try await run(["--write"])
+            #expect(refused.status == 4 && refused.errors.contains("command.mayBeCopy"), "\(refused.errors)")
+            #expect(refused.output == "")
+            let asked = try await run(["--write", "--not-a-copy"])
+            #expect(asked.output.contains("object.unreachable"), "\(asked.errors)")
+        }
+    }
+
     @Test("Remains that a program's runner clears away itself are left to it")
     func leavesToRunner() async throws {
         try await TransferFixture.run { fixture in

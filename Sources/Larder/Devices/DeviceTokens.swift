@@ -49,7 +49,7 @@ public struct FileDeviceTokens: DeviceTokens {
 }
 
 extension DeviceMark {
-    init(_ tokens: any DeviceTokens) {
+    package init(_ tokens: any DeviceTokens) {
         self.init(read: { try tokens.token(of: $0) }, keep: { try tokens.keep($0, of: $1) })
     }
 }

@@ -21,6 +21,12 @@ extension OperationsDatabase {
         var home: String?
         var token: String?
         var next: String?
+
+        /// Whether the device's token is the database's. None in the database: no device has marked it yet.
+        func isKnown(by kept: String?) -> Bool {
+            let known = [token, next].compactMap(\.self)
+            return known.isEmpty || kept.map(known.contains) ?? false
+        }
     }
 
     /// Notes where the database is. A database that the device does not know was copied there, or is an older one that
@@ -46,8 +52,7 @@ extension OperationsDatabase {
                 noted.home = home.path
             }
             if options.device != nil {
-                let known = [noted.token, noted.next].compactMap(\.self)
-                let isKnown = known.isEmpty || kept.map(known.contains) ?? false
+                let isKnown = noted.isKnown(by: kept)
                 if !isKnown {
                     copied = try RestorationDoubt.distrustAll(db, isProven: false, Date())
                     try TransferTransaction(db: db).distrustUploads(now: Date())
@@ -64,6 +69,16 @@ extension OperationsDatabase {
         }
         try onDevice { try options.device?.keep(next, store) }
         if let copied { options.foundCopied(copied) }
+    }
+
+    /// Whether the store may be a copy of another: it has a token, and the device has not the same one.
+    ///
+    /// - Parameter device: Nil: a device that has none.
+    package func mayBeCopy(on device: DeviceMark?) throws(OperationsError) -> Bool {
+        try read { db in
+            guard let store = try Self.identity(db) else { return false }
+            return try !Self.noted(db).isKnown(by: Self.onDevice { try device?.read(store) })
+        }
     }
 
     /// Nil also where the tables are of an older version.

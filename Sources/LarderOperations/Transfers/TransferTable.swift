@@ -5,7 +5,7 @@ package import Foundation
 ///
 /// Each write is one transaction, and on disk when its call returns.
 package struct TransferTable: Sendable {
-    let database: OperationsDatabase
+    package let database: OperationsDatabase
 
     /// Queues transfers, all of them or none, in one transaction.
     ///

@@ -25,6 +25,8 @@ extension Failure {
         case Code.notAStore.rawValue: "a store is made in a folder that is new or empty; nothing was changed"
         case Code.notConfirmed.rawValue:
             "nothing was changed; where it is meant, add --write, or the --confirm that the message names"
+        case Code.mayBeCopy.rawValue:
+            "--device-tokens names the folder of the program's FileDeviceTokens; --not-a-copy sends without looking"
         case Code.findings.rawValue:
             "'larder-migrate repair' shows what can be saved, and 'larder-migrate backup list' what can be restored"
         case Code.output.rawValue: "make room where standard output goes; what the verb changes was changed"

@@ -14,6 +14,8 @@ package struct Failure: Error {
         package static let notAStore = Code(rawValue: "command.notAStore")
         /// The verb removes much and was not told that it may.
         package static let notConfirmed = Code(rawValue: "command.notConfirmed")
+        /// The store may be a copy, whose original may have sent what is queued.
+        package static let mayBeCopy = Code(rawValue: "command.mayBeCopy")
         /// A check found something.
         package static let findings = Code(rawValue: "command.findings")
         /// Standard output cannot be written.

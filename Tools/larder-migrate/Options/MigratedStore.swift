@@ -19,6 +19,7 @@ struct MigratedStore {
         var options = Store.Options()
         options.label = "larder-migrate"
         options.lockTimeout = timeout
+        options.deviceTokens = nil
         options.silence()
         self.options = options
         let found = try Failure.typed { try OperationsDatabase.look(at: url.path, options.files) }

@@ -137,21 +137,27 @@ struct StoreFolder: Sendable {
     /// - Parameters:
     ///   - schema: Its texts; none for the schema that the store holds.
     ///   - operation: What `body` asks, and of which kind that must be; checked before a store is made for it.
+    ///   - device: What `body` carries the queue out by; nil where it does not.
     func withPartition<Result>(
         _ access: Access, schema: [String], asking operation: (GraphQLOperation, kind: OperationKind?)? = nil,
-        transport: (any GraphQLTransport)? = nil, _ output: Output, _ body: (Partition) async throws -> Result
+        transport: (any GraphQLTransport)? = nil, on device: DeviceOptions? = nil, _ output: Output,
+        _ body: (Partition) async throws -> Result
     ) async throws -> Result {
         if access == .reading { try requireStore() } else { try requireRoomForStore() }
         if access == .writing, let operation, !schema.isEmpty, try !isStore, try !hasQueue {
             try check(operation.0, operation.kind, Schema(parsing: schema))
         }
+        var options = options(access)
+        if let device, try hasQueue {
+            options.deviceTokens = try await OperationsDatabase.using(url) { try device.tokens(for: $0) }
+        }
         begin(output)
         prepare(access, output)
         let store =
             if schema.isEmpty {
-                try Store.open(at: url, schema: keptSchema(), options: options(access))
+                try Store.open(at: url, schema: keptSchema(), options: options)
             } else {
-                try Store.open(at: url, schemaText: schema, options: options(access))
+                try Store.open(at: url, schemaText: schema, options: options)
             }
         return try await finishing(output, closing: { try store.close() }) {
             try await body(
@@ -197,6 +203,7 @@ struct StoreFolder: Sendable {
         options.isReadOnly = access == .reading
         options.verifiesAlways = verifies
         options.label = "the larder command"
+        options.deviceTokens = nil
         options.silence()
         return options
     }

@@ -25,6 +25,7 @@ struct Run: Verb {
     @OptionGroup var time: TimeoutOptions
     @OptionGroup var objects: ObjectOptions
     @OptionGroup var bounds: BoundOptions
+    @OptionGroup var device: DeviceOptions
     @Flag(
         name: .customLong("until-idle"),
         help: "End when nothing is left to carry out; status 1 if something was set aside, failed or remains.")
@@ -59,7 +60,9 @@ struct Run: Verb {
         let bounds = try bounds.bounds()
         let idempotency = idempotencyHeader.map { Idempotency.header(name: $0) }
         let news = try await server.withTransport(idempotency: idempotency) { transport in
-            try await folder.withPartition(.writing, schema: schema, transport: transport, output) { partition in
+            try await folder.withPartition(
+                .writing, schema: schema, transport: transport, on: device, output
+            ) { partition in
                 if let storage {
                     try await storage.withTransport {
                         try await carryOut(partition, [storage.name: $0], bounds, output)

@@ -22,13 +22,15 @@ extension Transfers {
         @OptionGroup var store: StoreOptions
         @OptionGroup var permission: WritePermission
         @OptionGroup var storage: StorageOptions
+        @OptionGroup var device: DeviceOptions
 
         func perform(_ output: Output) async throws {
             let storage = try storage.access()
             let folder = try store.folder()
             if permission.write {
                 let cleared = try await folder.withRemains(.writing, output) { remains, transfers in
-                    try await remains.clear(transfers, storage)
+                    if storage != nil, let transfers { _ = try device.tokens(for: transfers.database) }
+                    return try await remains.clear(transfers, storage)
                 }
                 try output.result(cleared.json, text: cleared.lines)
                 for left in cleared.left { output.note(left.text) }
