@@ -67,8 +67,8 @@ extension Session {
         with part: Credentials.Part, until deadline: SuspendingClock.Instant,
         unless refused: RefusedCredentials
     ) async throws(LarderError) -> HeldCredentials {
-        func isGood(_ credentials: HeldCredentials) -> Bool {
-            credentials.value.has(part, freshAt: options.now(), margin: options.margin)
+        func isGood(_ credentials: HeldCredentials, margin: Duration) -> Bool {
+            credentials.value.has(part, freshAt: options.now(), margin: margin)
                 && !refused.has(credentials.value)
         }
         // A refresh that was under way may have been another's, who had not heard of the refusal.
@@ -76,7 +76,7 @@ extension Session {
         var mayReplaceTokens = part == .cloud
         while true {
             let (state, stored) = try await stored(part, until: deadline)
-            if isGood(stored) { return stored }
+            if isGood(stored, margin: options.margin) { return stored }
             if try needsTokens(for: part, stored.value), refreshesLeft == 2 {
                 _ = try await userPoolTokens(within: .until(deadline))
             }
@@ -90,7 +90,8 @@ extension Session {
                 let signIns = signIns
                 let task = try sharedRefresh(part, unless: refused)
                 let new = try refreshed(part, await task.value(until: deadline), since: signIns)
-                if let new, isGood(new) { return new }
+                // Where they live for less than the margin, others would as well.
+                if let new, isGood(new, margin: .zero) { return new }
             } catch {
                 // Tokens that are good by their time may have ended by the pool's: this clock was wrong, or they were
                 // revoked.

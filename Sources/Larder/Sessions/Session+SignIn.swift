@@ -50,12 +50,16 @@ extension Session {
         let deadline = SuspendingClock.now + (time ?? options.keyTimeout)
         let event = holder == .user ? SessionEvent.signedIn : .becameGuest
         guard !credentials.isEmpty else { throw LarderError(.sessionState, "There is nothing in the credentials") }
+        try require(event)
+        _ = try await vault.store(credentials, until: deadline, session: change(by: event))
+        noticeSignIn()
+    }
+
+    private func require(_ event: SessionEvent) throws(LarderError) {
         let standing = try standing()
         guard standing.state.after(event) != nil else {
             throw LarderError(.sessionState, "The session is \(standing); sign out before a guest takes over")
         }
-        _ = try await vault.store(credentials, until: deadline, session: change(by: event))
-        noticeSignIn()
     }
 
     /// Wakes the callers that wait for a sign-in.
@@ -75,6 +79,7 @@ extension Session {
         guard let provider else {
             throw LarderError(.noIdentityProvider, "There is no identity provider to ask for a guest's credentials")
         }
+        try require(.becameGuest)
         let task = SharedTask(on: executor, until: deadline) { () -> Result<Credentials?, IdentityError> in
             do throws(IdentityError) {
                 return .success(try await provider.guestCredentials(within: .until(deadline)))

@@ -84,7 +84,7 @@ public struct CognitoIdentityProvider: IdentityProvider {
         }
     }
 
-    /// The identity pool's for guests; nil where there is no identity pool.
+    /// The identity pool's for guests; nil where there is no identity pool, or it has none for guests.
     public func guestCredentials(within time: Duration) async throws(IdentityError) -> Credentials? {
         let deadline = SuspendingClock.now + time
         guard let identityPool else { return nil }
@@ -92,6 +92,10 @@ public struct CognitoIdentityProvider: IdentityProvider {
             return Credentials(
                 cloud: try await identityPool.credentials(identityID: nil, logins: [:], within: .until(deadline)))
         } catch {
+            // The message alone says so.
+            if error.code == .federatedRefused, error.message.lowercased().contains("unauthenticated access") {
+                return nil
+            }
             throw error.identityError(refusal: .federatedRefused)
         }
     }

@@ -63,13 +63,39 @@ struct WiringTests {
             }
             try await fixture.control(#"{"guests": false}"#)
             try await fixture.withStore { _, app in
-                let error = try #require(
-                    await #expect(throws: LarderError.self) {
-                        _ = try await app.session.continueAsGuest(within: ample)
-                    })
-                #expect(error.code.rawValue == "identity.federatedRefused")
-                #expect(try app.session.state == .signedOut)
+                let session = try app.session
+                #expect(try await session.continueAsGuest(within: ample) == false)
+                #expect(session.state == .signedOut)
             }
+        }
+    }
+
+    @Test("A guest whose credentials cannot be had yet is the same one once they can")
+    func begunGuest() async throws {
+        try await CognitoFixture.run { fixture in
+            try await fixture.withStore { _, app in
+                let session = try app.session
+                try await fixture.fail("GetCredentialsForIdentity", #"{"type": "InternalErrorException"}"#)
+                for _ in 0..<3 {
+                    await #expect(throws: LarderError.self) { _ = try await session.continueAsGuest(within: ample) }
+                }
+                try await fixture.fail("GetCredentialsForIdentity", nil)
+                #expect(try await session.continueAsGuest(within: ample))
+                #expect(try await fixture.control().count { $0 == "GetId" } == 1)
+                // Another guest is another one.
+                let id = try await session.identityID(within: ample)
+                #expect(try await session.continueAsGuest(within: ample))
+                #expect(try await session.identityID(within: ample) != id)
+            }
+        }
+    }
+
+    @Test("Where a user is signed in, no pool is asked for a guest")
+    func guestBesideUser() async throws {
+        try await withUser { fixture, app in
+            let session = try app.session
+            await #expect(throws: LarderError.self) { _ = try await session.continueAsGuest(within: ample) }
+            #expect(try await fixture.control().contains("GetId") == false)
         }
     }
 

@@ -126,6 +126,19 @@ struct RefreshTests {
         }
     }
 
+    @Test("Credentials that live for less than the margin are asked for once by each call")
+    func belowMargin() async throws {
+        try await withSessions { bench in
+            bench.provider.lifetime = .seconds(30)
+            let session = bench.session()
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            for count in 1...3 {
+                _ = try await session.userPoolTokens(within: soon)
+                #expect(bench.provider.attempts == count)
+            }
+        }
+    }
+
     @Test("A caller who has given up gets no credentials, also where they are good still")
     func givenUpWithinMargin() async throws {
         try await withSessions { bench in

@@ -1,6 +1,7 @@
 public import AsyncHTTPClient
 public import Larder
 import LarderHTTP
+import Synchronization
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -32,6 +33,9 @@ public final class CognitoIdentityPool: Sendable {
     package let options: Options
 
     private let service: CognitoService
+    /// A guest's, whose credentials could not be had: the next guest is this one. Another would be one more to the pool
+    /// for each time that it fails.
+    private let begunGuest = Mutex<String?>(nil)
 
     /// A pool.
     ///
@@ -65,21 +69,33 @@ public final class CognitoIdentityPool: Sendable {
     ) async throws(CognitoError) -> Credentials.CloudCredentials {
         let deadline = SuspendingClock.now + (time ?? options.timeout)
         do throws(CognitoError) {
-            let known = identityID
-            let id: String
-            if let known { id = known } else { id = try await identity(logins, deadline) }
-            do throws(CognitoError) {
-                return try await credentials(of: id, logins, deadline)
-            } catch {
-                // The identity was deleted.
-                guard known != nil, error.serverCode == "ResourceNotFoundException" else { throw error }
-                return try await credentials(of: identity(logins, deadline), logins, deadline)
+            let known = identityID ?? (logins.isEmpty ? takeBegunGuest() : nil)
+            if let known {
+                do throws(CognitoError) { return try await credentials(of: known, logins, deadline) } catch {
+                    // The identity was deleted.
+                    guard error.serverCode == "ResourceNotFoundException" else {
+                        if identityID == nil { begunGuest.withLock { $0 = known } }
+                        throw error
+                    }
+                }
+            }
+            let id = try await identity(logins, deadline)
+            do throws(CognitoError) { return try await credentials(of: id, logins, deadline) } catch {
+                if logins.isEmpty, error.serverCode != "ResourceNotFoundException" { begunGuest.withLock { $0 = id } }
+                throw error
             }
         } catch {
             var error = error
             // Of an identity pool, this is what it means whatever it says.
             if error.serverCode == "NotAuthorizedException" { error.code = .federatedRefused }
             throw error
+        }
+    }
+
+    private func takeBegunGuest() -> String? {
+        begunGuest.withLock { id in
+            defer { id = nil }
+            return id
         }
     }
 
