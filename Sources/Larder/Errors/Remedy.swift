@@ -63,7 +63,7 @@ package enum Situation: String, CaseIterable, Sendable {
     case notLoaded, deleted, rejected, conflict, serverChanged, newerData, olderData, damaged, busy, deviceLocked
     case keysLocked, keyLost
     case fileMissing, fileUnreadable, fileChanged, fileExists, placeUnusable, damagedDownload, tooLarge, notFound
-    case wrongPassword, unconfirmed, newPassword, wrongCode, weakPassword, nameTaken, accountDisabled
+    case emptyField, wrongPassword, unconfirmed, newPassword, wrongCode, weakPassword, nameTaken, accountDisabled
     case wrongClock, cancelled, unfinished, expired, unsentWork, unknownOutcome, otherAccount, programFault
 
     init(status: Int) {
@@ -91,8 +91,8 @@ package enum Situation: String, CaseIterable, Sendable {
         case .notSignedIn, .sessionEnded, .keyLost: .signIn
         case .offline, .notLoaded: .connect
         case .deviceFull: .freeSpace
-        case .wrongPassword, .unconfirmed, .newPassword, .wrongCode, .weakPassword, .nameTaken, .rejected, .fileMissing,
-            .fileUnreadable, .fileExists, .placeUnusable, .tooLarge:
+        case .emptyField, .wrongPassword, .unconfirmed, .newPassword, .wrongCode, .weakPassword, .nameTaken, .rejected,
+            .fileMissing, .fileUnreadable, .fileExists, .placeUnusable, .tooLarge:
             .correctInput
         case .serverChanged, .newerData: .updateApp
         case .accountDisabled, .insecure, .notAllowed, .olderData, .damaged, .wrongClock, .programFault: .askForHelp
@@ -192,7 +192,7 @@ package enum Situation: String, CaseIterable, Sendable {
     private static let cognito: [Situation: [String]] = [
         .offline: ["unreachable"], .throttled: ["throttled", "tooManyAttempts"], .cancelled: ["cancelled"],
         .sessionEnded: ["signInAgain", "federatedRefused"], .wrongPassword: ["wrongCredentials", "userNotFound"],
-        .unconfirmed: ["userNotConfirmed"], .newPassword: ["passwordResetRequired"],
+        .emptyField: ["emptyField"], .unconfirmed: ["userNotConfirmed"], .newPassword: ["passwordResetRequired"],
         .wrongCode: ["codeMismatch", "codeExpired"], .weakPassword: ["weakPassword", "passwordUsedBefore"],
         .nameTaken: ["userExists", "aliasExists"], .accountDisabled: ["userDisabled"],
         .rejected: ["invalidInput", "refusedByFunction", "rejected"], .serverFault: ["unusableAnswer"],

@@ -46,6 +46,8 @@ public struct CognitoError: Error, Sendable {
         public static let aliasExists = Code(rawValue: "cognito.aliasExists")
         /// It was tried too often: wait.
         public static let tooManyAttempts = Code(rawValue: "cognito.tooManyAttempts")
+        /// A field of the screen is empty: nothing was sent.
+        public static let emptyField = Code(rawValue: "cognito.emptyField")
         /// What was given is not as Cognito wants it.
         public static let invalidInput = Code(rawValue: "cognito.invalidInput")
 

@@ -154,7 +154,8 @@ public final class SignInFlow {
 
     /// What an action has led to.
     private enum Result {
-        case show(SignInState.Step)
+        /// A step, and where something has failed on the way to it that keeps no user from it, that.
+        case show(SignInState.Step, CognitoError? = nil)
         case step(SignInStep)
     }
 
@@ -186,8 +187,12 @@ public final class SignInFlow {
             (self.name, self.password) = (name, password)
             return account.isConfirmed ? try await signIn() : .show(.confirmAccount(account.delivery))
         case .confirmAccount:
-            try await pool.confirmSignUp(name, code: code, within: .until(deadline))
-            return password == nil ? .show(.signIn) : try await signIn()
+            do throws(CognitoError) {
+                try await pool.confirmSignUp(name, code: code, within: .until(deadline))
+            } catch {
+                guard error.isOfConfirmedAccount else { throw error }
+            }
+            return try await signInWhenConfirmed()
         case .forgotPassword:
             name = values["name"] ?? ""
             return .show(.resetPassword(try await pool.forgotPassword(of: name, within: .until(deadline))))
@@ -206,17 +211,41 @@ public final class SignInFlow {
         } catch {
             switch error.code {
             case .userNotConfirmed:
-                return .show(.confirmAccount(try await pool.resendConfirmation(of: name, within: .until(deadline))))
+                return await sending(SignInState.Step.confirmAccount) { () throws(CognitoError) in
+                    try await pool.resendConfirmation(of: name, within: .until(deadline))
+                }
             case .passwordResetRequired:
-                return .show(.resetPassword(try await pool.forgotPassword(of: name, within: .until(deadline))))
+                return await sending(SignInState.Step.resetPassword) { () throws(CognitoError) in
+                    try await pool.forgotPassword(of: name, within: .until(deadline))
+                }
             default: throw error
             }
         }
     }
 
+    private func signInWhenConfirmed() async throws(CognitoError) -> Result {
+        password == nil ? .show(.signIn) : try await signIn()
+    }
+
+    /// Sends a code on the way to the step that asks for it. A user whom it cannot be sent to now may have one already.
+    private func sending(
+        _ step: (CodeDelivery) -> SignInState.Step, _ send: () async throws(CognitoError) -> CodeDelivery
+    ) async -> Result {
+        do throws(CognitoError) { return .show(step(try await send())) } catch {
+            return .show(step(CodeDelivery(medium: nil, destination: nil)), error)
+        }
+    }
+
     private func answer(_ answer: SignInAnswer) async throws -> Result {
         guard let challenge else { return .show(.signIn) }
-        return .step(try await pool.answer(challenge, answer, within: .until(deadline)))
+        do throws(CognitoError) {
+            return .step(try await pool.answer(challenge, answer, within: .until(deadline)))
+        } catch {
+            // After a wrong answer to a question of its own the pool has ended the sign-in.
+            guard case .custom = challenge.kind, error.code == .wrongCredentials else { throw error }
+            self.challenge = nil
+            return .show(.signIn, CognitoError(.refusedByFunction, error.message, serverCode: error.serverCode))
+        }
     }
 
     private func choose(_ factor: SignInFactor, _ values: [String: String]) async throws -> Result {
@@ -224,7 +253,7 @@ public final class SignInFlow {
         let given = values["password"].flatMap { $0.isEmpty ? nil : $0 } ?? password
         guard let given else {
             state.refusedFields = ["password"]
-            throw CognitoError(.invalidInput, "This factor needs the password.")
+            throw CognitoError(.emptyField, "This factor needs the password.")
         }
         return try await answer(.password(given, asProof: factor == .passwordProof))
     }
@@ -232,9 +261,15 @@ public final class SignInFlow {
     private func resend() async throws -> Result {
         switch state.step {
         case .confirmAccount:
-            .show(.confirmAccount(try await pool.resendConfirmation(of: name, within: .until(deadline))))
-        case .resetPassword: .show(.resetPassword(try await pool.forgotPassword(of: name, within: .until(deadline))))
-        default: .show(state.step)
+            do throws(CognitoError) {
+                return .show(.confirmAccount(try await pool.resendConfirmation(of: name, within: .until(deadline))))
+            } catch {
+                guard error.isOfConfirmedAccount else { throw error }
+                return try await signInWhenConfirmed()
+            }
+        case .resetPassword:
+            return .show(.resetPassword(try await pool.forgotPassword(of: name, within: .until(deadline))))
+        default: return .show(state.step)
         }
     }
 
@@ -250,7 +285,7 @@ public final class SignInFlow {
             let result = try await action()
             guard mine == number else { return }
             switch result {
-            case .show(let step): show(step)
+            case .show(let step, let failure): show(step, failure.map(LarderError.init(signIn:)))
             case .step(let step): try await show(step, mine)
             }
         } catch {
@@ -294,7 +329,9 @@ public final class SignInFlow {
             switch challenge.kind {
             case .newPassword: .newPassword
             case .code(let factor, let delivery): .code(factor, delivery)
-            case .chooseFirstFactor(let factors), .chooseSecondFactor(let factors): .chooseFactor(factors)
+            // To a user both are the password, and the server does not see it by a proof.
+            case .chooseFirstFactor(let factors), .chooseSecondFactor(let factors):
+                .chooseFactor(factors.filter { $0 != .password || !factors.contains(.passwordProof) })
             case .custom(let question): .question(question)
             case .passkey(let options): .passkey(options: options)
             case .confirmAuthenticator: .code(.authenticator, CodeDelivery(medium: nil, destination: nil))
@@ -332,14 +369,15 @@ public final class SignInFlow {
         state.refusedFields = Set(refused.map(\.id))
         state.failure = LarderError(
             signIn: CognitoError(
-                refused.contains { !(values[$0.id] ?? "").isEmpty } ? .weakPassword : .invalidInput,
+                refused.contains { !(values[$0.id] ?? "").isEmpty } ? .weakPassword : .emptyField,
                 "These fields cannot be sent as they are: \(refused.map(\.id).joined(separator: ", "))."))
         publish()
         return false
     }
 
-    private func show(_ step: SignInState.Step) {
+    private func show(_ step: SignInState.Step, _ failure: LarderError? = nil) {
         var new = SignInState()
+        new.failure = failure
         new.step = step
         new.fields = fields(of: step)
         new.actions = actions(of: step)

@@ -50,7 +50,11 @@ public struct SignInTexts: Sendable {
         case .setUpAuthenticator: text("explanation.setUpAuthenticator")
         case .newPassword: text("explanation.newPassword")
         case .forgotPassword: text("explanation.forgotPassword")
-        case .question(let question): question["question"]
+        case .question(let question):
+            question["question"]
+                ?? (question.isEmpty
+                    ? text("explanation.question")
+                    : question.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }.joined(separator: "\n"))
         default: nil
         }
     }
@@ -67,7 +71,8 @@ public struct SignInTexts: Sendable {
         case .code: text("field.code")
         case .text: text("field.answer")
         case .credential: text("field.credential")
-        case .attribute(let name): texts["attribute.\(name)"] ?? name
+        case .attribute(let name):
+            texts["attribute.\(name)"] ?? (name.hasPrefix("custom:") ? String(name.dropFirst(7)) : name)
         }
     }
 
@@ -137,7 +142,7 @@ extension SignInTexts {
         "title.resetPassword": "Set a new password",
         "title.done": "You are signed in",
         "title.cancelled": "Sign-in cancelled",
-        "explanation.codeSent": "A code was sent to you.",
+        "explanation.codeSent": "Enter the code that was sent to you.",
         "explanation.resendPause": "The code can be sent again in %@ s.",
         "explanation.codeSentTo": "A code was sent to %@.",
         "explanation.authenticator": "Your authenticator app shows the code.",
@@ -145,6 +150,7 @@ extension SignInTexts {
             "Scan this with an authenticator app, or type in the key. Then enter the code that the app shows.",
         "explanation.newPassword": "The password that you were given works once. Choose your own.",
         "explanation.forgotPassword": "We will send you a code with which you can set a new password.",
+        "explanation.question": "Your answer is needed to sign you in.",
         "field.name": "User name",
         "field.password": "Password",
         "field.newPassword": "New password",
@@ -157,6 +163,16 @@ extension SignInTexts {
         "attribute.given_name": "First name",
         "attribute.family_name": "Last name",
         "attribute.nickname": "Nickname",
+        "attribute.middle_name": "Middle name",
+        "attribute.preferred_username": "Preferred user name",
+        "attribute.address": "Address",
+        "attribute.birthdate": "Date of birth (YYYY-MM-DD)",
+        "attribute.gender": "Gender",
+        "attribute.locale": "Language",
+        "attribute.zoneinfo": "Time zone",
+        "attribute.picture": "Address of a picture",
+        "attribute.profile": "Address of a profile page",
+        "attribute.website": "Website",
         "action.signIn": "Sign in",
         "action.continue": "Continue",
         "action.resendCode": "Send the code again",
@@ -191,7 +207,7 @@ extension SignInTexts {
         "title.resetPassword": "パスワードの再設定",
         "title.done": "サインインしました",
         "title.cancelled": "サインインを中止しました",
-        "explanation.codeSent": "コードを送信しました。",
+        "explanation.codeSent": "届いたコードを入力してください。",
         "explanation.resendPause": "コードの再送信は%@秒後にできます。",
         "explanation.codeSentTo": "%@ にコードを送信しました。",
         "explanation.authenticator": "認証アプリに表示されているコードを入力してください。",
@@ -199,6 +215,7 @@ extension SignInTexts {
             "認証アプリで読み取るか、キーを入力してください。その後、アプリに表示されるコードを入力してください。",
         "explanation.newPassword": "お渡ししたパスワードは一度だけ使えます。ご自身のパスワードを設定してください。",
         "explanation.forgotPassword": "新しいパスワードを設定するためのコードをお送りします。",
+        "explanation.question": "サインインには回答が必要です。",
         "field.name": "ユーザー名",
         "field.password": "パスワード",
         "field.newPassword": "新しいパスワード",
@@ -211,6 +228,16 @@ extension SignInTexts {
         "attribute.given_name": "名",
         "attribute.family_name": "姓",
         "attribute.nickname": "ニックネーム",
+        "attribute.middle_name": "ミドルネーム",
+        "attribute.preferred_username": "希望するユーザー名",
+        "attribute.address": "住所",
+        "attribute.birthdate": "生年月日（YYYY-MM-DD）",
+        "attribute.gender": "性別",
+        "attribute.locale": "言語",
+        "attribute.zoneinfo": "タイムゾーン",
+        "attribute.picture": "画像のURL",
+        "attribute.profile": "プロフィールページのURL",
+        "attribute.website": "ウェブサイト",
         "action.signIn": "サインイン",
         "action.continue": "続ける",
         "action.resendCode": "コードを再送信",

@@ -148,8 +148,9 @@ extension Situation {
         case .fileMissing, .fileUnreadable, .fileChanged, .fileExists, .placeUnusable, .damagedDownload, .tooLarge:
             "'larder transfers show ID' names the file; 'larder transfers retry ID --write' tries it again"
         case .notFound: "'larder mutations' and 'larder transfers' list what is known"
-        case .wrongPassword, .unconfirmed, .newPassword, .wrongCode, .weakPassword, .nameTaken, .accountDisabled:
+        case .emptyField, .wrongPassword, .unconfirmed, .newPassword, .wrongCode, .weakPassword, .nameTaken:
             "'larder sign-in' asks again; 'larder sign-up' makes another account"
+        case .accountDisabled: "whoever administers the user pool can enable the account again"
         case .wrongClock: "set the clock of this machine"
         case .cancelled: "nothing is wrong; run it again to go on"
         case .unfinished: "it goes on; 'larder mutations' and 'larder transfers' tell how far it is"

@@ -30,6 +30,13 @@ extension CognitoError {
             retryAfter: retryAfter)
     }
 
+    /// Whether the account was not confirmed because it is already. The message alone says so.
+    var isOfConfirmedAccount: Bool {
+        let text = message.lowercased()
+        return ["NotAuthorizedException", "InvalidParameterException"].contains(serverCode)
+            && (text.contains("status is confirmed") || text.contains("already confirmed"))
+    }
+
     private static let codes: [String: Code] = [
         "NotAuthorizedException": .wrongCredentials, "UserNotFoundException": .userNotFound,
         "UserNotConfirmedException": .userNotConfirmed, "PasswordResetRequiredException": .passwordResetRequired,
