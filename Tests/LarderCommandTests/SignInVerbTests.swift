@@ -107,6 +107,26 @@ struct SignInVerbTests {
         }
     }
 
+    @Test("With --json a pipe that has to choose is told nothing but the result, or the failure")
+    func chosen() async throws {
+        try await Self.run { scene in
+            let short = try await scene.larder("sign-in", ["--flow", "choice", "--json"], input: "ann\n")
+            #expect(short.status == 1 && short.errors.hasPrefix("{"), "\(short.errors)")
+            let text = try await scene.larder("sign-in", ["--flow", "choice", "--locale", "en"], input: "ann\n")
+            #expect(text.errors.contains("1 With your password\n2 With a code by e-mail\n"), "\(text.errors)")
+        }
+    }
+
+    @Test("An endpoint of another machine that is not encrypted is said to be so", arguments: ["other.example", "::1"])
+    func unencrypted(host: String) async throws {
+        try await Self.run { scene in
+            let place = host.contains(":") ? "http://[\(host)]:9/" : "http://\(host)/"
+            let outcome = try await LarderProcess.run(
+                ["sign-in", "--store", scene.fixture.store, "--endpoint", place], input: "")
+            #expect(outcome.errors.contains("not encrypted") == (host == "other.example"), "\(outcome.errors)")
+        }
+    }
+
     @Test("An account is made, confirmed and signed in")
     func signingUp() async throws {
         try await Self.run { scene in

@@ -52,6 +52,13 @@ struct SessionAccess {
     let userPool: CognitoUserPool
 }
 
+extension URL {
+    fileprivate var isOfThisMachine: Bool {
+        guard let host = host()?.lowercased() else { return false }
+        return ["localhost", "::1", "[::1]"].contains(host) || host.hasPrefix("127.")
+    }
+}
+
 extension StoreFolder {
     /// Runs `body` with the session of the partition, which belongs to an environment with a user pool.
     ///
@@ -60,6 +67,9 @@ extension StoreFolder {
         _ options: SignInOptions, _ output: Output, _ body: (SessionAccess) async throws -> Result
     ) async throws -> Result {
         let userPoolOptions = try options.userPoolOptions()
+        if let endpoint = userPoolOptions.endpoint, endpoint.scheme?.lowercased() == "http", !endpoint.isOfThisMachine {
+            output.note("the endpoint is not encrypted: what is entered can be read, and changed, on the way to it")
+        }
         let result = try await withOperations(.writing, output) { database in
             let stored = try database.environments.partition(partition)
             guard let name = stored?.environment, let environment = try database.environments.find(name)

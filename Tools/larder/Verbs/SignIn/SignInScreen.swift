@@ -100,8 +100,10 @@ final class SignInScreen {
         guard let usual = actions.first else { return nil }
         let mustChoose = usual != .submit
         guard actions.count > 1, mustChoose || questions.isTerminal else { return usual }
-        for (number, action) in actions.enumerated() {
-            questions.say("\(number + 1) \(texts.label(of: action, at: state.step))")
+        if questions.isTerminal || !output.isJSON {
+            for (number, action) in actions.enumerated() {
+                questions.say("\(number + 1) \(texts.label(of: action, at: state.step))")
+            }
         }
         while true {
             guard let text = try await questions.ask("1-\(actions.count)", isSecret: false) else { return nil }
