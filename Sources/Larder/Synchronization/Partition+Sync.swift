@@ -226,7 +226,7 @@ private struct SyncWalk {
     private mutating func sweep() async throws(LarderError) {
         guard position.sweep != nil else { return }
         let core = partition.core
-        let seen: Set<[UInt8]>
+        let seen: WalkedKeys
         do { seen = try core.cache.walkedKeys(of: key) } catch { throw LarderError.parking(error) }
         while let open = stored, open.sweep != nil {
             try await core.requireAwake()

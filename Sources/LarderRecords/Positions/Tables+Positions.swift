@@ -160,24 +160,29 @@ extension RecordChanges {
 enum SyncMark {
     static func encoded(_ keys: [[UInt8]]) -> [UInt8] {
         var bytes: [UInt8] = []
+        bytes.reserveCapacity(keys.reduce(0) { $0 + 2 + $1.count })
         for key in keys {
-            bytes += [UInt8(truncatingIfNeeded: key.count), UInt8(truncatingIfNeeded: key.count >> 8)]
+            bytes.append(UInt8(truncatingIfNeeded: key.count))
+            bytes.append(UInt8(truncatingIfNeeded: key.count >> 8))
             bytes += key
         }
         return bytes
     }
 
-    static func keys(_ bytes: [UInt8]) throws -> Set<[UInt8]> {
-        var keys: Set<[UInt8]> = []
-        var start = 0
-        while start < bytes.count {
-            guard start + 2 <= bytes.count else { throw RecordError.damagedPosition }
-            let end = start + 2 + Int(bytes[start]) + Int(bytes[start + 1]) << 8
-            guard end <= bytes.count else { throw RecordError.damagedPosition }
-            keys.insert(Array(bytes[(start + 2)..<end]))
-            start = end
+    /// Runs `body` with each key; it must not keep the bytes.
+    ///
+    /// Safe: a key's bytes are given where they are found to be there.
+    static func forEachKey(in bytes: [UInt8], _ body: (UnsafeRawBufferPointer) -> Void) throws {
+        try unsafe bytes.withUnsafeBytes { bytes in
+            var start = 0
+            while start < bytes.count {
+                guard start + 2 <= bytes.count else { throw RecordError.damagedPosition }
+                let end = unsafe start + 2 + Int(bytes[start]) + Int(bytes[start + 1]) << 8
+                guard end <= bytes.count else { throw RecordError.damagedPosition }
+                unsafe body(UnsafeRawBufferPointer(rebasing: bytes[(start + 2)..<end]))
+                start = end
+            }
         }
-        return keys
     }
 }
 

@@ -70,7 +70,7 @@ struct SyncSweepTests {
             // Of one type those that the walk had and the one that is needed; nothing of the other.
             #expect(try count(cache, "Todo") == 11)
             #expect(try count(cache, "Todone") == 0)
-            #expect(try cache.walkedKeys(of: "ab").isEmpty)
+            #expect(try cache.walkedKeys(of: "ab").count == 0)
             #expect(try cache.position(of: "ab")?.startedAt == 10)
         }
     }
@@ -79,9 +79,9 @@ struct SyncSweepTests {
     func outrun() async throws {
         try await swept(begun) { cache, position in
             let limits = SyncSweep.Limits(keys: 50, removals: 1)
-            _ = try await cache.sweep("ab", at: position, seen: [], needed: [], kept: [], limits: limits)
+            _ = try await cache.sweep("ab", at: position, seen: WalkedKeys(), needed: [], kept: [], limits: limits)
             let error = await #expect(throws: RecordError.self) {
-                _ = try await cache.sweep("ab", at: position, seen: [], needed: [], kept: [], limits: limits)
+                _ = try await cache.sweep("ab", at: position, seen: WalkedKeys(), needed: [], kept: [], limits: limits)
             }
             #expect(error?.code == .busy)
         }
@@ -92,7 +92,7 @@ struct SyncSweepTests {
         var position = begun
         position.sweep = .init(changedBefore: 5)
         try await swept(position) { cache, position in
-            let left = try await cache.sweep("ab", at: position, seen: [], needed: [], kept: [])
+            let left = try await cache.sweep("ab", at: position, seen: WalkedKeys(), needed: [], kept: [])
             #expect(left?.sweep == nil)
             #expect(try count(cache, "Todo") == 100)
         }
