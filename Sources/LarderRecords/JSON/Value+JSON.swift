@@ -128,3 +128,8 @@ extension Value {
         }
     }
 }
+
+extension Value: CustomStringConvertible {
+    /// The value as JSON, keys in ascending order.
+    public var description: String { String(decoding: json, as: UTF8.self) }
+}
