@@ -18,8 +18,10 @@ struct KeptSchema {
         self.files = files
         var hash = SHA256()
         for text in texts {
+            var text = text
             hash.update(data: Array("\(text.utf8.count):".utf8))
-            hash.update(data: Array(text.utf8))
+            // A schema may have a megabyte, and this is on the way to a program's first answer: no copy of it.
+            text.withUTF8 { unsafe hash.update(bufferPointer: UnsafeRawBufferPointer($0)) }
         }
         let digest = hexadecimal(hash.finalize())
         file = folder.appending(path: "schemas/\(digest).schema")
