@@ -1,0 +1,196 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Synchronization
+import Testing
+
+extension SubscriptionHubTests {
+    @Test("Equal subscriptions share one at the server; with another query, other nulls or headers they do not")
+    func sharesStarts() async throws {
+        let transport = ScriptedLine()
+        try await withApp(transport) { app in
+            let plain = SubscriptionOptions(catchUp: Self.items)
+            var (tenant, nulls) = (plain, plain)
+            tenant.headers = [.init(name: "x-tenant", value: "b")]
+            nulls.nulls = .ignore
+            var subscriptions = [try await app.subscribe(Self.changed, options: plain)]
+            let (connection, _) = try await transport.started()
+            for options in [plain, tenant, nulls, SubscriptionOptions()] {
+                subscriptions.append(try await app.subscribe(Self.changed, options: options))
+            }
+            subscriptions.append(try await app.subscribe(GraphQLOperation("subscription { changed { id } }")))
+            var others = 0
+            for await case .start(_, let request) in connection.line.commands {
+                guard request.document.contains("text") else { break }
+                others += 1
+            }
+            #expect(others == 3)
+            #expect(transport.attemptCount == 1)
+            withExtendedLifetime(subscriptions) {}
+        }
+    }
+
+    @Test(
+        "Without a query a subscription is stale until the program says that it has closed this gap, and no later one")
+    func isCaughtUpByProgram() async throws {
+        let transport = ScriptedLine()
+        try await withApp(transport) { app in
+            let subscription = try await app.subscribe(Self.changed)
+            await subscription.noteCaughtUp(since: subscription.state)
+            #expect(subscription.state.staleSince != nil)
+            let (connection, _) = try await transport.started()
+            let first = try #require(await state(subscription) { $0.phase == .live })
+            #expect(first.staleSince != nil)
+            connection.end(TransportError(.interrupted, "cut"))
+            let (second, id) = try await transport.started()
+            let state = try #require(await state(subscription) { $0.phase == .live })
+            await subscription.noteCaughtUp(since: first)
+            #expect(subscription.state.staleSince != nil)
+            await second.line.tell(id, #"{"id":"1","text":"in the gap"}"#)
+            try await eventually { text(app) == "in the gap" }
+            #expect(try app.subscriptions() == [])
+            await subscription.noteCaughtUp(since: state)
+            #expect(subscription.state.staleSince == nil)
+            try await eventually { try app.subscriptions().count == 1 }
+        }
+    }
+
+    @Test("What the server told before it ended a subscription is stored and told, also while the query is fetched")
+    func storesBeforeEnd() async throws {
+        let errors = Array(#"{"errors":[{"message":"over"}]}"#.utf8)
+        let ends: [(String) -> SubscriptionLine.Message] = [
+            { .completed(id: $0) }, { .failed(id: $0, response: errors, mayRecover: false) },
+        ]
+        for end in ends {
+            let (released, releasing) = AsyncStream.makeStream(of: Void.self)
+            let transport = ScriptedLine { _ in
+                for await _ in released {}
+                return #"{"data":{"items":[]}}"#
+            }
+            try await withApp(transport) { app in
+                let subscription = try await app.subscribe(
+                    Self.changed, options: SubscriptionOptions(catchUp: Self.items))
+                let (connection, id) = try await transport.started()
+                await connection.line.tell(id, #"{"id":"1","text":"last"}"#)
+                await connection.line.take(end(id))
+                var dataCount = 0
+                for await event in subscription { if case .data = event { dataCount += 1 } }
+                #expect(dataCount == 1)
+                #expect(text(app) == "last")
+                #expect(subscription.state.phase == .ended)
+                if case .failed = end(id) {
+                    #expect(subscription.state.error?.code == .serverErrors)
+                    #expect(subscription.state.error?.errors.map(\.message) == ["over"])
+                } else {
+                    #expect(subscription.state.error == nil)
+                }
+                releasing.finish()
+            }
+        }
+    }
+
+    @Test("A subscription that may recover is started again on the same connection, and stale until then")
+    func startsAgain() async throws {
+        let transport = ScriptedLine()
+        try await withApp(transport) { app in
+            let subscription = try await app.subscribe(
+                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
+            let (connection, id) = try await transport.started()
+            #expect(await state(subscription) { $0.phase == .live } != nil)
+            let errors = Array(#"{"errors":[{"message":"too many"}]}"#.utf8)
+            await connection.line.take(.failed(id: id, response: errors, mayRecover: true))
+            let failed = try #require(await state(subscription) { $0.phase == .connecting })
+            #expect(failed.staleSince != nil)
+            #expect(failed.error?.code == .serverErrors)
+            let again = try #require(await connection.line.nextStart())
+            await connection.line.take(.started(id: again))
+            #expect(await state(subscription) { $0.phase == .live && $0.staleSince == nil } != nil)
+            #expect(transport.attemptCount == 1)
+        }
+    }
+
+    @Test("A pause between two connections ends as soon as the network returns, and not before")
+    func connectsOnNetwork() async throws {
+        let network = SwitchedConnectivity()
+        var pacing = SubscriptionPacing()
+        pacing.backoff = Backoff(first: .seconds(80_000), cap: .seconds(80_000))
+        pacing.connectivity = network
+        let transport = ScriptedLine(pacing: pacing)
+        try await withApp(transport) { app in
+            let subscription = try await app.subscribe(Self.changed)
+            let (connection, _) = try await transport.started()
+            network.set(false)
+            connection.end(TransportError(.interrupted, "cut"))
+            #expect(await state(subscription) { $0.error != nil } != nil)
+            try await Task.sleep(for: .milliseconds(20))
+            #expect(transport.attemptCount == 1)
+            network.set(true)
+            #expect(await transport.next() != nil)
+        }
+    }
+
+    @Test("A server that asks to be left alone is, whatever the pause would have been")
+    func keepsAskedPause() async throws {
+        let transport = ScriptedLine()
+        try await withApp(transport) { app in
+            let subscription = try await app.subscribe(Self.changed)
+            let (connection, _) = try await transport.started()
+            connection.end(TransportError(.status, "later", status: 503, retryAfter: .seconds(3_600)))
+            #expect(await state(subscription) { $0.error != nil } != nil)
+            try await Task.sleep(for: .milliseconds(50))
+            #expect(transport.attemptCount == 1)
+        }
+    }
+
+    @Test("While events come the cache is told up to when all has come each ten seconds, and not more often")
+    func notesEachTenSeconds() async throws {
+        let clock = Mutex(Date(timeIntervalSince1970: 1_000_000))
+        var options = Store.Options()
+        options.now = { clock.withLock { $0 } }
+        let transport = ScriptedLine()
+        try await withApp(transport, options) { app in
+            let subscription = try await app.subscribe(
+                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
+            let (connection, id) = try await transport.started()
+            #expect(await state(subscription) { $0.phase == .live } != nil)
+            let start = clock.withLock { $0 }
+            try await eventually { try app.subscriptions().first?.completeUntil == start }
+            /// Tells two events at a time: with the second, the connection was heard of when the first came.
+            func tell(after seconds: Double) async throws {
+                clock.withLock { $0 = start + seconds }
+                for number in 1...2 {
+                    await connection.line.tell(id, #"{"id":"\#(number)","text":"\#(seconds)"}"#)
+                    try await eventually { text(app, "\(number)") == "\(seconds)" }
+                }
+            }
+            try await tell(after: 9.5)
+            try await Task.sleep(for: .milliseconds(20))
+            #expect(try app.subscriptions().first?.completeUntil == start)
+            try await tell(after: 10)
+            try await eventually { try app.subscriptions().first?.completeUntil == start + 10 }
+        }
+    }
+
+    @Test("Where the clock was set back since a restart, a subscription is stale since now")
+    func staleSinceClockSetBack() async throws {
+        try await withTemporaryFolder { folder in
+            for (now, isFirst) in [
+                (Date(timeIntervalSince1970: 1_000_000), true), (.init(timeIntervalSince1970: 900), false),
+            ] {
+                var options = Store.Options()
+                options.now = { now }
+                let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema), options: options)
+                let transport = ScriptedLine()
+                let app = try store.partition(server: transport)
+                let subscription = try await app.subscribe(
+                    Self.changed, options: SubscriptionOptions(catchUp: Self.items))
+                #expect(subscription.state.staleSince == now)
+                if isFirst {
+                    _ = try await transport.started()
+                    try await eventually { try app.subscriptions().first?.completeUntil == now }
+                }
+                try store.close()
+            }
+        }
+    }
+}
