@@ -290,6 +290,8 @@ actor SubscriptionHub {
     /// user is needed, it then waits for a change in the database, such as a sign-in, and at most a minute.
     private func wait(for pause: Duration, untilSignIn: Bool) async {
         let end = SuspendingClock.now + pause
+        // Nothing else tells a program that only subscribes of a sign-in.
+        if untilSignIn { partition.core.followOthers() }
         let signal = partition.core.operationsStore.changeSignal
         let signalCount = signal.count
         let wasConnected = pacing.connectivity.isConnected

@@ -1,6 +1,7 @@
 import Foundation
 import Larder
 import LarderTestSupport
+import LarderTesting
 import Synchronization
 import Testing
 
@@ -52,6 +53,28 @@ extension SubscriptionHubTests {
             await subscription.noteCaughtUp(since: state)
             #expect(subscription.state.staleSince == nil)
             try await eventually { try app.subscriptions().count == 1 }
+        }
+    }
+
+    @Test(
+        "An event that does not fit, or has no data, is a gap, for which the query is fetched once more",
+        arguments: [#"{"data":{"changed":3}}"#, #"{"data":null,"errors":[{"message":"no"}]}"#])
+    func fetchesForLostEvent(event: String) async throws {
+        let fetches = Mutex(0)
+        let transport = ScriptedLine { _ in
+            fetches.withLock { $0 += 1 }
+            return #"{"data":{"items":[]}}"#
+        }
+        try await withApp(transport) { app in
+            let subscription = try await app.subscribe(
+                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
+            let (connection, id) = try await transport.started()
+            #expect(await state(subscription) { $0.phase == .live } != nil)
+            await connection.line.take(.event(id: id, response: Array(event.utf8)))
+            try await eventually { fetches.withLock { $0 } == 2 }
+            let live = try #require(await state(subscription) { $0.phase == .live && $0.staleSince == nil })
+            #expect(live.error == nil)
+            #expect(fetches.withLock { $0 } == 2)
         }
     }
 
@@ -139,6 +162,29 @@ extension SubscriptionHubTests {
             #expect(await state(subscription) { $0.error != nil } != nil)
             try await Task.sleep(for: .milliseconds(50))
             #expect(transport.attemptCount == 1)
+        }
+    }
+
+    @Test("A connection whose proof the server did not take is tried again after a sign-in, and not before")
+    func connectsAfterSignIn() async throws {
+        var options = Store.Options()
+        options.keys = InMemoryKeyProvider()
+        let transport = ScriptedLine()
+        try await withApp(transport, options) { app in
+            let subscription = try await app.subscribe(Self.changed)
+            let ending = Task {
+                while let connection = await transport.next() { connection.end(TransportError(.notSignedIn, "who?")) }
+            }
+            #expect(await state(subscription) { $0.error != nil } != nil)
+            try await Task.sleep(for: .milliseconds(50))
+            // The first look at the store may count as a change.
+            let attempts = transport.attemptCount
+            #expect(attempts <= 2)
+            let tokens = Credentials.UserPoolTokens(
+                idToken: "i", accessToken: "a", refreshToken: "r", expires: .distantFuture)
+            try await app.session.signIn(Credentials(userPool: tokens), within: .seconds(300))
+            try await eventually { transport.attemptCount > attempts }
+            ending.cancel()
         }
     }
 
