@@ -122,6 +122,37 @@ struct ReplacementTests {
         }
     }
 
+    @Test(
+        "Where more events come on the other connection than are held, the query is fetched once more",
+        arguments: [(1_024, 1), (1_025, 2)])
+    func overflows(eventCount: Int, queryCount: Int) async throws {
+        try await live { live in
+            await live.first.line.take(.expiring(after: .zero))
+            let (second, other) = try await live.second()
+            await second.line.take(.started(id: other))
+            for _ in 0..<eventCount { await second.line.tell(other, #"{"id":"1","text":"x"}"#) }
+            await live.first.line.take(.completed(id: live.id))
+            try await eventually {
+                live.text() == "x" && live.queries() == queryCount && live.subscription.state.phase == .live
+            }
+            #expect(live.subscription.state.staleSince == nil)
+        }
+    }
+
+    @Test("An old subscription that fails before the server has confirmed its end is a gap, and goes on on the other")
+    func failsWhileEnding() async throws {
+        try await live { live in
+            await live.first.line.take(.expiring(after: .zero))
+            let (second, other) = try await live.second()
+            await second.line.take(.started(id: other))
+            let errors = Array(#"{"errors":[{"message":"over"}]}"#.utf8)
+            await live.first.line.take(.failed(id: live.id, response: errors, mayRecover: false))
+            try await eventually { live.queries() == 2 && live.subscription.state.phase == .live }
+            await second.line.tell(other, #"{"id":"1","text":"x"}"#)
+            try await eventually { live.text() == "x" }
+        }
+    }
+
     @Test("A connection that cannot take the other's place is given up, the old one goes on, and another is tried")
     func fails() async throws {
         try await live { live in
