@@ -70,6 +70,9 @@ struct ConflictTests {
             #expect(try receipt.status()?.state == .applied)
             let sent = server.requests.map { ($0.values["input"] as? [String: Any])?["_version"] as? Int }
             #expect(sent == [2, 7])
+            // Under the old key the server would take it for a repeat.
+            let keys = server.requests.map { $0.headers.first { $0.name == "Idempotency-Key" }?.value }
+            #expect(Set(keys).count == 2)
             // The resolver decides with the server's object before it.
             #expect(shown.withLock(\.self) == "theirs")
         }

@@ -39,6 +39,23 @@ struct RunnerTests {
         }
     }
 
+    @Test("Where the server does not recognize repeats, an answer is stored before the next of its lane is begun")
+    func storedBeforeNext() async throws {
+        let steps = Mutex<[MutationRunner.KillPoint]>([])
+        try await withStoreFixture(ScriptedServer.rating(tellsRepeats: false)) { app in
+            for stars in 1...2 { try await app.enqueue(rate("1", stars), options: .init()) }
+            try await quickRunner(app) { options in
+                options.reached = { step in
+                    // A lane that does not wait goes on meanwhile.
+                    if step == .stored { Thread.sleep(forTimeInterval: 0.05) }
+                    steps.withLock { $0.append(step) }
+                }
+            }.drain()
+            let each: [MutationRunner.KillPoint] = [.begun, .received, .acknowledged, .stored, .settled]
+            #expect(steps.withLock(\.self) == each + each)
+        }
+    }
+
     @Test("A server that tells repeats by a variable is told each mutation's key, and its answer is in the cache")
     func keyVariable() async throws {
         let server = ScriptedServer.rating(by: .variable(name: "key")) {

@@ -57,6 +57,21 @@ struct SoughtServerTests {
         }
     }
 
+    @Test("A refusal that the transport declares for its server shows that the server is there")
+    func declaredRefusal() async throws {
+        let isFirst = Countdown(1)
+        let server = ScriptedServer(
+            ScriptedServer.key, refusals: ServerRefusals(statuses: [503]),
+            search: { _, _ in isFirst.take() ? ScriptedServer.status(503) : ScriptedServer.found },
+            { number, request in number == 0 ? .failure(Self.page) : ScriptedServer.done(request) })
+        try await withStoreFixture(server) { app in
+            let receipt = try await app.enqueue(giveStars("1", 1))
+            try await quickRunner(app).drain()
+            #expect(try receipt.status()?.state == .applied)
+            #expect(server.searches == 1)
+        }
+    }
+
     @Test("That no GraphQL server answers is logged once, and not at each look")
     func loggedOnce() async throws {
         let server = ScriptedServer(
