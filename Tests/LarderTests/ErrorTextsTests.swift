@@ -82,6 +82,12 @@ struct ErrorTextsTests {
                     cause: TransportError(.notPrepared, "", cause: LarderError(.identityUnreachable, ""))), .connect
             ),
             (LarderError(.transportNotPrepared, "", cause: TransportError(.notPrepared, "")), .tryAgain(after: nil)),
+            (
+                LarderError(
+                    .objectNotPrepared, "",
+                    cause: ObjectError(.notPrepared, "", cause: LarderError(.identityUnreachable, ""))), .connect
+            ),
+            (LarderError(.serverErrors, "", cause: TransportError(.status, "", status: 401)), .signIn),
             (LarderError(.recordsFull, ""), .freeSpace),
             (LarderError(.recordsFutureFormat, ""), .updateApp),
             (LarderError(.cancelled, ""), .nothing),
@@ -90,6 +96,23 @@ struct ErrorTextsTests {
         ])
     func remedy(_ error: LarderError, _ remedy: LarderError.Remedy) {
         #expect(error.remedy == remedy)
+    }
+
+    @Test(
+        "A user reads the same of an HTTP status as of the code that means it",
+        arguments: [
+            ([401, 511], LarderError.Code.identityUserPoolRefused), ([403], .objectAccessDenied),
+            ([300, 404, 410], .recordsSchemaMismatch), ([409, 412], .operationsWrongState),
+            ([408, 504], .transportTimedOut), ([413], .recordsTooLarge), ([425, 429, 503], .objectThrottled),
+            ([500, 502, 505], .objectServerFault), ([400, 418, 499], .objectRejected),
+        ])
+    func statuses(_ statuses: [Int], _ code: LarderError.Code) {
+        for status in statuses {
+            let error = LarderError(.transportStatus, "", cause: TransportError(.status, "", status: status))
+            let same = LarderError(code, "")
+            #expect(ErrorTexts.english.text(for: error) == ErrorTexts.english.text(for: same), "\(status)")
+            #expect(error.remedy == same.remedy, "\(status)")
+        }
     }
 
     @Test("A server's errors lead to the remedy of the most urgent kind among them")
@@ -107,6 +130,7 @@ struct ErrorTextsTests {
         #expect(try await remedy("BAD_USER_INPUT") == .correctInput)
         #expect(try await remedy("BAD_USER_INPUT", "THROTTLED") == .tryAgain(after: nil))
         #expect(try await remedy("INTERNAL_SERVER_ERROR") == .tryAgain(after: nil))
+        #expect(try await remedy("THROTTLED", "UNAUTHENTICATED") == .signIn)
     }
 
     @Test("A code of a layer below is matched by its constant")
