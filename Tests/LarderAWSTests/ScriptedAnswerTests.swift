@@ -375,6 +375,9 @@ struct ScriptedAnswerTests {
         (.badRequest, "EntityTooSmall", .incomplete), (.badRequest, "InvalidPartOrder", .incomplete),
         (.badRequest, "EntityTooLarge", .tooLarge), (.badRequest, "BadDigest", .checksum),
         (.badRequest, "RequestTimeout", .timedOut), (.badRequest, "InvalidArgument", .rejected),
+        (.forbidden, "SignatureDoesNotMatch", .invalidCredentials), (.unauthorized, "", .invalidCredentials),
+        (.requestTimeout, "", .timedOut), (.conflict, "", .serverFault), (.preconditionFailed, "", .changed),
+        (.payloadTooLarge, "", .tooLarge), (.rangeNotSatisfiable, "", .wrongLength),
         (.imATeapot, "", .rejected), (.notImplemented, "NotImplemented", .rejected), (.notImplemented, "", .rejected),
     ]
 
