@@ -30,6 +30,24 @@ struct ChangeLogTests {
         }
     }
 
+    @Test("4,096 pairs are kept by field, more of them by record, and more records than that as everything")
+    func sizes() throws {
+        func kept(records: Int, fields: Int) throws -> ChangeSet {
+            var changes = ChangeSet()
+            for record in 1...records {
+                for field in 1...fields {
+                    changes.fields.append(RecordField(record: UInt64(record), field: UInt32(field)))
+                }
+            }
+            return try unsafe changes.encoded.withUnsafeBytes { unsafe try ChangeSet(encoded: $0) }
+        }
+        #expect(try kept(records: 1, fields: 4_096).fields.map(\.field) == Array(1...4_096))
+        #expect(try kept(records: 1, fields: 4_097).fields == [RecordField(record: 1, field: RecordField.any)])
+        let records = try kept(records: 4_096, fields: 2)
+        #expect(!records.isEverything && records.fields.map(\.record) == Array(1...4_096))
+        #expect(try kept(records: 4_097, fields: 1).isEverything)
+    }
+
     @Test("The next look reports changes that clearing or compacting has lost as everything")
     func lost() async throws {
         try await withSampleCache(movieSchema) { sample in

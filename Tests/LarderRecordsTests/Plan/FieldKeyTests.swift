@@ -155,6 +155,14 @@ struct FieldKeyTests {
         }
     }
 
+    @Test("A key of 504 bytes is stored as it is, and one of 505 with a hash")
+    func shortest() {
+        let key = Array(repeating: UInt8(ascii: "a"), count: 505)
+        #expect(StoredKey.bytes(Array(key.dropLast())) == Array(key.dropLast()))
+        let stored = StoredKey.bytes(key)
+        #expect(stored.count == 505 && stored.starts(with: key.prefix(440)) && stored[440] == 0)
+    }
+
     @Test("A long key is not mistaken for the form in which it is stored")
     func shortenedKeys() async throws {
         try await withSampleCache(movieSchema) { sample in

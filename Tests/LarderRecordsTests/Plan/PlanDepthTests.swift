@@ -36,6 +36,21 @@ struct PlanDepthTests {
         #expect(error?.code == .tooComplex)
     }
 
+    @Test("A plan nests 120 levels, and no more")
+    func deepest() throws {
+        func depth(fragments: Int) throws -> Int {
+            let bodies = (0..<fragments).map { "fragment F\($0) on User { best { ...F\($0 + 1) } }" }
+            let document = try Document(
+                parsing: "{ viewer { ...F0 } } \(bodies.joined(separator: " ")) fragment F\(fragments) on User { name }"
+            )
+            let operation = try CompiledOperation(operation: nil, in: document, SchemaIndex(parsing: movieSchema))
+            return try operation.bound().layout.plan.depth
+        }
+        #expect(try depth(fragments: 118) == 120)
+        let error = #expect(throws: PlanError.self) { try depth(fragments: 119) }
+        #expect(error?.code == .tooComplex)
+    }
+
     @Test("A chain of fragments of any length is planned, whichever is asked for first", arguments: [false, true])
     func chain(beginsAtEnd: Bool) throws {
         let length = 1_000
