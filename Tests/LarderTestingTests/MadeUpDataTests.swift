@@ -95,6 +95,17 @@ struct MadeUpDataTests {
         }
     }
 
+    @Test("What a query asks for by an argument is not said of the object")
+    func asked() async throws {
+        let schema = "type Query { recipe(id: ID!, title: String): Recipe } type Recipe { id: ID! title: String! }"
+        try await withTemporaryStore(schemaText: [schema]) { store in
+            let app = try store.partition(server: ScriptedServer(schema: store.schema))
+            let asking = GraphQLOperation(#"{ recipe(id: "7", title: "Soup") { id title } }"#)
+            let found = try await app.fetch(asking, policy: .networkOnly)["recipe"]
+            #expect(found?["id"]?.string == "7" && found?["title"]?.string != "Soup")
+        }
+    }
+
     @Test("A value that the test gives stands in place of one that is made up")
     func given() async throws {
         try await withApp(values: ["Recipe.title": "Bread", "Recipe.course": .null]) { app, _ in
