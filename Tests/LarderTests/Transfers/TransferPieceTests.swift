@@ -11,6 +11,18 @@ import Testing
 struct TransferPieceTests {
     private static let mebibyte: Int64 = 1 << 20
 
+    @Test("What was handed over is left for a week, by a clock that was set back too")
+    func handedOver() {
+        let (begun, week) = (Date(timeIntervalSince1970: 1_800_000_000), 7 * 86_400.0)
+        let end = begun.addingTimeInterval(week)
+        for passed in [0, week - 1, 1 - week] {
+            #expect(StoredTransfer.handOverEnd(begun, begun.addingTimeInterval(passed)) == end)
+        }
+        for passed in [week, -week] {
+            #expect(StoredTransfer.handOverEnd(begun, begun.addingTimeInterval(passed)) == nil)
+        }
+    }
+
     @Test("Parts are as large as is wanted, as far as the storage takes them, and as few as it takes")
     func partSizes() {
         func size(_ wanted: Int64, of size: Int64, _ limits: ObjectLimits = .s3) -> Int64? {

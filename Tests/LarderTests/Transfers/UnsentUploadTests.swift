@@ -35,6 +35,16 @@ struct UnsentUploadTests {
         }
     }
 
+    @Test("A paused upload has not arrived either")
+    func paused() async throws {
+        try await withTransferFixture { fixture in
+            let upload = try await upload(fixture)
+            try await upload.pause()
+            await expectCode(.operationsUnsentWork) { try await fixture.app.clear() }
+            #expect(try upload.status().state == .paused)
+        }
+    }
+
     @Test("A failed upload has not arrived either")
     func failed() async throws {
         try await withTransferFixture { fixture in
