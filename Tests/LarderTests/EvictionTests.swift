@@ -87,6 +87,19 @@ struct EvictionTests {
         }
     }
 
+    @Test("The error names watchers that outlive their program, and queued mutations")
+    func storedHolders() async throws {
+        try await withStoreFixture { app in
+            try await app.store(1)
+            _ = try await app.watch(named: "list", stored(1))
+            _ = try await app.enqueue(GraphQLOperation("mutation { rate(input: { recipe: 1, stars: 5 }) { rating } }"))
+            let error = await larderError { try await app.evict(maxBytes: 0) }
+            #expect(
+                error?.message.contains("needed by watchers, by queued mutations, and") == true,
+                "\(error?.message ?? "none")")
+        }
+    }
+
     @Test("Of many pins that hold too much the error names twenty")
     func manyPins() async throws {
         try await withStoreFixture { app in
