@@ -26,9 +26,9 @@ struct MutationImportTests {
     func order() async throws {
         try await withRecipeBox { app, folder in
             let path = try queue(folder) { fixture in
-                try fixture.mutation("A", body("1"), time: "2030-01-01T00:00:00.000")
-                try fixture.mutation("B", body("2"), time: "2019-01-01T00:00:00.000")
-                try fixture.mutation("C", body("3"), time: "2020-01-01T00:00:00.000")
+                try fixture.mutation("C", body("1"), time: "2030-01-01T00:00:00.000")
+                try fixture.mutation("A", body("2"), time: "2019-01-01T00:00:00.000")
+                try fixture.mutation("B", body("3"), time: "2020-01-01T00:00:00.000")
             }
             let source = try source(path, .appSync) { $0.takesMutations = true }
             #expect(try await source.run(into: app, isDryRun: true).mutations == .init(taken: 3))
