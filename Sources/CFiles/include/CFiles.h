@@ -38,6 +38,10 @@ int larder_has_network(void);
 static inline int larder_compare(const void *one, const void *other, size_t count) {
     return __builtin_memcmp(one, other, count);
 }
+// Has the processor fetch memory that will be read soon. Nothing is read: any address is allowed.
+static inline void larder_prefetch(const void *memory, size_t size) {
+    for (size_t offset = 0; offset < size; offset += 64) __builtin_prefetch((const char *)memory + offset);
+}
 static inline void *larder_reallocate(void *memory, size_t size) { return __builtin_realloc(memory, size); }
 static inline void larder_free(void *memory) { __builtin_free(memory); }
 

@@ -9,10 +9,12 @@ extension GenerationCheck {
     ) throws(LMDBError) {
         var cursor = try transaction.cursor(in: tables.records)
         var next = try cursor.seek(atLeast: range.lowerBound)
+        var ahead = PagesAhead()
         while let entry = next {
             let id = entry.integerKey
             guard id <= range.upperBound else { break }
             let bytes = unsafe entry.value.withUnsafeBytes { unsafe $0 }
+            unsafe ahead.come(to: bytes)
             do {
                 unsafe try check(RecordView(bytes), id, transaction)
             } catch let error as LMDBError {

@@ -132,7 +132,9 @@ import LarderLMDB
 
     private mutating func checkKeys(_ transaction: borrowing some RecordSnapshot & ~Copyable) throws(LMDBError) {
         var cursor = try transaction.cursor(in: tables.keys)
+        var ahead = PagesAhead()
         while let entry = try cursor.next() {
+            unsafe entry.value.withUnsafeBytes { unsafe ahead.come(to: $0) }
             report.counts.keys += 1
             let isSound = unsafe entry.value.withUnsafeBytes { value in
                 unsafe entry.key.withUnsafeBytes { unsafe StoredNumber.isSound(value, under: $0) }
