@@ -89,7 +89,7 @@ final class SampleCache: @unchecked Sendable {
 
 /// Runs `body` with an empty cache.
 func withSampleCache(
-    _ sdl: String, _ options: RecordCache.Options = .init(), _ body: (SampleCache) async throws -> Void
+    _ sdl: String, _ options: RecordCache.Options = .patient, _ body: (SampleCache) async throws -> Void
 ) async throws {
     let schema = try SchemaIndex(parsing: sdl)
     try await withTemporaryFolder { folder in
