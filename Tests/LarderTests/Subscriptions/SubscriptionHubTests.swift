@@ -259,15 +259,19 @@ struct SubscriptionHubTests {
 
     @Test("Nothing is tried while there is no network")
     func waitsForNetwork() async throws {
-        let network = SwitchedConnectivity()
-        network.set(false)
+        let network = WatchedConnectivity()
+        network.switched.set(false)
         var pacing = SubscriptionPacing.quick
         pacing.connectivity = network
         let transport = ScriptedLine(pacing: pacing)
         try await withApp(transport) { app in
             let subscription = try await app.subscribe(Self.changed)
+            // The hub looks again only after it has waited: by then it has done without the network what it does.
+            try await eventually { network.lookCount >= 1 }
+            network.tellAgain()
+            try await eventually { network.lookCount >= 2 || transport.attemptCount > 0 }
             #expect(transport.attemptCount == 0)
-            network.set(true)
+            network.switched.set(true)
             #expect(await transport.next() != nil)
             withExtendedLifetime(subscription) {}
         }
@@ -325,4 +329,26 @@ struct SubscriptionHubTests {
             #expect(error?.code == .operation)
         }
     }
+}
+
+/// A network that counts how often it is looked at.
+private final class WatchedConnectivity: Connectivity {
+    let switched = SwitchedConnectivity()
+    private let looks = Mutex(0)
+    private let observers = Mutex<[@Sendable (Bool) -> Void]>([])
+
+    var lookCount: Int { looks.withLock { $0 } }
+
+    var isConnected: Bool {
+        looks.withLock { $0 += 1 }
+        return switched.isConnected
+    }
+
+    func observe(_ change: @escaping @Sendable (Bool) -> Void) -> ConnectivityObservation {
+        observers.withLock { $0.append(change) }
+        return switched.observe(change)
+    }
+
+    /// Tells the observers what is so already.
+    func tellAgain() { for observer in observers.withLock({ $0 }) { observer(switched.isConnected) } }
 }

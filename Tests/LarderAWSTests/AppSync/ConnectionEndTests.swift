@@ -1,0 +1,94 @@
+import Foundation
+import Larder
+import LarderHTTP
+import LarderRecords
+import LarderTestSupport
+import Synchronization
+import Testing
+
+@testable import LarderAWS
+
+@Suite("What follows when AppSync refuses a connection, or a proof on it")
+struct ConnectionEndTests {
+    private func dialect(_ authorization: AppSyncAuthorization) throws -> AppSyncRealTime {
+        AppSyncRealTime(
+            try #require(URL(string: "https://127.0.0.1/graphql")), authorization, SubscriptionPacing(),
+            wallClock: { Date() }, signing: SigningClock { Date() })
+    }
+
+    /// The error with which a connection ends.
+    private func end(_ dialect: AppSyncRealTime, _ errorType: String) throws -> TransportError? {
+        let text = #"{"type":"connection_error","payload":{"errors":[{"errorType":"\#(errorType)"}]}}"#
+        let message = try JSONMembers(Array(text.utf8))
+        do throws(TransportError) {
+            _ = try dialect.reaction(to: message)
+            return nil
+        } catch { return error }
+    }
+
+    @Test(
+        "A refused proof waits for a sign-in where the connection had not opened, and a request AppSync rejects ends",
+        arguments: [
+            ("UnauthorizedException", false, TransportError.Code.notSignedIn),
+            ("UnauthorizedException", true, .interrupted),
+            ("BadRequestException", false, .unusableRequest), ("BadRequestException", true, .unusableRequest),
+            ("InternalFailure", false, .interrupted),
+        ])
+    func end(errorType: String, hasOpened: Bool, code: TransportError.Code) throws {
+        let dialect = try dialect(.apiKey("da2-key"))
+        if hasOpened { _ = try dialect.reaction(to: JSONMembers(Array(#"{"type":"connection_ack"}"#.utf8))) }
+        #expect(try end(dialect, errorType)?.code == code)
+    }
+
+    @Test("Credentials that AppSync refused for a start are named to their source, which gets others")
+    func namesRefusedCredentials() async throws {
+        let asked = Mutex<[String?]>([])
+        let dialect = try dialect(
+            .iam(region: "eu-west-1") { refused, _ in
+                asked.withLock { $0.append(refused?.accessKeyID) }
+                return AppSyncFixture.credentials
+            })
+        let start = SubscriptionLine.Command.start(id: "1", .appSync("subscription { renamed { id } }"))
+        _ = try await dialect.messages(for: start)
+        let text = #"{"type":"error","id":"1","payload":{"errors":[{"errorType":"UnauthorizedException"}]}}"#
+        _ = try dialect.reaction(to: JSONMembers(Array(text.utf8)))
+        _ = try await dialect.messages(for: start)
+        #expect(asked.withLock { $0 } == [nil, AppSyncFixture.credentials.accessKeyID])
+    }
+
+    @Test("A start that AppSync refuses is made again with one other proof, and not with a third")
+    func startsAgainOnce() async throws {
+        let count = Mutex(0)
+        let dialect = try dialect(
+            .lambda { _, _ in
+                count.withLock {
+                    $0 += 1
+                    return "token \($0)"
+                }
+            })
+        var answers: [Bool] = []
+        for _ in 0..<2 {
+            _ = try await dialect.messages(for: .start(id: "1", .appSync("subscription { renamed { id } }")))
+            let text = #"{"type":"error","id":"1","payload":{"errors":[{"errorType":"UnauthorizedException"}]}}"#
+            for message in try dialect.reaction(to: JSONMembers(Array(text.utf8))).messages {
+                if case .failed(_, _, let mayRecover) = message { answers.append(mayRecover) }
+            }
+        }
+        #expect(answers == [true, false])
+    }
+
+    @Test(
+        "A connection is to be replaced a minute before its token ends, or after nine tenths of a shorter life",
+        arguments: [(1_000, 940.0), (100, 90)])
+    func lifetime(seconds: Int, expected: Double) async throws {
+        let now = Date(timeIntervalSince1970: 1_000_000)
+        let claims = Data(#"{"exp":\#(1_000_000 + seconds)}"#.utf8).base64EncodedString().replacing("=", with: "")
+        let dialect = AppSyncRealTime(
+            try #require(URL(string: "https://127.0.0.1/graphql")), .userPool { _, _ in "e30.\(claims).s" },
+            SubscriptionPacing(), wallClock: { now }, signing: SigningClock { now })
+        _ = try await dialect.connection(by: .now + .seconds(60))
+        let reaction = try dialect.reaction(to: JSONMembers(Array(#"{"type":"connection_ack"}"#.utf8)))
+        let lifetimes = reaction.messages.compactMap { if case .expiring(let time) = $0 { time } else { nil } }
+        #expect(lifetimes == [.seconds(expected)])
+    }
+}
