@@ -99,10 +99,11 @@ public struct Credentials: Sendable, Hashable, Codable {
         return expires.map { $0.timeIntervalSince(now) > margin.seconds } ?? true
     }
 
+    /// Copies no token: a thousand callers may ask at a time.
     func contains(_ part: Part) -> Bool {
         switch part {
-        case .userPool: userPool != nil
-        case .cloud: cloud != nil
+        case .userPool: if case .some = userPool { true } else { false }
+        case .cloud: if case .some = cloud { true } else { false }
         }
     }
 

@@ -193,11 +193,11 @@ enum RefusedCredentials: Sendable {
         switch self {
         case .nothing: return false
         case .tokens(let refused):
-            guard let tokens = credentials.userPool else { return false }
-            return tokens.accessToken == refused.accessToken || tokens.idToken == refused.idToken
+            return credentials.userPool?.accessToken == refused.accessToken
+                || credentials.userPool?.idToken == refused.idToken
         case .cloud(let refused):
-            guard let cloud = credentials.cloud else { return false }
-            return (cloud.accessKeyID, cloud.sessionToken) == (refused.accessKeyID, refused.sessionToken)
+            return credentials.cloud?.accessKeyID == refused.accessKeyID
+                && credentials.cloud?.sessionToken == refused.sessionToken
         }
     }
 }
