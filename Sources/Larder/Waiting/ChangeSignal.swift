@@ -40,7 +40,7 @@ final class ChangeSignal: Sendable {
             }
             return state.waiting
         }
-        for (_, waiter) in waiting.sorted(by: { $0.key < $1.key }) { waiter.continuation.resume() }
+        for number in waiting.keys.sorted() { waiting[number]?.continuation.resume() }
     }
 
     /// Waits until it has notified more often than `count`, the time is over, or the task is cancelled.
