@@ -287,13 +287,13 @@ actor SubscriptionHub {
     }
 
     /// Waits between two attempts. The wait ends early when the network returns or the hub is closed. Where another
-    /// user is needed, it then waits for a change in the database, such as a sign-in, and at most a minute.
+    /// user is needed, it then waits for a sign-in, or a change in the database, and at most a minute.
     private func wait(for pause: Duration, untilSignIn: Bool) async {
         let end = SuspendingClock.now + pause
-        // Nothing else tells a program that only subscribes of a sign-in.
-        if untilSignIn { partition.core.followOthers() }
-        let signal = partition.core.operationsStore.changeSignal
-        let signalCount = signal.count
+        // A program that only subscribes looks for no changes in the database.
+        var signals = [partition.core.operationsStore.changeSignal]
+        if untilSignIn, let session = try? partition.session { signals.append(session.changeSignal) }
+        let counts = signals.map(\.count)
         let wasConnected = pacing.connectivity.isConnected
         while !isClosed, !entries.isEmpty, .now < end {
             let count = changeSignal.count
@@ -301,7 +301,13 @@ actor SubscriptionHub {
             await changeSignal.wait(past: count, for: end - .now)
         }
         guard untilSignIn, !isClosed, !entries.isEmpty else { return }
-        await signal.wait(past: signalCount, for: .seconds(60))
+        await withTaskGroup { group in
+            for (signal, count) in zip(signals, counts) {
+                group.addTask { await signal.wait(past: count, for: .seconds(60)) }
+            }
+            await group.next()
+            group.cancelAll()
+        }
     }
 
     // MARK: What comes

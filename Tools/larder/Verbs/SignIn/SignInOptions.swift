@@ -55,7 +55,8 @@ struct SessionAccess {
 extension URL {
     fileprivate var isOfThisMachine: Bool {
         guard let host = host()?.lowercased() else { return false }
-        return ["localhost", "::1", "[::1]"].contains(host) || host.hasPrefix("127.")
+        return ["localhost", "::1", "[::1]"].contains(host)
+            || host.hasPrefix("127.") && host.allSatisfy { $0 == "." || $0.isNumber }
     }
 }
 
