@@ -78,6 +78,23 @@ struct FetchTests {
         }
     }
 
+    @Test(
+        "networkFirst does not answer from the cache where the server has answered, with errors or with what does not fit"
+    )
+    func networkFirstRefused() async throws {
+        let answers = Mutex([#"{"errors":[{"message":"no"}]}"#, #"{"data":{"recipes":7}}"#, recipeListAnswer])
+        let server = ScriptedServer { _ in answers.withLock { $0.removeLast() } }
+        try await withStoreFixture(server) { app in
+            _ = try await app.fetch(recipeList, policy: .networkFirst)
+            for code in [LarderError.Code.recordsResponseMismatch, .serverErrors] {
+                let error = await #expect(throws: LarderError.self) {
+                    try await app.fetch(recipeList, policy: .networkFirst)
+                }
+                #expect(error?.code == code)
+            }
+        }
+    }
+
     @Test("networkFirst tells a cancelled caller so, and does not answer from the cache")
     func networkFirstCancelled() async throws {
         let isCancelled = Flag()

@@ -202,6 +202,23 @@ struct EvictionTests {
         }
     }
 
+    @Test("What was read lately outlasts the next two evictions, and not the third")
+    func usedOnce() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.fill(0..<10)
+            let bound = try aged.sample.cache.bytesInUse()
+            for _ in 0..<UsedRecords.share { _ = try aged.isComplete(0) }
+            var counts: [Int] = []
+            for lists in [10..<15, 15..<20, 20..<25] {
+                try await aged.fill(lists)
+                let report = try await aged.evict(EvictionRule(maximumBytes: bound))
+                #expect(report.objects > 0)
+                counts.append(try aged.sample.cache.inspect.keys(type: "Node", prefix: "Node:0-").count)
+            }
+            #expect(counts == [100, 100, 0])
+        }
+    }
+
     @Test("What is older than a maximum age goes, fields of the root as well")
     func maximumAge() async throws {
         try await AgedCache.with(schema) { aged in

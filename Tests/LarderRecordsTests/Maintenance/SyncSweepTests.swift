@@ -13,7 +13,7 @@ struct SyncSweepTests {
           id: ID! _version: Int _deleted: Boolean _lastChangedAt: AWSTimestamp!
         }
         type Todone @typePolicy(versioned: true) {
-          id: ID! _version: Int _deleted: Boolean _lastChangedAt: AWSTimestamp!
+          id: ID! _version: Int _deleted: Boolean _lastChangedAt: AWSTimestamp
         }
         """
 
@@ -39,6 +39,11 @@ struct SyncSweepTests {
             try await sample.cache.write(page, of: bound, as: end)
             try await body(sample.cache, position)
         }
+    }
+
+    private func operation(_ text: String) throws -> BoundOperation {
+        let schema = try SchemaIndex(parsing: Self.schema)
+        return try CompiledOperation(operation: nil, in: Document(parsing: text), schema).bound([:])
     }
 
     private func count(_ cache: RecordCache, _ type: String) throws -> Int {
@@ -72,6 +77,33 @@ struct SyncSweepTests {
             #expect(try count(cache, "Todone") == 0)
             #expect(try cache.walkedKeys(of: "ab").count == 0)
             #expect(try cache.position(of: "ab")?.startedAt == 10)
+        }
+    }
+
+    @Test("What does not say when it was changed stays")
+    func undated() async throws {
+        try await swept(begun) { cache, position in
+            let bound = try operation("{ other { id } }")
+            let item = #"{"__typename":"Todone","id":"500","_version":1,"_deleted":null,"_lastChangedAt":null}"#
+            let answer = try ParsedResponse.parse(Array(#"{"data":{"other":[\#(item)]}}"#.utf8), along: bound.layout)
+            _ = try await cache.write(answer, of: bound)
+            _ = try await cache.sweep("ab", at: position, seen: WalkedKeys(), needed: [], kept: [])
+            #expect(try count(cache, "Todone") == 0)
+            #expect(try cache.version(of: "Todone:500") != nil)
+        }
+    }
+
+    @Test("What is of a type that another synchronization has as well stays")
+    func sharedType() async throws {
+        try await swept(begun) { cache, position in
+            let bound = try operation("{ todos { id } }")
+            let page = try ParsedResponse.parse(Array(#"{"data":{"todos":[]}}"#.utf8), along: bound.layout)
+            let other = SyncPosition(name: "mine", types: ["Todo"], startedAt: 10)
+            try await cache.write(
+                page, of: bound, as: SyncPage(key: "cd", position: other, after: nil, number: 0, marks: false))
+            _ = try await cache.sweep("ab", at: position, seen: WalkedKeys(), needed: [], kept: [])
+            #expect(try count(cache, "Todo") == 100)
+            #expect(try count(cache, "Todone") == 0)
         }
     }
 
