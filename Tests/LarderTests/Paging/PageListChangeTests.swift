@@ -269,6 +269,21 @@ struct PageListChangeTests {
         }
     }
 
+    @Test(
+        "An object that goes from a full page of a list by offset or number leaves its place",
+        arguments: ["offset", "number"])
+    func leavesPlace(kind: String) async throws {
+        let (loaded, operation) = Self.kind(kind)
+        try await withPages(loaded, operation) { (pages, desk, app) async throws in
+            try await pages.all()
+            try await queue(app, 3, pages.removing("Order:3"))
+            #expect(try await pages.skus() == skus([1, 5, 7, 8]))
+            try await answer(app, desk, 3)
+            #expect(try await pages.skus() == skus([1, 5, 7, 8]))
+            #expect(try await app.pages(operation).skus() == skus([1, 5, 7, 8]))
+        }
+    }
+
     @Test("An object that is on two pages of a list by offset goes from both")
     func removesFromBoth() async throws {
         let pages = [
