@@ -1,7 +1,7 @@
 public import AsyncHTTPClient
 public import Larder
+import LarderFiles
 import LarderHTTP
-import Synchronization
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -35,7 +35,7 @@ public final class CognitoIdentityPool: Sendable {
     private let service: CognitoService
     /// A guest's, whose credentials could not be had: the next guest is this one. Another would be one more to the pool
     /// for each time that it fails.
-    private let begunGuest = Mutex<String?>(nil)
+    private let begunGuest = Locked<String?>(nil)
 
     /// A pool.
     ///
