@@ -170,11 +170,7 @@ struct RepairedMutationTests {
         try await MigrationFixture.with { fixture in
             let (first, free) = (try await fixture.queue(1)[0], try await fixture.queue(3)[2])
             let second = try await fixture.queue(in: "second", dependingOn: first)
-            let page = try #require(
-                try fixture.value(
-                    "SELECT rootpage FROM sqlite_schema WHERE name = 'mutation_dependency'"
-                ).flatMap { Int($0) })
-            try fixture.damage(pages: page - 1..<page)
+            try fixture.damage(table: "mutation_dependency")
             let mutations = try await repaired(fixture)
             let state = Dictionary(uniqueKeysWithValues: mutations.map { ($0.id, $0.state) })
             #expect(state[second] == .deadLetter && state[free] == .pending)
@@ -401,5 +397,12 @@ extension MigrationFixture {
         defer { try? file.close() }
         try file.seek(toOffset: UInt64(pages.lowerBound * 4096 + offset))
         try file.write(contentsOf: Data(repeating: 0xA5, count: pages.count * 4096 - offset))
+    }
+
+    /// Damages the first page of a table, and so all of a small one.
+    func damage(table: String) throws {
+        let page = try value("SELECT rootpage FROM sqlite_schema WHERE name = '\(table)'").flatMap { Int($0) }
+        let first = try #require(page)
+        try damage(pages: first - 1..<first)
     }
 }

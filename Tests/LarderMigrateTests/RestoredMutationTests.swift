@@ -202,17 +202,34 @@ struct RestoredMutationTests {
         }
     }
 
-    @Test("An outcome that was lost with a damaged file is no reason to send its mutation again")
-    func lostOutcome() async throws {
+    @Test(
+        "An outcome that was lost with a damaged file is no reason to send its mutation again",
+        arguments: ["outcome", "partition"])
+    func lostOutcome(table: String) async throws {
         try await MigrationFixture.with { fixture in
             let ids = try await fixture.queue(1)
             let backup = try await fixture.makeBackup()
             try await fixture.settle(ids[0])
-            let page = try #require(
-                try fixture.value(
-                    "SELECT rootpage FROM sqlite_schema WHERE name = 'outcome'"
-                ).flatMap { Int($0) })
-            try fixture.damage(pages: page - 1..<page)
+            try fixture.damage(table: table)
+            let repair = try await fixture.migrate("repair", "--write")
+            #expect(repair.status == 0 && !repair.output.contains("row of outcome"))
+            #expect(try await fixture.mutations() == [])
+            #expect(try await fixture.restore(backup, "--no-backup").status == 0)
+            let restored = try await fixture.withDatabase { try $0.mutations.list() }
+            #expect(restored.map(\.id) == ids && restored.first?.state == .deadLetter)
+            try await fixture.expectSound()
+        }
+    }
+
+    @Test("A mutation that was in flight and is lost with a damaged file does not come back as pending")
+    func lostInFlight() async throws {
+        try await MigrationFixture.with { fixture in
+            let ids = try await fixture.queue(1)
+            let backup = try await fixture.makeBackup()
+            try await fixture.withDatabase { database in
+                _ = try await database.mutations.begin(ids[0], owner: "somebody", now: Date())
+            }
+            try fixture.execute("DELETE FROM mutation_content")
             #expect(try await fixture.migrate("repair", "--write").status == 0)
             #expect(try await fixture.mutations() == [])
             #expect(try await fixture.restore(backup, "--no-backup").status == 0)

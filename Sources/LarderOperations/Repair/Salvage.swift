@@ -55,6 +55,8 @@ struct Salvage {
                 .init(table: table, saved: saved, isDamaged: isDamaged, damaged: refused.count))
         }
         if !there.contains("store") { report.isNewStore = try isDefinitionLost() }
+        // Before what does not fit together is removed: it tells that something is lost.
+        let isRemembered = try isEveryMutationRemembered()
         // Nothing could be counted on from there.
         for table in ["mutation", "transfer", "outcome"] {
             try db.run("DELETE FROM \(table) WHERE \(Rule.isOutOfOrder)")
@@ -62,11 +64,27 @@ struct Salvage {
         }
         try restoreNumbers()
         try mend()
-        // An outcome may be among the rows that are lost, or a mutation, or the note of what was forgotten.
-        let isRemembered = ["outcome", "mutation", "forgotten_outcome"].allSatisfy { table in
-            there.contains(table) && report.rows.allSatisfy { $0.table != table || !$0.isDamaged && $0.damaged == 0 }
+        if !isRemembered || Self.memories.contains(where: isDamaged) { try ForgottenOutcomes(db: db).noteEverything() }
+        for index in report.rows.indices {
+            let row = report.rows[index]
+            report.rows[index].saved = min(row.saved, try count(row.table))
         }
-        if !isRemembered { try ForgottenOutcomes(db: db).noteEverything() }
+    }
+
+    /// Where it stands which mutations may have been sent.
+    private static let memories = ["mutation", "mutation_content", "outcome", "partition", "forgotten_outcome"]
+
+    /// Whether nothing that was copied tells of a lost mutation, or outcome: a backup may bring back as pending what
+    /// this database knows nothing of.
+    private func isEveryMutationRemembered() throws -> Bool {
+        guard Self.memories.allSatisfy(there.contains) else { return false }
+        return try !db.exists(
+            """
+            SELECT 1 FROM mutation WHERE \(Rule.isOutOfOrder) OR partition NOT IN (SELECT id FROM partition)
+                OR sequence NOT IN (SELECT sequence FROM mutation_content)
+            UNION ALL SELECT 1 FROM mutation_content WHERE sequence NOT IN (SELECT sequence FROM mutation)
+            UNION ALL SELECT 1 FROM outcome WHERE \(Rule.isOutOfOrder) OR partition NOT IN (SELECT id FROM partition)
+            """)
     }
 
     // MARK: Rows
