@@ -150,6 +150,26 @@ struct RestoredMutationTests {
         }
     }
 
+    @Test("A mutation that took effect where it was carried to, which was forgotten, does not come back as pending")
+    func carried() async throws {
+        try await MigrationFixture.with { fixture in
+            for name in ["staging", "other"] { _ = try await fixture.add(name) }
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            try await fixture.queueInCurrent(1)
+            let ids = try await fixture.mutations()
+            let backup = try await fixture.makeBackup()
+            #expect(try await fixture.migrate("env", "use", "other", "--carry").status == 0)
+            try await fixture.settle(ids[0])
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            let gone = try await fixture.migrate("env", "forget", "other", "--confirm", "other", "--discard")
+            #expect(gone.status == 0, "\(gone.errors)")
+            #expect(try await fixture.restore(backup).status == 0)
+            let restored = try await fixture.withDatabase { try $0.mutations.list() }
+            #expect(restored.map(\.id) == ids && restored.first?.state == .deadLetter)
+            try await fixture.expectSound()
+        }
+    }
+
     @Test("A mutation does not come back whose key has taken effect since under another id")
     func sameKey() async throws {
         try await MigrationFixture.with { fixture in

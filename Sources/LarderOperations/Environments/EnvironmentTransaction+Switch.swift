@@ -161,6 +161,7 @@ extension EnvironmentTransaction {
             try db.run("UPDATE temporary_id SET partition = ? WHERE sequence = ?", [target, sequence])
             try db.run("UPDATE mutation SET partition = ? WHERE sequence = ?", [target, sequence])
         }
+        try ForgottenOutcomes(db: db).note(carried: moving, from: old)
         report.carried = moving.count
         report.carriedTransfers = transfers.count
     }

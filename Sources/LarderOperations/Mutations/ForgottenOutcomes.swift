@@ -2,7 +2,8 @@ import GRDB
 
 /// Up to which number the store may have forgotten how mutations ended, by partition: `forgotten_outcome`.
 ///
-/// A transaction that removes outcomes also notes the highest number among the mutations that may have had an effect. A
+/// A transaction that removes outcomes also notes the highest number among the mutations that may have had an effect;
+/// one that carries mutations to another partition, where they will be noted, notes the highest number of theirs. A
 /// mutation of a higher number, of which the store knows nothing, had not been sent when the note was made: it was
 /// provably unsent, or discarded before it was ever begun.
 struct ForgottenOutcomes {
@@ -41,6 +42,14 @@ struct ForgottenOutcomes {
             WHERE m.partition = ? AND NOT \(ProvablyUnsent.condition("m")) GROUP BY p.name
             \(Self.keepingHighest)
             """, [partition])
+    }
+
+    /// Notes mutations that go from one partition to another: how they end is noted there, and forgotten there.
+    func note(carried sequences: [Int64], from partition: String) throws {
+        guard let highest = sequences.max() else { return }
+        try db.run(
+            "INSERT INTO forgotten_outcome (partition, sequence) VALUES (?, ?) \(Self.keepingHighest)",
+            [partition, highest])
     }
 
     /// Notes that nothing is known of any number that was given until now.
