@@ -215,4 +215,33 @@ struct ReplacementTests {
             try store.close()
         }
     }
+
+    @Test("What a connection brought before it took another's place counts: until then, nothing was missed")
+    func lastHeardBefore() async throws {
+        let clock = Mutex(Date(timeIntervalSince1970: 1_000_000))
+        let transport = ScriptedLine()
+        try await withTemporaryFolder { folder in
+            var options = Store.Options()
+            options.now = { clock.withLock { $0 } }
+            let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema), options: options)
+            let subscription = try await store.partition(server: transport).subscribe(
+                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
+            let (first, id) = try await transport.started()
+            try await eventually { subscription.state.phase == .live }
+            await first.line.take(.expiring(after: .zero))
+            let second = try #require(await transport.next())
+            await second.line.take(.opened)
+            let other = try #require(await second.line.nextStart())
+            clock.withLock { $0 += 100 }
+            let heard = clock.withLock { $0 }
+            await second.line.take(.started(id: other))
+            await first.line.take(.completed(id: id))
+            first.end(nil)
+            clock.withLock { $0 += 30 }
+            second.end(TransportError(.interrupted, "cut"))
+            try await eventually { subscription.state.staleSince != nil }
+            #expect(subscription.state.staleSince == heard)
+            try store.close()
+        }
+    }
 }

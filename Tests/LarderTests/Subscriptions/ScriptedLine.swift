@@ -15,6 +15,7 @@ final class ScriptedLine: GraphQLTransport, SubscriptionTransport {
 
     let pacing: SubscriptionPacing
     let nullsInEvents: NullsInEvents
+    let server: String?
     private let answer: @Sendable (GraphQLRequest) async -> String
     private let connections: AsyncStream<Opened>
     private let opening: AsyncStream<Opened>.Continuation
@@ -22,11 +23,12 @@ final class ScriptedLine: GraphQLTransport, SubscriptionTransport {
 
     /// - Parameter answer: What a query is answered with.
     init(
-        pacing: SubscriptionPacing = .quick, nulls: NullsInEvents = .trust,
+        pacing: SubscriptionPacing = .quick, nulls: NullsInEvents = .trust, server: String? = nil,
         answer: @escaping @Sendable (GraphQLRequest) async -> String = { _ in #"{"data":{"items":[]}}"# }
     ) {
         self.pacing = pacing
         nullsInEvents = nulls
+        self.server = server
         self.answer = answer
         (connections, opening) = AsyncStream.makeStream(of: Opened.self)
     }

@@ -1,0 +1,183 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import LarderTesting
+import Synchronization
+import Testing
+
+extension SubscriptionHubTests {
+    /// Keeps the cache from being written to while `body` runs.
+    private func holdingCache(of app: Partition, _ body: () async throws -> Void) async throws {
+        try await app.write(Self.items, json: Array(#"{"items":[]}"#.utf8))
+        let (held, holding) = AsyncStream.makeStream(of: Void.self)
+        let isReleased = Flag()
+        async let update: Void = app.update(Self.items) { _ in
+            holding.finish()
+            while !isReleased.isSet { Thread.sleep(forTimeInterval: 0.001) }
+        }
+        for await _ in held {}
+        do {
+            try await body()
+        } catch {
+            isReleased.set()
+            throw error
+        }
+        isReleased.set()
+        try await update
+    }
+
+    @Test("An event that cannot be stored is a gap, which a fetch closes once the cache can be written to again")
+    func fetchesForUnstoredEvent() async throws {
+        var options = Store.Options()
+        options.lockTimeout = .milliseconds(500)
+        let transport = ScriptedLine()
+        try await withApp(transport, options) { app in
+            let subscription = try await app.subscribe(
+                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
+            let (connection, id) = try await transport.started()
+            #expect(await state(subscription) { $0.phase == .live } != nil)
+            try await holdingCache(of: app) {
+                await connection.line.tell(id, #"{"id":"1","text":"lost"}"#)
+                let missed = try #require(await state(subscription) { $0.staleSince != nil })
+                #expect(missed.error != nil)
+            }
+            #expect(await state(subscription) { $0.phase == .live && $0.staleSince == nil } != nil)
+        }
+    }
+
+    @Test("What came before a connection broke is stored before what is fetched on the next one")
+    func storesBeforeFetch() async throws {
+        let isCut = Flag()
+        let transport = ScriptedLine { _ in
+            #"{"data":{"items":[\#(isCut.isSet ? #"{"id":"1","text":"fetched"}"# : "")]}}"#
+        }
+        try await withApp(transport) { app in
+            let subscription = try await app.subscribe(
+                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
+            let (connection, id) = try await transport.started()
+            #expect(await state(subscription) { $0.phase == .live } != nil)
+            isCut.set()
+            try await holdingCache(of: app) {
+                await connection.line.tell(id, #"{"id":"2","text":"x"}"#)
+                // The next event waits until this one is stored, and this one for the cache.
+                try await Task.sleep(for: .milliseconds(30))
+                await connection.line.tell(id, #"{"id":"1","text":"old"}"#)
+                connection.end(TransportError(.interrupted, "cut"))
+                _ = try await transport.started()
+                // A fetch that waits for nothing is answered meanwhile.
+                try await Task.sleep(for: .milliseconds(100))
+            }
+            #expect(await state(subscription) { $0.phase == .live && $0.staleSince == nil } != nil)
+            #expect(text(app) == "fetched")
+        }
+    }
+
+    @Test("Up to when everything has come is noted only where nothing of what came until then was lost")
+    func notesNoLostEvent() async throws {
+        let start = Date(timeIntervalSince1970: 1_000_000)
+        let clock = Mutex(start)
+        var options = Store.Options()
+        options.now = { clock.withLock { $0 } }
+        let transport = ScriptedLine()
+        try await withApp(transport, options) { app in
+            let subscription = try await app.subscribe(Self.changed)
+            let (connection, id) = try await transport.started()
+            let live = try #require(await state(subscription) { $0.phase == .live })
+            await subscription.noteCaughtUp(since: live)
+            try await eventually { try app.subscriptions().first?.completeUntil == start }
+            try await holdingCache(of: app) {
+                await connection.line.tell(id, #"{"id":"1","text":"x"}"#)
+                try await Task.sleep(for: .milliseconds(30))
+                await connection.line.tell(id, "3")
+                clock.withLock { $0 += 100 }
+                await connection.line.take(.alive)
+                try await Task.sleep(for: .milliseconds(30))
+            }
+            try await eventually { subscription.state.staleSince != nil }
+            try await Task.sleep(for: .milliseconds(30))
+            #expect(try app.subscriptions().first?.completeUntil == start)
+        }
+    }
+
+    @Test("A sign-in during the pause after a refused proof counts: no other is waited for")
+    func connectsAfterEarlySignIn() async throws {
+        var options = Store.Options()
+        options.keys = InMemoryKeyProvider()
+        let transport = ScriptedLine()
+        try await withApp(transport, options) { app in
+            let subscription = try await app.subscribe(Self.changed)
+            let connection = try #require(await transport.next())
+            let pause = Duration.milliseconds(1_500)
+            connection.end(TransportError(.notSignedIn, "who?", retryAfter: pause))
+            #expect(await state(subscription) { $0.error != nil } != nil)
+            let tokens = Credentials.UserPoolTokens(
+                idToken: "i", accessToken: "a", refreshToken: "r", expires: .distantFuture)
+            try await app.session.signIn(Credentials(userPool: tokens), within: .seconds(300))
+            let signedIn = SuspendingClock.now
+            #expect(transport.attemptCount == 1)
+            #expect(await transport.next() != nil)
+            #expect(.now - signedIn < .seconds(50))
+        }
+    }
+
+    @Test("A subscription that the server refuses again and again is started after ever longer pauses")
+    func pausesLonger() async throws {
+        var pacing = SubscriptionPacing.quick
+        pacing.backoff = Backoff(first: .milliseconds(20), cap: .seconds(5))
+        let transport = ScriptedLine(pacing: pacing)
+        try await withApp(transport) { app in
+            let subscription = try await app.subscribe(Self.changed)
+            let connection = try #require(await transport.next())
+            await connection.line.take(.opened)
+            var id = try #require(await connection.line.nextStart())
+            let began = SuspendingClock.now
+            let errors = Array(#"{"errors":[{"message":"too many"}]}"#.utf8)
+            for _ in 1...5 {
+                await connection.line.take(.failed(id: id, response: errors, mayRecover: true))
+                id = try #require(await connection.line.nextStart())
+            }
+            // Each takes at least half of 20, 40, 80, 160 and 320 milliseconds.
+            #expect(.now - began >= .milliseconds(310))
+            withExtendedLifetime(subscription) {}
+        }
+    }
+
+    @Test("A gap that a synchronization closes is closed by all of its pages, also where one call may fetch fewer")
+    func catchesUpWithAllPages() async throws {
+        let server = SyncServer()
+        for id in ["a", "b", "c"] { server.put(id, "\(id)1") }
+        let transport = ScriptedLine(nulls: .ignore) { (try? await server.answer($0)) ?? "{}" }
+        try await withStoreFixture(transport, schema: SyncServer.schema) { app in
+            var sync = SyncServer.sync
+            (sync.pageSize, sync.maximumPageCount) = (1, 1)
+            let subscription = try await app.subscribe(
+                GraphQLOperation("subscription { changed { id title } }"), options: SubscriptionOptions(sync: sync))
+            _ = try await transport.started()
+            #expect(await state(subscription) { $0.phase == .live } != nil)
+            let title = GraphQLFragment("fragment F on Todo { title }")
+            #expect(try app.read("Todo:c", title)["title"]?.string == "c1")
+        }
+    }
+
+    @Test("Up to when everything has come from one server says nothing of another", arguments: ["a", "b"])
+    func knowsServersApart(server: String) async throws {
+        try await withTemporaryFolder { folder in
+            let first = Date(timeIntervalSince1970: 1_000_000)
+            for (now, name) in [(first, "a"), (first + 100, server)] {
+                var options = Store.Options()
+                options.now = { now }
+                let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema), options: options)
+                let transport = ScriptedLine(server: name)
+                let app = try store.partition(server: transport)
+                let subscription = try await app.subscribe(
+                    Self.changed, options: SubscriptionOptions(catchUp: Self.items))
+                #expect(subscription.state.staleSince == (name == "a" ? first : now))
+                if now == first {
+                    _ = try await transport.started()
+                    try await eventually { try app.subscriptions().first?.completeUntil == now }
+                }
+                try store.close()
+            }
+        }
+    }
+}
