@@ -103,6 +103,19 @@ struct RunnerTests {
         }
     }
 
+    @Test("An attempt may take as long as the runner's options say")
+    func attemptTimeout() async throws {
+        let server = ScriptedServer.rating()
+        try await withStoreFixture(server) { app in
+            try await app.enqueue(rate("1", 5), options: .init())
+            let began = SuspendingClock.now
+            try await quickRunner(app) { $0.timeout = .seconds(20) }.drain()
+            let deadline = try #require(server.deadlines.first)
+            #expect(deadline >= began + .seconds(20))
+            #expect(deadline <= .now + .seconds(20))
+        }
+    }
+
     @Test("A mutation whose answer was lost is set aside where the server cannot tell a repeat, and others go on")
     func outcomeUnknown() async throws {
         let server = ScriptedServer.rating(tellsRepeats: false) {
