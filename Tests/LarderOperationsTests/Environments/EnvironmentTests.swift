@@ -82,6 +82,17 @@ struct EnvironmentTests {
         }
     }
 
+    @Test("Data kept before there were environments is left for no environment as any other, and not in silence")
+    func unnamedIsLeftForNone() async throws {
+        try await withOperations { database in
+            _ = try await database.enqueue(draft(in: "main"))
+            let report = try await database.environments.leave(.park, now: noon)
+            #expect(report.from?.partition.name == "main")
+            #expect(report.from?.after == SwitchReport.Work([.pending: 1]))
+            await expectFailure(.parked) { _ = try await database.enqueue(draft(in: "main")) }
+        }
+    }
+
     @Test(
         "A user who is signed in stays so under an environment that signs users in as the one before it, and no other")
     func adoptedSessions() async throws {

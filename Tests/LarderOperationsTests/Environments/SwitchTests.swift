@@ -107,6 +107,42 @@ struct SwitchTests {
         }
     }
 
+    @Test("A transfer that waits, paused or not, goes along; with one that stays, all that wait for it stay")
+    func sharedTransfer() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), as: "pa")
+            let transfers = ["paused", "shared"].map { key in
+                TransferDraft(
+                    partition: "pa", kind: .upload, bucket: "media", key: key, path: "/file",
+                    source: .init(device: 1, inode: 1, size: 1, modified: 1), created: noon)
+            }
+            try await database.transfers.enqueue(transfers)
+            try await database.transfers.pause(transfers[0].id)
+            let flying = try await database.enqueue(draft("flying", in: "pa"))
+            _ = try await database.begin(flying)
+            var waiters = [draft("one", in: "pa", dependencies: [flying]), draft("two", in: "pa")]
+            for index in waiters.indices { waiters[index].transfers = [transfers[1].id] }
+            let ids = try await database.mutations.enqueue(waiters).map(\.id)
+            let report = try await database.enter(environment("b"), as: "pb", leaving: .carry)
+            #expect(report.carried == 0 && report.carriedTransfers == 1)
+            #expect(try transfers.map { try database.transfers.find($0.id)?.partition } == ["pb", "pa"])
+            for id in ids { #expect(try database.mutation(id)?.partition == "pa") }
+        }
+    }
+
+    @Test("A dead letter keeps none of its lane that comes after it")
+    func carriedBehindDeadLetter() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), as: "pa")
+            let dead = try await database.enqueue(draft("lane", in: "pa"))
+            let next = try await database.enqueue(draft("lane", in: "pa"))
+            try await database.setAside(dead)
+            #expect(try await database.enter(environment("b"), as: "pb", leaving: .carry).carried == 1)
+            #expect(try database.mutation(next)?.partition == "pb")
+            #expect(try database.mutation(dead)?.partition == "pa")
+        }
+    }
+
     @Test("Parked mutations stay as they are, and can neither be queued nor begun until the way back")
     func parked() async throws {
         try await withOperations { database in

@@ -20,6 +20,15 @@ struct QueueRuleTests {
         }
     }
 
+    @Test("A mutation of another partition that is queued there still is no dependency")
+    func foreignQueued() async throws {
+        try await withOperations { database in
+            let foreign = try await database.enqueue(draft(in: "other"))
+            await expectFailure(.invalid) { _ = try await database.enqueue(draft(dependencies: [foreign])) }
+            #expect(try database.mutations.list(MutationFilter(partition: app)) == [])
+        }
+    }
+
     @Test("What a mutation touches is not known any more once a real id has taken the place of a temporary one")
     func touchedAfterRealIDs() async throws {
         try await withOperations { database in

@@ -262,6 +262,30 @@ struct UnansweredCheckTests {
         }
     }
 
+    @Test("A check that did not answer is asked again after a pause, and not at once")
+    func pause() async throws {
+        let asked = Mutex(0)
+        try await withStoreFixture(losing()) { (app) throws in
+            let receipt = try await app.enqueue(giveStars("1", 5), options: .init(check: "rated"))
+            let connectivity = CountedConnectivity()
+            let runner = quickRunner(app) { options in
+                options.connectivity = connectivity
+                options.backoff = Backoff(first: .seconds(3600), cap: .seconds(3600))
+                options.random = { 1 }
+                options.checks["rated"] = { _ in
+                    asked.withLock { $0 += 1 }
+                    throw Away()
+                }
+            }
+            let running = Task { try await runner.run() }
+            try await eventually { try receipt.status()?.failure != nil }
+            try await connectivity.someLooks()
+            #expect(asked.withLock(\.self) == 1)
+            running.cancel()
+            try await running.value
+        }
+    }
+
     @Test("A mutation whose check did not answer is asked about after a restart, and not sent")
     func afterRestart() async throws {
         let server = losing()
