@@ -46,9 +46,9 @@ struct ReplacementTests {
         }
     }
 
-    private func live(_ body: (Live) async throws -> Void) async throws {
+    private func live(pacing: SubscriptionPacing = .quick, _ body: (Live) async throws -> Void) async throws {
         let count = Mutex(0)
-        let transport = ScriptedLine { _ in
+        let transport = ScriptedLine(pacing: pacing) { _ in
             count.withLock { $0 += 1 }
             return #"{"data":{"items":[]}}"#
         }
@@ -166,6 +166,82 @@ struct ReplacementTests {
             #expect(live.subscription.state.staleSince == nil)
             #expect(live.queries() == 1)
             third.end(nil)
+        }
+    }
+
+    @Test("A connection on which a subscription ends does not take the other's place", arguments: [true, false])
+    func endsOnOther(hasFailed: Bool) async throws {
+        try await live { live in
+            await live.first.line.take(.expiring(after: .zero))
+            let (second, other) = try await live.second()
+            let errors = Array(#"{"errors":[{"message":"no"}]}"#.utf8)
+            await second.line.take(
+                hasFailed ? .failed(id: other, response: errors, mayRecover: true) : .completed(id: other))
+            _ = await live.ends(second).value
+            _ = try await live.second()
+            await live.first.line.tell(live.id, #"{"id":"1","text":"still"}"#)
+            try await eventually { live.text() == "still" }
+            #expect(live.subscription.state.staleSince == nil)
+        }
+    }
+
+    @Test("A connection on which a subscription does not begin in time does not take the other's place")
+    func abandons() async throws {
+        var pacing = SubscriptionPacing.quick
+        (pacing.opening, pacing.starting) = (.zero, .seconds(2))
+        try await live(pacing: pacing) { live in
+            await live.first.line.take(.expiring(after: .zero))
+            let (second, _) = try await live.second()
+            _ = await live.ends(second).value
+            _ = try await live.second()
+            #expect(live.subscription.state.staleSince == nil)
+        }
+    }
+
+    @Test("What came on the other connection is stored where the old one breaks before all has begun there")
+    func storesHeldOfOther() async throws {
+        try await live { live in
+            await live.first.line.take(.expiring(after: .zero))
+            let (second, other) = try await live.second()
+            let added = try await live.app.subscribe(GraphQLOperation("subscription { changed { id } }"))
+            _ = try #require(await second.line.nextStart())
+            await second.line.take(.started(id: other))
+            await second.line.tell(other, #"{"id":"1","text":"held"}"#)
+            live.first.end(TransportError(.interrupted, "cut"))
+            try await eventually { live.text() == "held" }
+            withExtendedLifetime(added) {}
+        }
+    }
+
+    @Test("What was ended for a connection that breaks before it has taken the old one's place begins there again")
+    func beginsAgain() async throws {
+        try await live { live in
+            await live.first.line.take(.expiring(after: .zero))
+            let (second, other) = try await live.second()
+            await second.line.take(.started(id: other))
+            second.end(TransportError(.interrupted, "cut"))
+            let again = try #require(await live.first.line.nextStart())
+            await live.first.line.take(.started(id: again))
+            try await eventually { live.queries() == 2 && live.subscription.state.phase == .live }
+            await live.first.line.tell(again, #"{"id":"1","text":"again"}"#)
+            try await eventually { live.text() == "again" }
+        }
+    }
+
+    @Test("Connections whose server has each end at once take each other's places after pauses")
+    func pauses() async throws {
+        var pacing = SubscriptionPacing.quick
+        pacing.backoff = Backoff(first: .seconds(80_000), cap: .seconds(80_000))
+        try await live(pacing: pacing) { live in
+            await live.first.line.take(.expiring(after: .zero))
+            let (second, other) = try await live.second()
+            await second.line.take(.started(id: other))
+            let ends = live.ends(live.first)
+            await live.first.line.take(.completed(id: live.id))
+            #expect(await ends.value == [live.id])
+            await second.line.take(.expiring(after: .zero))
+            try await Task.sleep(for: .milliseconds(50))
+            #expect(live.transport.attemptCount == 2)
         }
     }
 

@@ -159,6 +159,37 @@ extension SubscriptionHubTests {
         }
     }
 
+    @Test("A change of which no event tells, while a subscription catches up, lets it catch up once more")
+    func catchesUpAfterMissedChange() async throws {
+        let (isAsked, isReleased) = (Flag(), Flag())
+        let server = SyncServer()
+        server.change { state in
+            state.script = { number in
+                isAsked.set()
+                if number == 0 { await isReleased.wait() }
+                return nil
+            }
+        }
+        let transport = ScriptedLine(nulls: .ignore) { (try? await server.answer($0)) ?? "{}" }
+        try await withStoreFixture(transport, schema: SyncServer.schema) { app in
+            let subscription = try await app.subscribe(
+                GraphQLOperation("subscription { changed { id title } }"),
+                options: SubscriptionOptions(sync: SyncServer.sync))
+            _ = try await transport.started()
+            await isAsked.wait()
+            let failing = ScriptedServer { (_: GraphQLRequest) in
+                #"{"data":{"update":null},"errors":[{"message":"m","errorType":"DeltaSyncWriteError","path":["update"]}]}"#
+            }
+            let update = GraphQLOperation(
+                "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
+                variables: ["input": ["id": "a", "title": "mine"]])
+            await #expect(throws: LarderError.self) { _ = try await app.with(server: failing).send(update) }
+            isReleased.set()
+            #expect(await state(subscription) { $0.phase == .live && $0.staleSince == nil } != nil)
+            #expect(server.requests.count == 2)
+        }
+    }
+
     @Test("Up to when everything has come from one server says nothing of another", arguments: ["a", "b"])
     func knowsServersApart(server: String) async throws {
         try await withTemporaryFolder { folder in
