@@ -1,7 +1,8 @@
 import Foundation
-import Larder
 import LarderTestSupport
 import Testing
+
+@testable import Larder
 
 private func stored(_ number: Int) -> GraphQLOperation {
     GraphQLOperation(
@@ -66,6 +67,17 @@ struct EvictionTests {
             let error = await #expect(throws: LarderError.self) { try await app.evict(maxBytes: 0) }
             #expect(error?.code.rawValue == "records.full")
             #expect(error?.message.contains("offline") == true)
+            #expect(try app.read(stored(1)).isComplete)
+        }
+    }
+
+    @Test("A rehearsal for a bound that cannot be kept tells how much stays, and throws nothing")
+    func rehearsedTooSmall() async throws {
+        try await withStoreFixture { app in
+            try await app.store(1)
+            try await app.pin(named: "offline", stored(1))
+            let report = try await app.evict(maxBytes: 0, isRehearsal: true)
+            #expect(report.bytesInUse > 0)
             #expect(try app.read(stored(1)).isComplete)
         }
     }
@@ -146,6 +158,23 @@ struct EvictionTests {
             task.cancel()
             _ = await task.result
             #expect(try app.read(stored(2)).isComplete)
+        }
+    }
+
+    @Test("Where the maximum age cannot be kept, the bound of bytes still is")
+    func boundBesideAge() async throws {
+        try await withAgedStore { app, _ in
+            for number in 1...20 { try await app.store(number, title: String(repeating: "x", count: 4_000)) }
+            let bytes = try app.records.bytesInUse()
+            // A collection is under way, and ends before the second bound is looked at.
+            #expect(app.core.watchers.beginNoting())
+            var failures = 0
+            await app.putInOrder(CacheUpkeep(maxBytes: bytes / 2, maxAge: .seconds(3_600))) { _ in
+                failures += 1
+                app.core.watchers.endNoting()
+            }
+            #expect(failures == 1)
+            #expect(try app.records.bytesInUse() <= bytes / 2)
         }
     }
 

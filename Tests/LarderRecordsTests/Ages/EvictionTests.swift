@@ -231,6 +231,40 @@ struct EvictionTests {
         }
     }
 
+    @Test("What is as old as a maximum age to the second stays, and goes a second later")
+    func maximumAgeToTheSecond() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.fill(0..<2, of: 5)
+            aged.now += 100
+            let rule = EvictionRule(maximumAge: .seconds(100))
+            #expect(try await aged.evict(rule).objects == 5)
+            #expect(try aged.isComplete(1))
+            aged.now += 1
+            #expect(try await aged.evict(rule).objects == 5)
+            #expect(try !aged.isComplete(1))
+        }
+    }
+
+    @Test("The bytes in use are those of all pages but the log's, however many changes that has")
+    func bytesWithoutLog() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.fill(0..<1)
+            let before = try aged.sample.cache.bytesInUse()
+            let operation = try aged.sample.operation("{ nodes(of: 0) { id name } }")
+            for number in 0..<300 {
+                let nodes = (0..<100).map { #"{"id":"0-\#($0)","name":"\#(number % 10)"}"# }.joined(separator: ",")
+                let parsed = try ParsedResponse.parse(
+                    Array(#"{"data":{"nodes":[\#(nodes)]}}"#.utf8), along: operation.layout)
+                _ = try await aged.sample.cache.write(parsed, of: operation)
+            }
+            let statistics = try aged.sample.cache.inspect.statistics()
+            let log = try #require(statistics.tables.first { $0.name == "changes" })
+            let logBytes = (log.branchPages + log.leafPages + log.overflowPages) * statistics.pageSize
+            #expect(logBytes > 40_000)
+            #expect(try aged.sample.cache.bytesInUse() - before < logBytes / 2)
+        }
+    }
+
     @Test("What is older than a maximum age goes though it was read lately, and is counted before")
     func usedTooOld() async throws {
         try await AgedCache.with(schema) { aged in
