@@ -127,6 +127,41 @@ struct LeftoverTests {
         }
     }
 
+    @Test("What a transfer has left in a bucket that is gone is gone with it")
+    func bucketGone() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 20_000)
+            let upload = try await fixture.failedUpload(of: file)
+            fixture.storage.onCall { call throws(ObjectError) in
+                if case .abort = call { throw ObjectError(.noSuchBucket, "there is none", status: 404) }
+            }
+            try await upload.cancel()
+            try await fixture.drain()
+            #expect(try upload.status().state == .cancelled)
+        }
+    }
+
+    @Test("Where an upload's name did not arrive, those of the key from before it go on, and those of longer keys")
+    func fromBefore() async throws {
+        try await withTransferFixture { fixture in
+            let (file, bytes) = try fixture.file(bytes: 10_000)
+            let (place, storage) = (TransferFixture.location, fixture.storage)
+            let longer = ObjectLocation(bucket: place.bucket, key: place.key + ".part", region: place.region)
+            storage.state.withLock { $0.uploads["before"] = .init(location: place, attributes: .init()) }
+            let lost = Countdown(1)
+            storage.onAnswer { call throws(ObjectError) in
+                guard case .beginUpload = call, lost.take() else { return }
+                storage.state.withLock { $0.uploads["longer"] = .init(location: longer, attributes: .init()) }
+                throw ObjectError(.interrupted, "the answer is lost")
+            }
+            let upload = try await fixture.app.transfers.upload(file, to: place)
+            try await fixture.drain()
+            try await upload.finished(within: .zero)
+            #expect(storage.object(place)?.bytes == bytes)
+            #expect(storage.state.withLock { Set($0.uploads.keys) } == ["before", "longer"])
+        }
+    }
+
     @Test("An upload whose abort is denied stays in cancelling, and is aborted once the user may")
     func deniedAbort() async throws {
         try await withTransferFixture { fixture in
@@ -268,7 +303,14 @@ struct LeftoverTests {
             running.cancel()
             try await running.value
             for upload in uploads { try await upload.cancel() }
+            let tries = Mutex<[MemoryStorage.Call]>([])
+            fixture.storage.onCall { call throws(ObjectError) in
+                guard case .abort = call else { return }
+                tries.withLock { $0.append(call) }
+                throw ObjectError(.accessDenied, "not you")
+            }
             try await fixture.drain { $0.backoff = Backoff(first: .seconds(20), cap: .seconds(20)) }
+            #expect(tries.withLock { ($0.count, Set($0).count) } == (3, 3))
             #expect(fixture.storage.state.withLock { $0.uploads.count } == 3)
             #expect(try uploads.allSatisfy { try $0.status().state == .cancelling })
             fixture.storage.onCall { _ in }

@@ -277,6 +277,20 @@ struct PatientTransferTests {
         }
     }
 
+    @Test("The pause after credentials that are not taken grows with each refusal")
+    func refusalsGrow() async throws {
+        try await withTransferFixture { fixture in
+            let runner = fixture.runner { $0.backoff = Backoff(first: .milliseconds(40), cap: .seconds(100_000)) }
+            for number in 0..<4 {
+                let start = SuspendingClock.now
+                runner.noteRefusal(by: nil)
+                let refusal = try #require(runner.progress.withLock { $0.refusals[nil] })
+                #expect(refusal.until - start >= .milliseconds(40 << number))
+                try await Task.sleep(until: refusal.until, clock: .suspending)
+            }
+        }
+    }
+
     @Test("Pauses grow with failures in a row, and not with all attempts there ever were")
     func inARow() async throws {
         try await withTransferFixture { fixture in

@@ -1,4 +1,5 @@
 import Foundation
+import LarderFiles
 import LarderOperations
 import LarderTestSupport
 import Testing
@@ -35,6 +36,31 @@ struct RemountedFileTests {
             try await upload.finished()
             #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
             #expect(try table(fixture).find(upload.id.uuid)?.file == FileIdentity(ofSource: file.path))
+        }
+    }
+
+    @Test(
+        "A source whose device changes while it is open is another file, whatever else is the same",
+        .enabled(if: canMount, "may not mount a tmpfs"))
+    func deviceChanges() async throws {
+        try await withSmallVolume(1 << 20) { first in
+            try await withSmallVolume(1 << 20) { second in
+                let files = [first, second].map { $0.appending(path: "source") }
+                for file in files {
+                    try Data(count: 100).write(to: file)
+                    let time = Date(timeIntervalSince1970: 1_000)
+                    try FileManager.default.setAttributes([.modificationDate: time], ofItemAtPath: file.path)
+                }
+                let one = try FileIdentity(ofSource: files[0].path)
+                let other = try FileIdentity(ofSource: files[1].path)
+                try #require(one != other && one.isSame(as: other))
+                let source = try SourceFile(path: files[0].path, identity: other, FileSystem())
+                try source.check()
+                let moved = try FileSystem().open(files[1].path)
+                #expect(dup2(moved.descriptor, source.segment(0).descriptor) >= 0)
+                let error = #expect(throws: LarderError.self) { try source.check() }
+                #expect(error?.code == .sourceChanged)
+            }
         }
     }
 
