@@ -215,6 +215,7 @@ struct ScriptedAnswerTests {
             let uploads = try await transport.uploads(in: "photos", region: nil, prefix: "v/", within: .ample)
             #expect(uploads.map(\.location.key) == ["v/a b", "v/\u{1}\n🍲"])
             #expect(storage.requests.count == 2)
+            #expect(storage.requests.allSatisfy { $0.target.contains("prefix=v%2F") })
         }
     }
 

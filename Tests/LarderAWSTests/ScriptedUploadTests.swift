@@ -304,6 +304,8 @@ struct ScriptedUploadTests {
             Reply.error(.badRequest, "AuthorizationHeaderMalformed", more: "<Region>eu-west-1</Region>"),
             .error(.temporaryRedirect, "TemporaryRedirect", more: "<Endpoint>p.s3-eu-west-1.amazonaws.com</Endpoint>"),
             .error(.movedPermanently, "PermanentRedirect", more: "<Endpoint>s3.eu-west-1.amazonaws.com</Endpoint>"),
+            .error(.permanentRedirect, "Elsewhere", headers: ["x-amz-bucket-region": "eu-west-1"]),
+            .error(.temporaryRedirect, "Elsewhere", headers: ["x-amz-bucket-region": "eu-west-1"]),
         ])
     func regionElsewhere(reply: Reply) async throws {
         try await ScriptedStorage.run {
