@@ -65,6 +65,16 @@ struct CompactionTests {
         }
     }
 
+    @Test("A segment of texts is full at 1 MiB, its checksum included")
+    func fullSegment() {
+        var draft = TextHeapDraft(earlier: [:])
+        let places = [UInt8](repeating: 1, count: 1 << 10).withUnsafeBytes { text in
+            (0...1024).map { _ in draft.append(text) }
+        }
+        #expect(places[1023] == TextPlace(segment: 0, offset: 4 + 1023 << 10, count: 1 << 10))
+        #expect(places[1024] == TextPlace(segment: 1, offset: 4, count: 1 << 10))
+    }
+
     @Test("A position from before compaction stays right: the last one says nothing, an older one everything")
     func positions() async throws {
         try await withTemporaryFolder { folder in

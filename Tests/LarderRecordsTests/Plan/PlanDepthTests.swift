@@ -51,6 +51,38 @@ struct PlanDepthTests {
         #expect(error?.code == .tooComplex)
     }
 
+    private static func compile(_ text: String, _ schema: String) throws -> Plan {
+        let document = try Document(parsing: text)
+        let operation = try #require(document.operations.first)
+        return try Plan.compile(operation, of: document, SchemaIndex(parsing: schema), conditions: [:])
+    }
+
+    @Test("A plan has 100,000 fields, and no more", .timeLimit(.minutes(5)))
+    func mostFields() throws {
+        func plan(_ count: Int) throws -> Plan {
+            let fields = (1..<count).map { "n\($0): n" }.joined(separator: " ")
+            return try Self.compile("{ __typename \(fields) }", "type Query { n: Int }")
+        }
+        let most = try plan(100_000)
+        #expect(most.fields.count == 100_000)
+        let error = #expect(throws: PlanError.self) { try plan(100_001) }
+        #expect(error?.code == .tooComplex)
+    }
+
+    @Test("An operation that takes more than two million steps to plan is refused", .timeLimit(.minutes(5)))
+    func mostWork() throws {
+        // Each type is compared with each, and has a case of its own, for which all fragments are looked through.
+        func plan(_ count: Int) throws {
+            let types = (0..<count).map { "type T\($0) implements Node { id: ID! }" }.joined(separator: " ")
+            let fragments = (0..<count).map { "... on T\($0) { a\($0): id }" }.joined(separator: " ")
+            _ = try Self.compile(
+                "{ node { \(fragments) } }", "type Query { node: Node } interface Node { id: ID! } \(types)")
+        }
+        try plan(900)
+        let error = #expect(throws: PlanError.self) { try plan(1_100) }
+        #expect(error?.code == .tooComplex)
+    }
+
     @Test("A chain of fragments of any length is planned, whichever is asked for first", arguments: [false, true])
     func chain(beginsAtEnd: Bool) throws {
         let length = 1_000

@@ -39,6 +39,23 @@ struct SplitRecordTests {
         }
     }
 
+    @Test(
+        "A record of 64 fields keeps them in itself, one of 65 is split, whether they come at once or one after the other",
+        arguments: [64, 65], [0, 40])
+    func threshold(count: Int, before: Int) async throws {
+        try await withSampleCache(movieSchema) { sample in
+            func write(_ count: Int) async throws {
+                let notes = (0..<count).map { "n\($0): note(text: \"\($0)\")" }.joined(separator: " ")
+                let values = (0..<count).map { "\"n\($0)\":\"\($0)\"" }.joined(separator: ",")
+                try await sample.write("{ \(notes) }", data: "{\(values)}")
+                #expect(try sample.missing("{ \(notes) }") == [])
+            }
+            if before > 0 { try await write(before) }
+            try await write(count)
+            #expect(try CacheDump(sample.cache).splitRecords.isEmpty == (count == 64))
+        }
+    }
+
     @Test("Fields are removed from a split record with what they hold")
     func removing() async throws {
         try await withSampleCache(movieSchema) { sample in
