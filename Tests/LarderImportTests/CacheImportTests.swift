@@ -4,6 +4,11 @@ import LarderImport
 import LarderTestSupport
 import Testing
 
+/// As many references to one part.
+private func references(_ count: Int) -> String {
+    repeatElement(#"{"$reference":"a"}"#, count: count).joined(separator: ",")
+}
+
 @Suite("Taking over a cache", .timeLimit(.minutes(10)))
 struct CacheImportTests {
     /// A file of Apollo's with these records.
@@ -338,6 +343,41 @@ struct CacheImportTests {
             let report = try await source(fixture.path, schema: schema).run(into: app)
             #expect(report.omitted(.field, .tooDeep) == 2)
             try store.close()
+        }
+    }
+
+    private static let boxes = "type Query { box: Box boxes: [Box] } type Box { numbers: [Int] box: Box }"
+
+    @Test("Parts within parts are taken 39 deep, and not forty", arguments: [39, 40])
+    func deepParts(count: Int) async throws {
+        try await withTemporaryFolder { folder in
+            let fixture = try ForeignFixture(folder.appending(path: "a.sqlite").path, .records)
+            try fixture.record("QUERY_ROOT", #"{"box":{"$reference":"1"}}"#)
+            for number in 1..<count { try fixture.record("\(number)", #"{"box":{"$reference":"\#(number + 1)"}}"#) }
+            try fixture.record("\(count)", #"{"numbers":[]}"#)
+            fixture.close()
+            let report = try await source(fixture.path, schema: Self.boxes).inspect()
+            #expect(report.omitted(.field, .tooDeep) == (count == 39 ? 0 : 1))
+            #expect(report.rootFields.taken == (count == 39 ? 1 : 0))
+        }
+    }
+
+    @Test(
+        "A field of less than a million values is taken, and one of more is not, in one list or in a part again and again",
+        arguments: [
+            (#"{"box":{"$reference":"a"}}"#, 999_997), (#"{"boxes":[\#(references(999))]}"#, 998),
+        ])
+    func manyValues(root: String, most: Int) async throws {
+        for more in [0, 1] {
+            try await withTemporaryFolder { folder in
+                let fixture = try ForeignFixture(folder.appending(path: "a.sqlite").path, .records)
+                try fixture.record("QUERY_ROOT", root)
+                let numbers = repeatElement("1", count: most + more).joined(separator: ",")
+                try fixture.record("a", #"{"numbers":[\#(numbers)]}"#)
+                fixture.close()
+                let report = try await source(fixture.path, schema: Self.boxes).inspect()
+                #expect(report.omitted(.field, .tooDeep) == (more == 0 ? 0 : 1), "\(more) more")
+            }
         }
     }
 

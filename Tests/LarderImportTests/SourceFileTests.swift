@@ -135,6 +135,21 @@ struct SourceFileTests {
         }
     }
 
+    @Test("A file and a record of just as many bytes as may be read are read, and no larger ones", arguments: [0, 1])
+    func limits(more: Int) async throws {
+        try await withTemporaryFolder { folder in
+            let fixture = try makeCache(folder)
+            let record = #"{"__typename":"Cook","id":"1","name":"Zoë, the cook of this house"}"#
+            try fixture.record("Cook:1", record)
+            fixture.close()
+            let bytes = try Data(contentsOf: URL(filePath: fixture.path)).count
+            let small = try source(fixture.path) { $0.maximumFileSize = Int64(bytes - more) }
+            if more == 0 { _ = try await small.inspect() } else { #expect(await refusal(small)?.code == .tooLarge) }
+            let narrow = try source(fixture.path) { $0.maximumRecordSize = Int64(record.utf8.count - more) }
+            #expect(try await narrow.inspect().omitted(.record, .tooLarge) == more)
+        }
+    }
+
     @Test("A log beside the file counts for its size")
     func largeLog() async throws {
         try await withTemporaryFolder { folder in
@@ -201,6 +216,31 @@ struct SourceFileTests {
                 let database = try ForeignDatabase(path, options)
                 #expect(try database.count(of: "records") > 0)
             }
+            let made = copies.withLock { $0 }
+            #expect(!made.isEmpty && made.allSatisfy { !FileManager.default.fileExists(atPath: $0) })
+        }
+    }
+
+    @Test("A log that changes while it is copied is told, and the copy is removed")
+    func changedLog() async throws {
+        try await withTemporaryFolder { folder in
+            let live = try makeCache(folder, wal: true)
+            let path = folder.appending(path: "a.db").path
+            for suffix in ["", "-wal"] {
+                try FileManager.default.copyItem(atPath: live.path + suffix, toPath: path + suffix)
+            }
+            live.close()
+            let copies = Mutex<Set<String>>([])
+            var options = ForeignDatabase.Options()
+            options.files = FileSystem { call in
+                guard call.path.contains("/larder-import-") else { return nil }
+                copies.withLock { _ = $0.insert(call.path) }
+                let time = Date(timeIntervalSince1970: 1)
+                try? FileManager.default.setAttributes([.modificationDate: time], ofItemAtPath: path + "-wal")
+                return nil
+            }
+            let error = #expect(throws: ImportError.self) { try ForeignDatabase(path, options) }
+            #expect(error?.code == .busy)
             let made = copies.withLock { $0 }
             #expect(!made.isEmpty && made.allSatisfy { !FileManager.default.fileExists(atPath: $0) })
         }
