@@ -78,12 +78,17 @@ struct ScriptedServerTests {
         }
         #expect(throws: LarderError.self) { try app.read(GraphQLOperation("{ node { id } }")) }
         #expect(try !FileManager.default.fileExists(atPath: #require(folder).path))
+        // The store would live on with a partition that is held.
+        var held: Partition?
         await #expect(throws: Odd.self) {
             try await withTemporaryStore(schemaText: [kitchenSchema]) { store in
                 folder = store.folder
+                held = try store.partition()
                 throw Odd()
             }
         }
+        let kept = try #require(held)
+        #expect(throws: LarderError.self) { try kept.read(GraphQLOperation("{ node { id } }")) }
         #expect(try !FileManager.default.fileExists(atPath: #require(folder).path))
     }
 }
