@@ -196,6 +196,8 @@ struct SwitchingTests {
                 counts.append(try openFiles(below: folder).count)
             }
             #expect(counts[39] == counts[20] && counts[39] > 0, "\(counts)")
+            // The current one's, and those of the last four that were left.
+            #expect(Set(try openFiles(below: folder).filter { $0.hasSuffix("/data.mdb") }).count == 5)
             for number in [0, 39, 17] {
                 let app = try await store.switch(to: backend("e\(number)")).partition
                 #expect(try app.read("Recipe:1", title)["title"]?.string == "Soup \(number)")
