@@ -263,4 +263,71 @@ struct RunVerbTests {
             #expect(some.count == 1 && some[0].contains(" production "))
         }
     }
+
+    @Test("A run says in which other partitions mutations wait, and of none where all were set aside")
+    func othersWait() async throws {
+        try await withTemporaryFolder { folder in
+            let place = folder.appending(path: "store")
+            let store = try Store.open(at: place, schemaText: ["type Query { n: Int } type Mutation { count: Int }"])
+            var names: [String] = []
+            for name in ["waiting", "failed", "current"] {
+                let url = try #require(URL(string: "https://\(name).example/graphql"))
+                let app = try await store.switch(to: BackendEnvironment(name: name, api: .init(url: url))).partition
+                names.append(try #require(try store.current()).name)
+                if name == "current" { break }
+                let id = try await app.enqueue(GraphQLOperation("mutation { count }")).id
+                if name == "failed" { try await setAside(id, in: place) }
+            }
+            try store.close()
+            let outcome = try await LarderProcess.run([
+                "run", "--until-idle", "--endpoint", "http://127.0.0.1:1/", "--store", place.path,
+            ])
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            let text = "in partition \(names[0]), which is not the current one, wait 1 mutation\n"
+            #expect(outcome.errors.contains(text), "\(outcome.errors)")
+            #expect(!outcome.errors.contains(names[1]), "\(outcome.errors)")
+        }
+    }
+
+    private func setAside(_ id: MutationID, in store: URL) async throws {
+        try await OperationsDatabase.using(store) { database in
+            let failure = MutationFailure(.rejected, code: nil, message: "no", time: Date())
+            try await database.mutations.setAside(id.uuid, expecting: .pending, failure, now: Date())
+        }
+    }
+
+    @Test("Where another process carries the work out, run stands by and says so")
+    func standsBy() async throws {
+        try await withServer { fixture, _, _ in
+            _ = try await fixture.larder(["enqueue"] + rating(fixture, 4))
+            let arguments = ["run", "--endpoint", "http://127.0.0.1:1/", "--store", fixture.store]
+            let working = try LarderProcess.start(arguments)
+            let deadline = SuspendingClock.now + .seconds(60)
+            while !working.errors.contains("waiting: "), .now < deadline {
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            let other = try await LarderProcess.run(arguments + ["--until-idle", "--give-up-after", "2"])
+            working.interrupt()
+            let outcome = try await working.finish()
+            #expect(outcome.status == 0 && !outcome.errors.contains("standing by"), "\(outcome.errors)")
+            let said = "another process carries out what waits here; standing by"
+            #expect(other.status == 1 && other.errors.contains(said), "\(other.errors)")
+        }
+    }
+
+    @Test("A mutation whose answer is lost is set aside, and sent again where the server tells a repeat by a header")
+    func lostAnswer() async throws {
+        try await withServer { fixture, _, _ in
+            let silent = try SilentListener()
+            let run = [
+                "run", "--until-idle", "--give-up-after", "2", "--timeout", "0.3", "--endpoint",
+                "http://127.0.0.1:\(silent.port)/",
+            ]
+            _ = try await fixture.larder(["enqueue"] + rating(fixture, 4))
+            let repeated = try await fixture.larder(run + ["--idempotency-header", "Idempotency-Key"])
+            #expect(repeated.status == 1 && repeated.errors.contains("1 mutation remains"), "\(repeated.errors)")
+            let once = try await fixture.larder(run)
+            #expect(once.status == 1 && once.output.hasPrefix("set aside "), "\(once.errors)")
+        }
+    }
 }
