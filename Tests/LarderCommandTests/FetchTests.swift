@@ -157,6 +157,35 @@ struct FetchTests {
         #expect(chosen.timeout == .seconds(86_400) && chosen.errorPolicy == .partial)
     }
 
+    @Test("The headers of which the article says that their values are no secrets can be said as they are")
+    func openHeaders() throws {
+        let file = packageRoot.appending(path: "Sources/Larder/Larder.docc/CommandLine.md")
+        let article = try String(contentsOf: file, encoding: .utf8)
+        let list = try #require(article.firstMatch(of: /which hold no secret: ([^.]+)\. The value of any other/)).1
+        let names = list.matches(of: /`([^`]+)`/).map { String($0.1) }
+        #expect(names.count == 22)
+        for name in names + names.map({ $0.lowercased() }) {
+            let options = try RequestOptions.parse(["--endpoint", "http://h/", "--header", "\(name): x"])
+            #expect(try options.fetchOptions().headers.map(\.name) == [name])
+        }
+    }
+
+    @Test("A failure has the HTTP status with which the server refused")
+    func httpStatus() async throws {
+        try await withTemporaryFolder { folder in
+            let fixture = CommandFixture(folder: folder)
+            let server = try await RecipeServer.start()
+            let outcome = try await fixture.larder([
+                "fetch", "--json", "--endpoint", server.url.absoluteString + "/nowhere", "--schema",
+                fixture.write(RecipeServer.schema, to: "recipes.graphqls"), "--operation",
+                fixture.write("query Q { recipe(id: 2) { id } }", to: "q.graphql"),
+            ])
+            try await server.stop()
+            #expect(outcome.status == 1 && outcome.output == "")
+            #expect(outcome.errors.contains(#""exit":1,"status":404"#), "\(outcome.errors)")
+        }
+    }
+
     @Test(
         "Arguments that no request can be made of are refused",
         arguments: [
@@ -164,7 +193,8 @@ struct FetchTests {
             ["--endpoint", "http://h/", "--timeout", "nan"], ["--endpoint", "http://h/", "--header", "hush"],
             ["--endpoint", "http://h/", "--policy", "sometimes"], ["--endpoint", "http://h/", "--timeout", "86401"],
             ["--endpoint", "http://h/", "--header", ": hush"], ["--endpoint", "http://h/", "--header", "   : hush"],
-            ["--endpoint", "http://h/", "--error-policy", "never"],
+            ["--endpoint", "http://h/", "--error-policy", "never"], ["--endpoint", "http://h/", "--max-age", "-1"],
+            ["--endpoint", "http://h/", "--max-age=-1"],
         ])
     func refuses(arguments: [String]) async throws {
         try await CommandFixture.withFiles { fixture in

@@ -1,0 +1,60 @@
+import Larder
+import LarderCommandLine
+import LarderOperations
+import LarderRecords
+import Testing
+
+@Suite("Exit statuses of the library's errors")
+struct ExitStatusTests {
+    @Test(
+        "Each kind of failure has the status that the article gives it, also as the cause of another",
+        arguments: [
+            (
+                .failure,
+                [
+                    "records.full", "records.busy", "operations.full", "operations.busy", "operations.migrationLocked",
+                    "larder.serverErrors", "larder.anythingElse",
+                ]
+            ),
+            (
+                .usage,
+                [
+                    "larder.schema", "larder.syntax", "larder.operation", "larder.variables", "larder.data",
+                    "larder.environment", "records.responseMalformed", "records.responseMismatch",
+                    "records.schemaMismatch", "records.tooLarge", "operations.invalid",
+                    "operations.unknownTemporaryID", "operations.damagedBackup",
+                ]
+            ),
+            (
+                .miss,
+                [
+                    "larder.miss", "larder.deleted", "larder.noEnvironment", "operations.notFound",
+                    "operations.unknownEnvironment", "operations.unknownPartition",
+                ]
+            ),
+            (
+                .refused,
+                [
+                    "records.notWritable", "records.futureFormat", "records.olderFormat", "operations.notWritable",
+                    "operations.foreign", "operations.newerFormat", "operations.pending", "operations.unfinished",
+                    "operations.migrationChanged", "operations.unknownSchema", "operations.foreignBackup",
+                    "operations.wrongState", "operations.unsentWork", "operations.uploadsLeft",
+                    "operations.environmentChanged", "operations.environmentInUse", "operations.occupied",
+                    "operations.otherPartition", "operations.protected",
+                ]
+            ),
+            (.damaged, ["records.damaged", "operations.damaged", "operations.migrationMissing"]),
+        ] as [(LarderCommandLine.ExitStatus, [String])])
+    func statuses(status: LarderCommandLine.ExitStatus, codes: [String]) {
+        for code in codes {
+            let error: any Error =
+                switch code.split(separator: ".")[0] {
+                case "records": RecordError(.init(rawValue: code), "it")
+                case "operations": OperationsError(.init(rawValue: code), "it")
+                default: LarderError(.init(rawValue: code), "it")
+                }
+            #expect(Failure(error).exit == status, "\(code)")
+            #expect(Failure(LarderError(.init(rawValue: code), "it", cause: error)).exit == status, "\(code)")
+        }
+    }
+}
