@@ -57,4 +57,52 @@ struct SyncVerbTests {
             }
         }
     }
+
+    @Test("The proof of who asks comes from the environment or from a file")
+    func proof() async throws {
+        try await withTemporaryFolder { folder in
+            let fixture = CommandFixture(folder: folder)
+            let start = #"{"apiKey": "key", "tokens": ["token"], "region": "r", "pageSize": 2, "put": []}"#
+            try await ForeignServer.run("appsync.py", start) { server in
+                let arguments = [
+                    "sync", "--endpoint", server.url.absoluteString, "--store", fixture.store,
+                    "--schema", try fixture.write(Self.schema, to: "todos.graphqls"), "--operation",
+                    try fixture.write(Self.operation, to: "sync.graphql"), "--auth",
+                ]
+                let (key, token) = (try fixture.write("key\n", to: "key"), try fixture.write("token\n", to: "token"))
+                for (options, variables, status) in [
+                    (["api-key"], ["LARDER_API_KEY": "key"], 0), (["api-key"], ["LARDER_API_KEY": "no"], 1),
+                    (["api-key", "--proof", key], [:], 0), (["api-key", "--proof", key], ["LARDER_API_KEY": "no"], 0),
+                    (["user-pool"], ["LARDER_TOKEN": "token"], 0), (["user-pool"], ["LARDER_TOKEN": "key"], 1),
+                    (["oidc", "--proof", token], [:], 0), (["lambda"], ["LARDER_TOKEN": "token"], 0),
+                ] as [([String], [String: String], Int32)] {
+                    let outcome = try await LarderProcess.run(arguments + options, environment: variables)
+                    #expect(outcome.status == status, "\(options) \(variables): \(outcome.errors)")
+                }
+            }
+        }
+    }
+
+    @Test("After more than --delta-lifetime everything is walked through again")
+    func lifetime() async throws {
+        try await withTemporaryFolder { folder in
+            let fixture = CommandFixture(folder: folder)
+            let start = #"{"apiKey": "key", "tokens": [], "region": "r", "pageSize": 2, "put": []}"#
+            try await ForeignServer.run("appsync.py", start) { server in
+                let arguments = [
+                    "sync", "--endpoint", server.url.absoluteString, "--json", "--header",
+                    "x-api-key: @\(try fixture.write("key\n", to: "key.txt"))",
+                    "--schema", try fixture.write(Self.schema, to: "todos.graphqls"), "--operation",
+                    try fixture.write(Self.operation, to: "sync.graphql"),
+                ]
+                #expect(try await fixture.larder(arguments).output.contains(#""isBase":true"#))
+                try await Task.sleep(for: .seconds(2))
+                let long = try await fixture.larder(arguments + ["--delta-lifetime", "100"])
+                #expect(long.output.contains(#""isBase":false"#), "\(long.output)")
+                try await Task.sleep(for: .seconds(2))
+                let short = try await fixture.larder(arguments + ["--delta-lifetime", "1"])
+                #expect(short.output.contains(#""isBase":true"#), "\(short.output)")
+            }
+        }
+    }
 }

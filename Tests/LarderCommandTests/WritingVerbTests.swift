@@ -166,4 +166,25 @@ struct WritingVerbTests {
             #expect(try fixture.snapshot() == before)
         }
     }
+
+    @Test("Schemas of several files are one")
+    func joinsSchemas() async throws {
+        try await CommandFixture.withFiles { fixture in
+            let author = "type Author { id: ID! name: String! }"
+            try fixture.write(CommandFixture.schema.replacing(author, with: ""), to: "schema.graphqls")
+            let outcome = try await fixture.ingestList("--schema", fixture.write(author, to: "author.graphqls"))
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            #expect(try await fixture.larder("ls", "--type", "Author").output == "Author:7\n")
+        }
+    }
+
+    @Test("Objects of a type are known to be no more where they were removed as deleted")
+    func deletesType() async throws {
+        try await CommandFixture.withStore { fixture in
+            let removed = try await fixture.larder("rm", "--type", "Recipe", "--as", "deleted", "--write")
+            #expect(removed.status == 0, "\(removed.errors)")
+            let left = try await fixture.larder("ls", "--type", "Recipe", "--deleted")
+            #expect(left.output == "Recipe:1\nRecipe:2\n")
+        }
+    }
 }
