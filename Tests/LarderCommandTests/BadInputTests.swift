@@ -68,7 +68,7 @@ struct BadInputTests {
             "changes --since=-1", "transfers watch --count 0", "transfers watch x", "transfers show x",
             "transfers list --state gone", "transfers list --limit=-1", "mutations show x",
             "mutations list --state gone", "mutations list --limit=-1", "transfers gc --timeout 0",
-            "transfers gc --region=", "ls --partition Upper", "ls --partition a-b",
+            "transfers gc --region=", "ls --partition Upper", "ls --partition a-b", "ls --env a --partition b",
         ])
     func refusesArguments(command: String) async throws {
         try await CommandFixture.withFiles { fixture in

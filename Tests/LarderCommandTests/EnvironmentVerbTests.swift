@@ -102,6 +102,29 @@ struct EnvironmentVerbTests {
         }
     }
 
+    @Test("Of one partition or environment alone rows are listed, with its own limit, and changed with --all")
+    func rowsOfOne() async throws {
+        try await withStore { (place, parked, current) throws in
+            let store = try Store.open(at: place, schema: try Schema(parsing: Self.schema))
+            let app = try store.partition()
+            for _ in 0..<2 { try await app.enqueue(GraphQLOperation("mutation { count }")) }
+            try store.close()
+            func larder(_ arguments: String...) async throws -> Outcome {
+                try await LarderProcess.run(arguments + ["--store", place.path])
+            }
+            for option in [["--env", "production"], ["--partition", current]] {
+                let arguments = ["mutations", "list", "--limit", "1", "--json", "--store", place.path]
+                let listed = try await LarderProcess.run(arguments + option)
+                #expect(listed.output.contains(#""sequence":2,"#) && listed.output.contains(#""hasMore":true"#))
+            }
+            for (name, count) in [(parked, "1 mutation;"), (current, "2 mutations;")] {
+                let asked = try await larder(
+                    "mutations", "discard", "--all", "--state", "pending", "--partition", name)
+                #expect(asked.status == 4 && asked.errors.contains("would change \(count)"), "\(asked.errors)")
+            }
+        }
+    }
+
     @Test("Credentials and sessions are told of, and no secret is")
     func sessions() async throws {
         try await withStore { (store, parked, current) throws in

@@ -168,6 +168,18 @@ struct MutationVerbTests {
         }
     }
 
+    @Test("What depends on a discarded mutation may be released from waiting for it")
+    func release() async throws {
+        try await withQueue { (store, dead, stalled, _) throws in
+            let discarded = try await LarderProcess.run(
+                ["mutations", "discard", dead, "--dependents", "release", "--write", "--json", "--store", store])
+            #expect(discarded.output.contains(#""setAside":[]"#), "\(discarded.errors)")
+            let shown = try await LarderProcess.run(["mutations", "show", stalled, "--json", "--store", store])
+            #expect(shown.output.contains(#""state":"pending","isStalled":false"#), "\(shown.output)")
+            #expect(shown.output.contains(#""dependencies":[]"#), "\(shown.output)")
+        }
+    }
+
     @Test("A missing mutation, a bad id, no store and a damaged file each have their exit status")
     func failures() async throws {
         try await withQueue { (store, _, _, _) throws in

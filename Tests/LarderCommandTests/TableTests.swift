@@ -71,4 +71,18 @@ struct TableTests {
             #expect(plain.shown.hasPrefix("failed "), "\(plain.shown)")
         }
     }
+
+    @Test("Where the terminal does not say its width, COLUMNS does, and without it lines are as long as they are")
+    func widthByVariable() async throws {
+        try await TransferFixture.run { fixture in
+            try await fixture.fail(fixture.begin(try await fixture.upload()))
+            for (columns, isWhole) in [("60", false), ("0", true), ("", true)] {
+                let variables = ["COLUMNS": columns, "NO_COLOR": "1"]
+                let terminal = try Terminal(["transfers", "--store", fixture.store], environment: variables)
+                #expect(await terminal.finish() == 0)
+                let lines = terminal.shown.split(whereSeparator: \.isNewline)
+                #expect((lines.count == 1) == isWhole && lines[0].hasPrefix("failed "), "\(columns): \(terminal.shown)")
+            }
+        }
+    }
 }
