@@ -68,6 +68,22 @@ struct SignInVerbTests {
         }
     }
 
+    @Test("Signing out forgets the credentials although the user pool cannot be told")
+    func poolAway() async throws {
+        try await Self.run { scene in
+            let signed = try await scene.larder("sign-in", input: "ann\nright password\n")
+            #expect(signed.status == 0, "\(signed.errors)")
+            let away = ["sign-out", "--endpoint", "http://127.0.0.1:1/", "--json", "--store", scene.fixture.store]
+            let left = try await LarderProcess.run(away)
+            #expect(left.status == 0 && left.output.contains(#""serverTold":false"#), "\(left.output)\(left.errors)")
+            #expect(try await scene.session().contains(#""state":"signedOut""#))
+            let kept = try await LarderProcess.run(["credentials", "--json", "--store", scene.fixture.store])
+            #expect(kept.output.contains(#""credentials":[],"quarantined":[]"#), "\(kept.output)")
+            let again = try await LarderProcess.run(away)
+            #expect(again.status == 0 && again.output.contains(#""serverTold":null"#), "\(again.output)\(again.errors)")
+        }
+    }
+
     @Test("A code is a line as well, where the pool asks for one")
     func code() async throws {
         try await Self.run(steps: #""SMS_MFA""#) { scene in
