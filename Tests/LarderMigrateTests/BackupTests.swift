@@ -94,6 +94,31 @@ struct BackupTests {
         }
     }
 
+    @Test("Backups stand in the order in which they were made, whatever their folders are called")
+    func order() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.queue(1)
+            var made: [String] = []
+            for year in [2023, 2021, 2022] {
+                let backup = try await fixture.migrate("backup").output.trimmingCharacters(in: .newlines)
+                let manifest = URL(filePath: backup).appending(path: "manifest.json")
+                let text = try String(contentsOf: manifest, encoding: .utf8)
+                let changed = text.replacing(/"created" ?: ?"[^"]+"/, with: #""created":"\#(year)-01-01T00:00:00Z""#)
+                try Data(changed.utf8).write(to: manifest)
+                made.append(backup)
+            }
+            // What a killed backup has left is none.
+            try FileManager.default.copyItem(atPath: made[0], toPath: fixture.backups.path + "/.draft-0")
+            let list = try await fixture.migrate("backup", "list").output.split(separator: "\n")
+            let listed = list.compactMap { $0.split(separator: " ").first.map(String.init) }
+            #expect(listed == [made[1], made[2], made[0]])
+            #expect(list.allSatisfy { $0.contains(/T00:00:00Z \(\d+ d ago\)/) }, "\(list)")
+            let pruned = try result(try await fixture.migrate("backup", "prune", "--keep", "1", "--json"))
+            #expect(pruned["remaining"] as? [String] == [made[0]])
+            #expect(try await fixture.migrate("backup", "prune", "--keep", "0").status == 2)
+        }
+    }
+
     @Test("Where one of the backups that are to stay is damaged, none is removed")
     func prunesNone() async throws {
         try await MigrationFixture.with { fixture in
