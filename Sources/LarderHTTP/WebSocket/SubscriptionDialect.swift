@@ -57,7 +57,7 @@ extension SubscriptionDialect {
         openedBy deadline: SuspendingClock.Instant
     ) async throws {
         // A server may refuse the connection before it has heard anything: what it says is read all the same.
-        _ = await writer.write(try await greeting())
+        _ = await writer.write([try await greeting()])
         let (isOpen, opening) = AsyncStream.makeStream(of: Void.self)
         let watchdog = Task {
             guard await CancellableTimer.wait(until: deadline) else { return }
@@ -91,9 +91,7 @@ extension SubscriptionDialect {
     ) async {
         do throws(TransportError) {
             for await command in commands {
-                for message in try await messages(for: command) {
-                    guard await writer.write(message) else { return }
-                }
+                guard await writer.write(try await messages(for: command)) else { return }
             }
         } catch { return await writer.end(error) }
         await writer.end(WebSocketFinished(), sayingGoodbye: true)
@@ -109,7 +107,7 @@ extension SubscriptionDialect {
         }
         let reaction = try reaction(to: members)
         if let silence = reaction.silence { try await writer.setSilence(silence) }
-        for reply in reaction.replies { _ = await writer.write(reply) }
+        if !reaction.replies.isEmpty { _ = await writer.write(reaction.replies) }
         for message in reaction.messages { await line.take(message) }
         return reaction.messages.contains(.opened)
     }

@@ -47,11 +47,11 @@ package struct WebSocketConnection: Sendable {
         let outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>
         let channel: any Channel
 
-        /// Sends a text. Returns when there is room for another.
+        /// Sends texts, as far as there is room with one call of the system. Returns when there is room for others.
         ///
         /// - Returns: False where the connection has ended, of which the reader of the texts is told the reason.
-        package func write(_ text: [UInt8]) async -> Bool {
-            do { try await outbound.write(ByteBuffer(bytes: text)) } catch { return false }
+        package func write(_ texts: [[UInt8]]) async -> Bool {
+            do { try await outbound.write(contentsOf: texts.map { ByteBuffer(bytes: $0) }) } catch { return false }
             return true
         }
 
