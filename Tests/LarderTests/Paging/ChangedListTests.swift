@@ -231,6 +231,23 @@ struct ChangedListTests {
         }
     }
 
+    @Test("A list by offset that another call begins anew meanwhile is loaded anew to its end")
+    func begunAnew() async throws {
+        try await withList(Array(1...7)) { (operation, desk, app, clock) async throws in
+            let isBegun = Flag()
+            desk.hold { offset in
+                guard offset == "6", !isBegun.isSet else { return }
+                isBegun.set()
+                Self.fill(desk, Array(0...7))
+                clock.advance(by: .seconds(5))
+                await #expect(throws: Never.self) { try await app.pages(operation).refresh() }
+            }
+            let pages = try app.pages(operation)
+            #expect(try await pages.all(startingOver: true).isComplete)
+            #expect(try await pages.skus() == skus(0...7))
+        }
+    }
+
     @Test("A list by offset whose loading anew is cut short is not made of two lists", arguments: [0, 5])
     func cutShort(seconds: Int) async throws {
         try await withList(Array(10...16)) { (operation, desk, app, clock) async throws in
@@ -297,7 +314,9 @@ struct ChangedListTests {
             _ = try await app.pages(orderList).next()
             for refused in [429, 500, 503, 401] {
                 status.withLock { $0 = refused }
+                let before = server.requests.count
                 let error = await larderError { try await app.pages(orderList).all() }
+                #expect(server.requests.count == before + 1)
                 #expect(error?.code == .serverErrors)
                 if refused == 429 { #expect(error?.remedy == .tryAgain(after: .seconds(7))) }
                 #expect(desk.requests == ["/1000"])

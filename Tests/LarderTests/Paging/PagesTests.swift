@@ -181,6 +181,63 @@ struct PagesTests {
         }
     }
 
+    @Test("A list that others begin anew twice meanwhile is loaded to its end")
+    func begunAnewTwice() async throws {
+        try await withPages(Self.three) { (pages, desk, app) async throws in
+            let next = ["b": "x", "x": "y"]
+            desk.hold { token in
+                guard let other = next[token] else { return }
+                desk.set(OrderDesk.tokenPage(0...2, next: other), at: "")
+                desk.set(OrderDesk.tokenPage(3...9, next: nil), at: other)
+                await #expect(throws: Never.self) { try await app.pages(orderList).refresh() }
+            }
+            let whole = PagesStatus(pageCount: 2, objectCount: 10, isComplete: true)
+            #expect(try await pages.all() == whole)
+            #expect(try await app.pages(orderList).status() == whole)
+        }
+    }
+
+    @Test("A list that goes backward and that another begins anew meanwhile is loaded to its beginning")
+    func begunAnewBackward() async throws {
+        let old = [
+            "": OrderDesk.connectionPage(5...6, previous: "x"), "x": OrderDesk.connectionPage(1...4),
+        ]
+        var backward = orderConnection
+        backward.variables = ["last": 2]
+        try await withPages(old, backward) { [backward] (pages, desk, app) async throws in
+            desk.hold { cursor in
+                guard cursor == "x" else { return }
+                desk.set(OrderDesk.connectionPage(7...8, previous: "y"), at: "")
+                desk.set(OrderDesk.connectionPage(1...6), at: "y")
+                await #expect(throws: Never.self) { try await app.pages(backward).refresh() }
+            }
+            #expect(try await pages.all() == PagesStatus(pageCount: 2, objectCount: 8, isComplete: true))
+            #expect(try await pages.skus() == skus(1...8))
+        }
+    }
+
+    @Test(
+        "An error that says nothing of an old token starts nothing over",
+        arguments: [
+            #"{"message":"m","path":["listOrders","items"]}"#, #"{"message":"m","extensions":{"code":"THROTTLED"}}"#,
+            #"{"message":"m","extensions":{"code":"INTERNAL_SERVER_ERROR"}}"#,
+            #"{"message":"m","extensions":{"code":"UNAUTHENTICATED"}}"#,
+        ])
+    func otherErrors(error: String) async throws {
+        let desk = OrderDesk(Self.three)
+        let isFailing = Flag()
+        let server = ScriptedServer { request in
+            let answer = await desk.answer(request)
+            return isFailing.isSet ? #"{"data":{"listOrders":null},"errors":[\#(error)]}"# : answer
+        }
+        try await withStoreFixture(server, schema: orderSchema) { app in
+            _ = try await app.pages(orderList).next()
+            isFailing.set()
+            #expect(await larderError { try await app.pages(orderList).all() } != nil)
+            #expect(desk.requests == ["/1000", "a/1000"])
+        }
+    }
+
     @Test("A token that the server has just sent and refuses is an error, and the pages stay")
     func failsOnce() async throws {
         try await withPages(["": OrderDesk.tokenPage(1...3, next: "gone")]) { (pages, desk, _) async throws in

@@ -157,6 +157,43 @@ struct PagesWatchTests {
         }
     }
 
+    @Test("A watcher of whole lists sees none that is made of pages of two lists while one is loaded anew")
+    func waitsForOwnPages() async throws {
+        try await withPages { (pages, desk, _) async throws in
+            try await pages.all()
+            let watch = try pages.watch(.whenComplete)
+            var states = watch.makeAsyncIterator()
+            #expect(try await state(&states) { _ in true }.objects.count == 6)
+            desk.set(OrderDesk.tokenPage([7], next: "a"), at: "")
+            desk.set(OrderDesk.tokenPage([8], next: nil), at: "a")
+            let next = Task {
+                var states = watch.makeAsyncIterator()
+                return try await state(&states) { _ in true }
+            }
+            desk.hold { token in
+                // Time to show the new first page with the old second one.
+                if token == "a" { try? await Task.sleep(for: .milliseconds(50)) }
+            }
+            try await pages.all(startingOver: true)
+            #expect(skus(try await next.value) == ["s7", "s8"])
+        }
+    }
+
+    @Test("A watcher of whole lists is shown nothing while the list is not whole")
+    func showsNothingInPart() async throws {
+        try await withPages { (pages, _, _) async throws in
+            let watch = try pages.watch(.whenComplete)
+            let first = Task {
+                var states = watch.makeAsyncIterator()
+                return try await state(&states) { _ in true }
+            }
+            _ = try await pages.next()
+            try await Task.sleep(for: .milliseconds(30))
+            _ = try await pages.next()
+            #expect(skus(try await first.value) == ["s1", "s2", "s3", "s4", "s5", "s6"])
+        }
+    }
+
     @Test("A list that starts over by itself is shown to a watcher of whole lists when the new one is whole")
     func waitsForNewWhole() async throws {
         try await withPages { (pages, desk, app) async throws in
