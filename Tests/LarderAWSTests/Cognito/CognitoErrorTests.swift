@@ -223,6 +223,18 @@ struct CognitoErrorTests {
         }
     }
 
+    @Test("A user who has been disabled is one whom Cognito has refused")
+    func disabled() async throws {
+        try await CognitoScript.run { (script) async throws in
+            script.fail("GetTokensFromRefreshToken", "NotAuthorizedException", "User is disabled.")
+            let user = Credentials(userPool: try CognitoScript.tokens())
+            let refresh = await #expect(throws: IdentityError.self) {
+                _ = try await script.provider().refresh(.userPool, of: user, within: ample)
+            }
+            #expect(refresh?.code == .userPoolRefused)
+        }
+    }
+
     @Test(
         "Each name of an error that the sign-in pages have is told as what it is, and a status where there is none",
         arguments: [

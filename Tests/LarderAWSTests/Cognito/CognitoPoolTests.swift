@@ -215,6 +215,27 @@ struct CognitoPoolTests {
         }
     }
 
+    @Test("Tokens keep their client's secret, with which a pool that is given none refreshes and revokes them")
+    func keptSecret() async throws {
+        let answer = try CognitoScript.result(more: #", "ExpiresIn": 3600, "RefreshToken": "R""#)
+        try await CognitoScript.run(["InitiateAuth": answer, "GetTokensFromRefreshToken": answer]) {
+            (script) async throws in
+            let step = try await script.pool(secret: "s")
+                .signIn("ann", password: "word", flow: .password, within: ample)
+            guard case .signedIn(let tokens) = step else {
+                Issue.record("\(step)")
+                return
+            }
+            let new = try await script.pool().refresh(tokens, within: ample)
+            let asked = try script.text()
+            #expect(asked == #"{"ClientId":"client","ClientSecret":"s","RefreshToken":"R"}"#)
+            #expect(new.clientSecret == "s")
+            try await script.pool().revoke(new, within: ample)
+            let revoked = try script.text()
+            #expect(revoked == #"{"ClientId":"client","ClientSecret":"s","Token":"R"}"#)
+        }
+    }
+
     @Test(
         "Tokens that are another's, in any way, are refused",
         arguments: [

@@ -2,6 +2,7 @@ import Foundation
 import Larder
 import LarderAWS
 import LarderTestSupport
+import NIOCore
 import Testing
 
 @Suite("Sign-in flows by scripted answers", .timeLimit(.minutes(5)))
@@ -10,13 +11,14 @@ struct ScriptedFlowTests {
     private typealias Script = CognitoScript
 
     private nonisolated func withFlow(
-        _ answers: [String: String], _ change: @Sendable (inout SignInFlow.Options) -> Void = { _ in },
+        _ answers: [String: String], keys: InMemoryKeyProvider = InMemoryKeyProvider(),
+        _ change: @Sendable (inout SignInFlow.Options) -> Void = { _ in },
         _ body: @MainActor @Sendable (SignInFlow, Session, CognitoScript) async throws -> Void
     ) async throws {
         try await Script.run(answers) { (script) async throws in
             try await withTemporaryFolder { folder in
                 var storeOptions = Store.Options()
-                storeOptions.keys = InMemoryKeyProvider()
+                storeOptions.keys = keys
                 let provider = script.provider()
                 storeOptions.identityProvider = { _ in provider }
                 let store = try Store.open(
@@ -228,12 +230,55 @@ struct ScriptedFlowTests {
         }
     }
 
+    @Test("A user whose credentials are being stored cannot give up any more")
+    func stored() async throws {
+        let keys = InMemoryKeyProvider(behaviour: .hanging)
+        try await withFlow(["InitiateAuth": try Script.result()], keys: keys) { (flow, session, _) async throws in
+            let signing = Task { await flow.perform(.submit, Self.right) }
+            while keys.reads == 0 { try await Task.sleep(for: .milliseconds(2)) }
+            #expect(flow.state.actions.isEmpty)
+            await flow.perform(.cancel)
+            keys.behaviour = .ready
+            await signing.value
+            #expect(flow.state.step == .done && session.state == .signedIn)
+        }
+    }
+
     @Test("A session that cannot store the credentials is a failure, and the user can try again")
     func unstored() async throws {
         try await withFlow(["InitiateAuth": try Script.result()]) { (flow, session, _) async throws in
             session.close()
             await flow.perform(.submit, Self.right)
             #expect(code(flow) == "larder.parked" && flow.state.actions.contains(.submit))
+        }
+    }
+
+    @Test("A user who gives up while an authenticator's key is asked for is shown none")
+    func cancelledKey() async throws {
+        let setUp = try Script.challenge("MFA_SETUP", ["MFAS_CAN_SETUP": #"["SOFTWARE_TOKEN_MFA"]"#])
+        try await withFlow(["InitiateAuth": setUp]) { (flow, _, script) async throws in
+            script.set(
+                "AssociateSoftwareToken",
+                Reply(
+                    headers: ["Content-Type": "application/x-amz-json-1.1"],
+                    body: Array(#"{"SecretCode": "ABCDEFGH", "Session": "s2"}"#.utf8), bodyDelay: .milliseconds(300)))
+            let asking = Task { await flow.perform(.submit, Self.right) }
+            while script.operations.last != "AssociateSoftwareToken" { try await Task.sleep(for: .milliseconds(2)) }
+            await flow.perform(.cancel)
+            await asking.value
+            #expect(flow.state.step == .cancelled)
+        }
+    }
+
+    @Test("A user is not signed in to the partition of another", arguments: ["sub-ann", "sub-bea"])
+    func expectedUser(expected: String) async throws {
+        let answers = ["InitiateAuth": try Script.result()]
+        try await withFlow(answers, { $0.expectedUser = expected }) { (flow, session, _) async throws in
+            await flow.perform(.submit, Self.right)
+            let isExpected = expected == "sub-ann"
+            #expect(flow.state.step == (isExpected ? .done : .signIn))
+            #expect(code(flow) == (isExpected ? nil : "cognito.foreignToken"))
+            #expect((session.state == .signedIn) == isExpected)
         }
     }
 

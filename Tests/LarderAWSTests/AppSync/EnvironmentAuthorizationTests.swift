@@ -1,0 +1,93 @@
+import AsyncHTTPClient
+import Foundation
+import Larder
+import LarderAWS
+import LarderHTTP
+import NIOHTTP1
+import Synchronization
+import Testing
+
+/// What an environment's transport takes of the environment and of its options.
+@Suite("AppSync by an environment", .timeLimit(.minutes(5)))
+struct EnvironmentAuthorizationTests {
+    private struct NoSession: Error {}
+
+    private func authorization(_ environment: BackendEnvironment) throws -> AppSyncAuthorization {
+        try AppSyncTransport(environment: environment, session: try { throw NoSession() }(), client: .shared)
+            .authorization
+    }
+
+    private func environment(_ url: String, region: String? = nil) throws -> BackendEnvironment {
+        BackendEnvironment(name: "movies", api: .init(url: try #require(URL(string: url)), region: region))
+    }
+
+    @Test("An API whose environment does not say it is asked with its key, a user's token or signatures, in this order")
+    func likely() throws {
+        var environment = try environment("https://example.com/graphql", region: "eu-west-1")
+        environment.identityPool = .init(id: "eu-west-1:1", region: "eu-west-1")
+        if case .iam = try authorization(environment) {} else { Issue.record("no signatures") }
+        environment.userPool = .init(id: "eu-west-1_a", clientID: "c", region: "eu-west-1")
+        if case .userPool = try authorization(environment) {} else { Issue.record("no token") }
+        environment.apiKey = "da2-key"
+        if case .apiKey("da2-key") = try authorization(environment) {} else { Issue.record("no key") }
+    }
+
+    @Test(
+        "Requests are signed for the region that the API says, and otherwise for that of its URL",
+        arguments: [
+            ("https://example.com/graphql", "eu-west-1", "eu-west-1"),
+            ("https://x.appsync-api.us-east-2.amazonaws.com/graphql", nil, "us-east-2"),
+        ])
+    func region(url: String, said: String?, signed: String) throws {
+        var environment = try environment(url, region: said)
+        environment.identityPool = .init(id: "eu-west-1:1", region: "eu-west-1")
+        var region: String?
+        if case .iam(let named, _) = try authorization(environment) { region = named }
+        #expect(region == signed)
+    }
+
+    @Test(
+        "What null means in an event is what the options say", arguments: [.trust, .ignore, .fetch] as [NullsInEvents])
+    func nulls(_ nulls: NullsInEvents) throws {
+        var options = HTTPTransport.Options()
+        options.subscriptions.nulls = nulls
+        let transport = AppSyncTransport(
+            endpoint: try environment("https://example.com").api.url, authorization: .apiKey("k"), client: .shared,
+            options: options)
+        #expect(transport.nullsInEvents == nulls)
+    }
+
+    @Test(
+        "A request whose credentials are refused by name is made once more with others",
+        arguments: ["UnauthorizedException", "ExpiredTokenException", "UnrecognizedClientException", "Other"])
+    func refused(kind: String) async throws {
+        try await ScriptedStorage.run { _ in
+            Reply(
+                status: .forbidden, headers: ["Content-Type": "application/json"],
+                body: Array(#"{"errors":[{"errorType":"\#(kind)","message":"m"}]}"#.utf8))
+        } _: { server, _ in
+            let asked = Mutex<[Bool]>([])
+            let transport = AppSyncTransport(
+                endpoint: server.url,
+                authorization: .iam(region: "eu-west-1") { refused, _ in
+                    asked.withLock { $0.append(refused != nil) }
+                    return AppSyncFixture.credentials
+                }, client: .shared)
+            _ = try? await transport.send(.appSync("{ name }"), within: ample)
+            #expect(asked.withLock(\.self) == (kind == "Other" ? [false] : [false, true]))
+        }
+    }
+
+    @Test("A token for a Lambda function has at most 2,048 characters", arguments: [2_048, 2_049])
+    func lambda(count: Int) async throws {
+        try await ScriptedStorage.run { _ in
+            Reply(headers: ["Content-Type": "application/json"], body: Array(#"{"data": {"name": "Vega"}}"#.utf8))
+        } _: { server, _ in
+            let transport = AppSyncTransport(
+                endpoint: server.url, authorization: .lambda { _, _ in String(repeating: "t", count: count) },
+                client: .shared)
+            _ = try? await transport.send(.appSync("{ name }"), within: ample)
+            #expect(server.requests.count == (count == 2_048 ? 1 : 0))
+        }
+    }
+}
