@@ -230,6 +230,7 @@ struct EvidenceTests {
             (Evidence(status: 503, answer: .status, refusals: .init(statuses: [503])), .none(.throttled)),
             (Evidence(status: 500, answer: .status), .unknown(.fault)),
             (Evidence(status: 409, answer: .status), .conflict),
+            (Evidence(status: 412, answer: .status), .conflict),
             (Evidence(status: 422, answer: .status), .rejected),
             (Evidence(status: 302, answer: .status), .unknown(.fault)),
             (Evidence(status: 200, answer: .foreign), .unknown(.fault)),
@@ -251,6 +252,7 @@ struct EvidenceTests {
             (Evidence(status: 503, answer: response(.none, [failure(nil)])), .unknown(.busy)),
             (Evidence(status: 500, answer: response(.none, [failure(nil)])), .unknown(.fault)),
             (Evidence(status: 409, answer: response(.none, [failure(nil)])), .conflict),
+            (Evidence(status: 412, answer: response(.none, [failure(nil)])), .conflict),
             (Evidence(status: 400, answer: response(.none, [failure(nil)])), .rejected),
             // Errors of fields.
             (Evidence(status: 200, answer: response(.none, [failure("BAD", paths[1])])), .rejected),
@@ -271,4 +273,16 @@ struct EvidenceTests {
             (Evidence(status: 200, answer: response(.none)), .unknown(.fault)),
         ] as [(Evidence, Verdict.Effect)])
     func row(evidence: Evidence, effect: Verdict.Effect) { #expect(evidence.verdict.effect == effect) }
+
+    @Test("A status that says that nothing was carried out lets a mutation wait; another of its kind does not")
+    func waits() {
+        let waiting = (300..<500).filter { status in
+            let verdict = Evidence(status: status, answer: .status).verdict
+            return verdict.effect == .rejected && verdict.mayWait
+        }
+        #expect(
+            waiting == [
+                301, 307, 308, 400, 402, 403, 404, 405, 410, 411, 413, 414, 415, 417, 421, 426, 428, 431, 451,
+            ])
+    }
 }

@@ -123,6 +123,29 @@ struct LanePauseTests {
         }
     }
 
+    @Test("An answer of the server ends its pause: lanes go there together again")
+    func together() async throws {
+        let (refusals, isLetGo) = (Countdown(1), Flag())
+        let server = ScriptedServer(ScriptedServer.key) { _, request in
+            if refusals.take() { return .failure(TransportError(.status, "slow down", status: 429)) }
+            if recipe(request) != "first" { await isLetGo.wait() }
+            return ScriptedServer.done(request)
+        }
+        try await withStoreFixture(server) { app in
+            let first = try await app.enqueue(giveStars("first", 1), options: .init(lane: "first"))
+            let runner = quickRunner(app)
+            let running = Task { try await runner.run() }
+            #expect(try await first.outcome(within: .seconds(300)).isApplied)
+            for number in 0..<3 {
+                try await app.enqueue(giveStars("r\(number)", 1), options: .init(lane: .entity("Recipe:r\(number)")))
+            }
+            try await eventually { server.requests.count == 5 }
+            isLetGo.set()
+            running.cancel()
+            try await running.value
+        }
+    }
+
     @Test("A mutation that has begun when its runner is stopped is not sent, and is the next runner's")
     func stopped() async throws {
         let server = ScriptedServer(ScriptedServer.key) { _, request in ScriptedServer.done(request) }

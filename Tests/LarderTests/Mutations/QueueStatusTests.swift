@@ -52,6 +52,20 @@ struct QueueStatusTests {
         }
     }
 
+    @Test("A reader is told of the queue ten times a second at most")
+    func atMostTen() async throws {
+        try await withStoreFixture { app in
+            var iterator = app.queue.makeAsyncIterator()
+            _ = await iterator.next(isolation: #isolation)
+            let began = SuspendingClock.now
+            for number in 1...4 {
+                try await app.enqueue(rate)
+                _ = try await status(&iterator) { $0.unsentCount == number }
+            }
+            #expect(.now - began >= .milliseconds(400))
+        }
+    }
+
     @Test("A mutation that is replayed and set aside again between two looks is newly set aside once more")
     func again() async throws {
         let server = ScriptedServer { request in
