@@ -138,6 +138,30 @@ struct EnvironmentTests {
         }
     }
 
+    @Test("A partition that has a dead letter alone, or an unsent upload alone, is not forgotten unasked")
+    func forgettingUnsent() async throws {
+        for isUpload in [true, false] {
+            try await withOperations { database in
+                try await database.enter(environment("a"), as: "pa")
+                if isUpload {
+                    try await database.transfers.enqueue([
+                        TransferDraft(
+                            partition: "pa", kind: .upload, bucket: "media", key: "k", path: "/file",
+                            source: .init(device: 1, inode: 1, size: 1, modified: 1), created: noon)
+                    ])
+                } else {
+                    try await database.setAside(try await database.enqueue(draft(in: "pa")))
+                }
+                try await database.enter(environment("b"), as: "pb")
+                await expectFailure(.unsentWork) {
+                    try await database.environments.forget(partitions: ["pa"], losingUnsent: false)
+                }
+                let forgotten = try await database.environments.forget(partitions: ["pa"], losingUnsent: true)
+                #expect(forgotten.mutations == (isUpload ? 0 : 1))
+            }
+        }
+    }
+
     @Test("An environment is not removed while it is the current one, or has data")
     func removal() async throws {
         try await withOperations { database in

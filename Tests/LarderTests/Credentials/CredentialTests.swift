@@ -163,11 +163,13 @@ struct CredentialTests {
         }
     }
 
-    @Test("A sign-in where the key is gone succeeds, and the credentials that it opened are in quarantine")
-    func keyGone() async throws {
+    @Test(
+        "A sign-in where the key is gone succeeds, and the credentials that it opened are in quarantine",
+        arguments: [nil, MasterKeys(current: MasterKey())])
+    func keyGone(others: MasterKeys?) async throws {
         try await withSessions { bench in
             try await bench.session().signIn(Self.secret, within: soon)
-            let session = bench.session(keys: InMemoryKeyProvider())
+            let session = bench.session(keys: InMemoryKeyProvider(others))
             var new = Self.secret
             new.cloud = nil
             try await session.signIn(new, within: soon)

@@ -63,6 +63,28 @@ struct SwitchingTests {
         }
     }
 
+    #if os(Linux)
+    @Test("The caches of the four partitions that were parked last stay open, and no others")
+    func openCaches() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            var counts: [Int] = []
+            for number in 0..<8 {
+                let app =
+                    number == 0
+                    ? try store.partition(of: backend("e0"))
+                    : try await store.switch(to: backend("e\(number)")).partition
+                try await app.write("Recipe:1", title, ["title": "Soup"])
+                // The current one's is open beside the four.
+                if number > 4 { try await eventually { try openFiles(below: folder).count <= counts[4] } }
+                counts.append(try openFiles(below: folder).count)
+            }
+            #expect(counts[4] > counts[3])
+            try store.close()
+        }
+    }
+    #endif
+
     @Test("The previous user's cache and queue do not appear after signing in as another")
     func users() async throws {
         try await withStore { store in

@@ -84,6 +84,9 @@ struct AdoptionTests {
             try await session.signOut(within: soon)
             #expect(try await session.adopt(Self.legacy(), of: environment, within: soon) == .late)
             #expect(session.state == .signedOut)
+            // No key is needed to find that out.
+            let locked = bench.session(keys: InMemoryKeyProvider(behaviour: .locked))
+            #expect(try await locked.adopt(Self.legacy(), of: environment, within: soon) == .late)
         }
     }
 

@@ -72,6 +72,32 @@ struct RefreshTests {
         }
     }
 
+    @Test("Cloud credentials whose answer does not repeat the identity keep it")
+    func keptIdentity() async throws {
+        struct Sparse: IdentityProvider {
+            func refresh(
+                _ part: Credentials.Part, of credentials: Credentials, within time: Duration
+            ) async throws(IdentityError) -> Credentials {
+                Credentials(cloud: .init(accessKeyID: "AK2", secretAccessKey: "s2", expires: .distantFuture))
+            }
+            func signOut(_ credentials: Credentials, within time: Duration) async throws(IdentityError) {}
+        }
+        try await withSessions { bench in
+            let session = Session(
+                database: bench.database, partition: "main", identity: "x", keys: bench.keys, provider: Sparse(),
+                locksFolder: bench.locks)
+            try await session.signIn(
+                Credentials(
+                    userPool: .init(idToken: "i", accessToken: "a", refreshToken: "r", expires: .distantFuture),
+                    cloud: .init(
+                        identityID: "region:1", accessKeyID: "AK", secretAccessKey: "s", expires: .distantPast)),
+                within: soon)
+            let new = try await session.cloudCredentials(within: soon)
+            #expect(new.accessKeyID == "AK2" && new.identityID == "region:1")
+            #expect(try await session.identityID(within: soon) == "region:1")
+        }
+    }
+
     @Test("Token refreshes race, and none signs the user out: two that hold the same file, many times")
     func race() async throws {
         try await withSessions { bench in
