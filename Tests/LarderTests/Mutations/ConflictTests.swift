@@ -63,20 +63,6 @@ struct ConflictTests {
         }
     }
 
-    @Test("A mutation that conflicts whatever its resolver says is set aside in the end")
-    func endless() async throws {
-        let server = ScriptedServer(ScriptedServer.key) { _, _ in ScriptedServer.status(409) }
-        try await withStoreFixture(server) { app in
-            let receipt = try await app.enqueue(giveStars("1", 5), options: .init(resolver: "merge"))
-            try await quickRunner(app) { options in
-                options.maximumFaults = 3
-                options.resolvers["merge"] = { _ in .retry(variables: ["recipe": "1", "stars": 4]) }
-            }.drain()
-            #expect(try receipt.status()?.state == .deadLetter)
-            #expect(server.requests.count == 3)
-        }
-    }
-
     @Test("A queued mutation says the version that the cache has, and after a conflict that of the server's object")
     func versions() async throws {
         let server = ScriptedServer(ScriptedServer.key) { number, _ in
