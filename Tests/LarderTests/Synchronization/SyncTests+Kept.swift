@@ -1,0 +1,118 @@
+import Larder
+import LarderTesting
+import Testing
+
+/// What stays in the cache, and what is shown of it, whatever a walk through everything had.
+extension SyncTests {
+    @Test("What a queued mutation changes stays, though the walk did not have it")
+    func keepsQueued() async throws {
+        try await withServer(["a", "b"]) { server, app in
+            try await app.sync(paged)
+            let update = GraphQLOperation(
+                "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
+                variables: ["input": ["id": "b", "title": "mine"]])
+            _ = try await app.enqueue(
+                update,
+                options: MutationOptions(optimisticResponse: [
+                    "update": ["__typename": "Todo", "id": "b", "title": "mine"]
+                ]))
+            server.delete("b")
+            server.wait(31 * 60_000)
+            try await app.sync(paged)
+            #expect(title(app, "b") == "mine")
+        }
+    }
+
+    @Test("What a queued mutation names stays, though the walk did not have it and the mutation shows nothing")
+    func keepsNamed() async throws {
+        try await withServer(["a", "b", "c"]) { server, app in
+            try await app.sync(paged)
+            for text in ["update(input: $input)", "rename(id: $id, title: \"x\")"] {
+                let isInput = text.hasPrefix("update")
+                _ = try await app.enqueue(
+                    GraphQLOperation(
+                        "mutation M(\(isInput ? "$input: UpdateInput!" : "$id: ID!")) { \(text) { id title } }",
+                        variables: isInput ? ["input": ["id": "b", "title": "mine"]] : ["id": "c"]))
+            }
+            for id in ["a", "b", "c"] { server.delete(id) }
+            server.wait(31 * 60_000)
+            try await app.sync(paged)
+            #expect(["a", "b", "c"].map { title(app, $0) } == [nil, "b1", "c1"])
+        }
+    }
+
+    @Test("What a queued mutation shows stays, though the walk did not have it and the mutation does not name it")
+    func keepsShown() async throws {
+        try await withServer(["a", "b"]) { server, app in
+            try await app.sync(paged)
+            try await app.enqueue(
+                GraphQLOperation(#"mutation { rename(id: "x", title: "mine") { id title } }"#),
+                options: MutationOptions(optimisticResponse: [
+                    "rename": ["__typename": "Todo", "id": "b", "title": "mine"]
+                ]))
+            for id in ["a", "b"] { server.delete(id) }
+            server.wait(31 * 60_000)
+            try await app.sync(paged)
+            #expect(["a", "b"].map { title(app, $0) } == [nil, "mine"])
+            // Once the server has refused the mutation, what was there before it is seen again.
+            let refusing = ScriptedServer { (_: GraphQLRequest) in #"{"data":null,"errors":[{"message":"no"}]}"# }
+            try await quickRunner(app.with(server: refusing)).drain()
+            #expect(title(app, "b") == "b1")
+        }
+    }
+
+    @Test("What the server changed a moment before a walk began stays, though the walk did not have it")
+    func keepsRecent() async throws {
+        try await withServer(["a", "b"]) { server, app in
+            try await app.sync(paged)
+            server.wait(31 * 60_000)
+            for id in ["a", "b"] { server.put(id, "\(id)2") }
+            _ = try await app.fetch(GraphQLOperation("{ todos { id title } }"), policy: .networkOnly)
+            // The walk's pages were read before the change of one, and after that of the other.
+            server.change { $0.todos["b"] = nil }
+            server.wait(1_000)
+            #expect(try await app.sync(paged).isBase)
+            #expect(["a", "b"].map { title(app, $0) } == ["a2", "b2"])
+        }
+    }
+
+    @Test("What a pinned query shows stays, though the walk did not have it")
+    func keepsPinned() async throws {
+        try await withServer(["a", "b"]) { server, app in
+            let pinned = GraphQLOperation("{ todos { id title } }")
+            _ = try await app.fetch(pinned, policy: .networkOnly)
+            try await app.pin(named: "todos", pinned)
+            try await app.sync(paged)
+            server.put("c", "c1")
+            try await app.sync(paged)
+            for id in ["b", "c"] { server.delete(id) }
+            server.wait(31 * 60_000)
+            try await app.sync(paged)
+            #expect(["a", "b", "c"].map { title(app, $0) } == ["a1", "b1", nil])
+        }
+    }
+
+    @Test(
+        "What a program queues or edits is shown, also where it says an older version than the server has",
+        arguments: [true, false])
+    func showsOlder(isQueued: Bool) async throws {
+        try await withServer(["a"]) { server, app in
+            for title in ["a2", "a3"] { server.put("a", title) }
+            try await app.sync(paged)
+            if isQueued {
+                try await app.enqueue(
+                    GraphQLOperation(#"mutation { update(input: {id: "a", title: "mine"}) { id title _version } }"#),
+                    options: MutationOptions(optimisticResponse: [
+                        "update": ["__typename": "Todo", "id": "a", "title": "mine", "_version": 1]
+                    ]))
+            } else {
+                try await app.update("Todo:a", GraphQLFragment("fragment F on Todo { title _version }")) { data in
+                    guard case .object(var todo) = data else { return }
+                    (todo["title"], todo["_version"]) = ("mine", 1)
+                    data = .object(todo)
+                }
+            }
+            #expect(title(app, "a") == "mine")
+        }
+    }
+}
