@@ -102,6 +102,33 @@ struct EnvironmentVerbTests {
         }
     }
 
+    @Test("A verb that asks a server needs the current partition, and sends nothing from another")
+    func asksForCurrent() async throws {
+        try await withStore { (place, parked, current) throws in
+            let folder = place.deletingLastPathComponent()
+            func file(_ name: String, _ text: String) throws -> String {
+                let file = folder.appending(path: name)
+                try Data(text.utf8).write(to: file)
+                return file.path
+            }
+            let asking = [
+                "--endpoint", "http://127.0.0.1:1/", "--schema", try file("schema.graphqls", Self.schema), "--store",
+                place.path, "--json",
+            ]
+            let fetch = ["fetch", "--policy", "networkOnly", "--operation", try file("number.graphql", "{ number }")]
+            let send = ["send", "--operation", try file("count.graphql", "mutation { count }")]
+            for verb in [fetch, send, ["run", "--until-idle"]] {
+                for option in [["--partition", parked], ["--env", "staging"]] {
+                    let refused = try await LarderProcess.run(verb + asking + option)
+                    #expect(refused.status == 1 && refused.output == "", "\(verb[0]): \(refused.output)")
+                    #expect(refused.errors.contains(#""code":"larder.parked""#), "\(verb[0]): \(refused.errors)")
+                }
+            }
+            let asked = try await LarderProcess.run(fetch + asking + ["--partition", current])
+            #expect(asked.errors.contains(#""code":"transport.unreachable""#), "\(asked.errors)")
+        }
+    }
+
     @Test("Of one partition or environment alone rows are listed, with its own limit, and changed with --all")
     func rowsOfOne() async throws {
         try await withStore { (place, parked, current) throws in

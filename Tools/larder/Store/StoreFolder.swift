@@ -160,9 +160,20 @@ struct StoreFolder: Sendable {
                 try Store.open(at: url, schemaText: schema, options: options)
             }
         return try await finishing(output, closing: { try store.close() }) {
-            try await body(
-                isChosen ? try store.partition(named: partition, transport) : try store.partition(server: transport))
+            guard isChosen else { return try await body(store.partition(server: transport)) }
+            if transport != nil { try requireCurrent(store) }
+            return try await body(store.partition(named: partition, transport))
         }
+    }
+
+    /// Refuses to ask a server for a partition that was left: what is queued there waits until its environment is
+    /// entered again, and what another server answers is not stored there.
+    private func requireCurrent(_ store: Store) throws {
+        guard try (store.current()?.name ?? Store.unnamedPartition) != partition else { return }
+        throw LarderError(
+            .parked,
+            "The partition \(partition) is not the current one, and a server is asked for that one alone; enter its "
+                + "environment first")
     }
 
     private func check(_ operation: GraphQLOperation, _ expected: OperationKind?, _ schema: Schema) throws {
