@@ -309,6 +309,23 @@ struct SwitchTests {
         }
     }
 
+    @Test("A mutation whose key is queued at the destination stays, and one whose key was given up there goes along")
+    func keysAtDestination() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("b"), as: "pb")
+            _ = try await database.enqueue(draft("queued", in: "pb", key: "queued"))
+            let given = try await database.enqueue(draft("given", in: "pb", key: "given"))
+            try await database.setAside(given)
+            _ = try await database.mutations.discard(given, dependents: .release, now: noon)
+            try await database.enter(environment("a"), as: "pa")
+            let stays = try await database.enqueue(draft("queued", in: "pa", key: "queued"))
+            let goes = try await database.enqueue(draft("given", in: "pa", key: "given"))
+            #expect(try await database.enter(environment("b"), as: "unused", leaving: .carry).carried == 1)
+            #expect(try database.mutation(stays)?.partition == "pa")
+            #expect(try database.mutation(goes)?.partition == "pb")
+        }
+    }
+
     @Test("Discarded mutations leave their outcomes, and what is in flight stays")
     func discarded() async throws {
         try await withOperations { database in

@@ -155,6 +155,19 @@ struct DeadLetterTests {
         }
     }
 
+    @Test("A partition whose mutations were all answered is forgotten, though an answer is not stored yet")
+    func forgottenAnswered() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), as: "first")
+            let id = try await database.enqueue(draft(in: "first"))
+            try await database.mutations.answer(try await database.begin(id).attempt, json("{}"), now: noon)
+            try await database.enter(environment("b"), as: "second")
+            let forgotten = try await database.environments.forget(environment: "a", losingUnsent: false)
+            #expect(forgotten.mutations == 1)
+            #expect(try database.state(id) == nil)
+        }
+    }
+
     @Test("Giving up all leaves an outcome for each, and gives up none while one may be taking effect")
     func discardAll() async throws {
         try await withOperations { database in
