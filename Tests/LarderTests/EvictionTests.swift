@@ -239,8 +239,9 @@ struct EvictionTests {
         }
     }
 
-    @Test("run keeps the cache within its bounds by itself")
+    @Test("run keeps the cache within its bounds by itself, and looks once a minute")
     func upkeep() async throws {
+        #expect(CacheUpkeep().interval == .seconds(60))
         try await withAgedStore { app, wait in
             try await app.store(1)
             wait(100)

@@ -73,6 +73,22 @@ struct WatchRuleTests {
         }
     }
 
+    @Test("The error of a fetch stays beside an answer of which only a part has come")
+    func fetchErrorBesidePart() async throws {
+        let server = ScriptedServer { _ in throw TransportError.away }
+        try await withStoreFixture(server) { app in
+            var states = try app.watch(recipeList, policy: .networkOnly).makeAsyncIterator()
+            var state = try await next(&states)
+            while state?.error == nil { state = try await next(&states) }
+            try await app.write(
+                GraphQLOperation("{ recipes(first: 2) { title } }"),
+                json: Array(#"{"recipes":[{"__typename":"Recipe","id":"1","title":"Soup"}]}"#.utf8))
+            state = try await next(&states)
+            #expect(state?.response?["recipes"]?[0]?["title"]?.string == "Soup" && state?.complete == nil)
+            #expect(state?.error?.code.rawValue == "transport.unreachable")
+        }
+    }
+
     @Test("A deleted object has no response, and reading or updating it says so")
     func deleted() async throws {
         try await withStoreFixture { app in
