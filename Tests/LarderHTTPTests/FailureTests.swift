@@ -63,6 +63,17 @@ struct FailureTests {
         }
     }
 
+    @Test("A head has 32 KiB at most, its first line and all ends of lines included")
+    func largestHead() throws {
+        var request = HTTPClientRequest(url: "http://h/")
+        let rest = "GEThttp://h/ HTTP/1.1\r\n\r\n".utf8.count + "a: \r\n".utf8.count
+        request.headers.add(name: "a", value: String(repeating: "x", count: 32_768 - rest))
+        try request.requireBoundedHead()
+        request.headers.replaceOrAdd(name: "a", value: String(repeating: "x", count: 32_769 - rest))
+        let error = #expect(throws: TransportError.self) { try request.requireBoundedHead() }
+        #expect(error?.code == .unusableRequest)
+    }
+
     @Test("A URL of more than 32 KiB is an unusable request, which is not sent")
     func reportsLongURL() async throws {
         try await ScriptedServer.run { _ in
