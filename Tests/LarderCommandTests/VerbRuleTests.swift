@@ -188,6 +188,16 @@ struct VerbRuleTests {
         }
     }
 
+    @Test("The verbs of larder-migrate wait five seconds for others, unless they are told otherwise, and a day at most")
+    func lockTime() throws {
+        func time(_ arguments: String...) throws -> Duration { try LockOptions.parse(arguments).duration() }
+        #expect(try time() == .seconds(5))
+        #expect(try time("--timeout", "0") == .zero && time("--timeout", "86400") == .seconds(86_400))
+        for seconds in ["86401", "-1", "nan"] {
+            #expect(throws: Failure.self) { try time("--timeout=\(seconds)") }
+        }
+    }
+
     @Test("The verbs of larder-migrate that take --write tell what they would do without it, and are these alone")
     func migrate() {
         let asking = Self.leaves(MigrateTool.self).filter { Self.takes("--write", $0.type) }.map(\.name)
