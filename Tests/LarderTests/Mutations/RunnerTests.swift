@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderOperations
 import LarderTestSupport
 import Synchronization
 import Testing
@@ -20,6 +21,26 @@ func quickRunner(_ app: Partition, _ change: (inout MutationRunner.Options) -> V
 
 @Suite("Queued mutations are sent", .timeLimit(.minutes(10)))
 struct RunnerTests {
+    @Test("A runner keeps the outcomes of the last 10,000 mutations")
+    func keptOutcomes() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            let app = try store.partition(server: ScriptedServer.rating())
+            try await app.pin(named: "list", recipeList)
+            try OtherProgram(folder).run(
+                """
+                WITH RECURSIVE numbers (number) AS (
+                    SELECT 1000 UNION ALL SELECT number + 1 FROM numbers WHERE number < 12000)
+                INSERT INTO outcome (id, partition, sequence, kind, settled)
+                SELECT randomblob(16), p.id, number, 0, 0 FROM numbers JOIN partition p ON p.name = 'main'
+                """)
+            try await quickRunner(app).drain()
+            try store.close()
+            let kept = try await OperationsDatabase.using(folder) { try $0.check().outcomes }
+            #expect(kept == 10_000)
+        }
+    }
+
     @Test("A queued mutation is sent in its turn, and its answer is in the cache")
     func sent() async throws {
         let server = ScriptedServer.rating()
