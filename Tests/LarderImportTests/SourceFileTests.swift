@@ -24,6 +24,17 @@ struct SourceFileTests {
         return fixture
     }
 
+    /// A cache that no program has open, and its log beside it.
+    private func makeCacheWithLog(_ folder: URL) throws -> String {
+        let live = try makeCache(folder, wal: true)
+        let path = folder.appending(path: "a.db").path
+        for suffix in ["", "-wal"] {
+            try FileManager.default.copyItem(atPath: live.path + suffix, toPath: path + suffix)
+        }
+        live.close()
+        return path
+    }
+
     @Test(
         "Looking at a file changes nothing: not a byte of it, and no file comes beside it",
         arguments: [false, true], [false, true])
@@ -200,12 +211,7 @@ struct SourceFileTests {
     @Test("The copy of a database that has a log beside it is gone when it has been read")
     func copyIsRemoved() async throws {
         try await withTemporaryFolder { folder in
-            let live = try makeCache(folder, wal: true)
-            let path = folder.appending(path: "a.db").path
-            for suffix in ["", "-wal"] {
-                try FileManager.default.copyItem(atPath: live.path + suffix, toPath: path + suffix)
-            }
-            live.close()
+            let path = try makeCacheWithLog(folder)
             let copies = Mutex<Set<String>>([])
             var options = ForeignDatabase.Options()
             options.files = FileSystem { call in
@@ -224,12 +230,7 @@ struct SourceFileTests {
     @Test("A log that changes while it is copied is told, and the copy is removed")
     func changedLog() async throws {
         try await withTemporaryFolder { folder in
-            let live = try makeCache(folder, wal: true)
-            let path = folder.appending(path: "a.db").path
-            for suffix in ["", "-wal"] {
-                try FileManager.default.copyItem(atPath: live.path + suffix, toPath: path + suffix)
-            }
-            live.close()
+            let path = try makeCacheWithLog(folder)
             let copies = Mutex<Set<String>>([])
             var options = ForeignDatabase.Options()
             options.files = FileSystem { call in

@@ -22,23 +22,14 @@ struct ConflictTests {
         let asked = Mutex(0)
         try await withStoreFixture(server) { app in
             let receipt = try await app.enqueue(giveStars("1", 5), options: .init(resolver: "merge"))
-            let connectivity = CountedConnectivity()
-            let runner = quickRunner(app) { options in
-                options.connectivity = connectivity
-                options.backoff = Backoff(first: .seconds(3600), cap: .seconds(3600))
-                options.random = { 1 }
+            try await runIntoPause(app, receipt) { options in
                 options.resolvers["merge"] = { _ in
                     asked.withLock { $0 += 1 }
                     throw Away()
                 }
             }
-            let running = Task { try await runner.run() }
-            try await eventually { try receipt.status()?.failure != nil }
-            try await connectivity.someLooks()
             #expect(asked.withLock(\.self) == 1)
             #expect(server.requests.count == 1)
-            running.cancel()
-            try await running.value
         }
     }
 
@@ -47,19 +38,10 @@ struct ConflictTests {
         let server = ScriptedServer(ScriptedServer.key) { _, _ in ScriptedServer.status(409) }
         try await withStoreFixture(server) { app in
             let receipt = try await app.enqueue(giveStars("1", 5), options: .init(resolver: "merge"))
-            let connectivity = CountedConnectivity()
-            let runner = quickRunner(app) { options in
-                options.connectivity = connectivity
-                options.backoff = Backoff(first: .seconds(3600), cap: .seconds(3600))
-                options.random = { 1 }
+            try await runIntoPause(app, receipt) { options in
                 options.resolvers["merge"] = { _ in .retry(variables: ["recipe": "1", "stars": 4]) }
             }
-            let running = Task { try await runner.run() }
-            try await eventually { try receipt.status()?.failure != nil }
-            try await connectivity.someLooks()
             #expect(server.requests.count == 1)
-            running.cancel()
-            try await running.value
         }
     }
 

@@ -23,3 +23,21 @@ final class CountedConnectivity: Connectivity {
         try await eventually { looks > before + 5 }
     }
 }
+
+/// Runs the queue with pauses of an hour until the mutation has failed, and the runner has looked some times since.
+func runIntoPause(
+    _ app: Partition, _ receipt: MutationReceipt, _ change: (inout MutationRunner.Options) -> Void
+) async throws {
+    let connectivity = CountedConnectivity()
+    let runner = quickRunner(app) { options in
+        options.connectivity = connectivity
+        options.backoff = Backoff(first: .seconds(3600), cap: .seconds(3600))
+        options.random = { 1 }
+        change(&options)
+    }
+    let running = Task { try await runner.run() }
+    try await eventually { try receipt.status()?.failure != nil }
+    try await connectivity.someLooks()
+    running.cancel()
+    try await running.value
+}

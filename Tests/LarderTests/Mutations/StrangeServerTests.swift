@@ -267,22 +267,13 @@ struct UnansweredCheckTests {
         let asked = Mutex(0)
         try await withStoreFixture(losing()) { (app) throws in
             let receipt = try await app.enqueue(giveStars("1", 5), options: .init(check: "rated"))
-            let connectivity = CountedConnectivity()
-            let runner = quickRunner(app) { options in
-                options.connectivity = connectivity
-                options.backoff = Backoff(first: .seconds(3600), cap: .seconds(3600))
-                options.random = { 1 }
+            try await runIntoPause(app, receipt) { options in
                 options.checks["rated"] = { _ in
                     asked.withLock { $0 += 1 }
                     throw Away()
                 }
             }
-            let running = Task { try await runner.run() }
-            try await eventually { try receipt.status()?.failure != nil }
-            try await connectivity.someLooks()
             #expect(asked.withLock(\.self) == 1)
-            running.cancel()
-            try await running.value
         }
     }
 
