@@ -43,7 +43,10 @@ struct ExitStatusTests {
                     "operations.otherPartition", "operations.protected",
                 ]
             ),
-            (.damaged, ["records.damaged", "operations.damaged", "operations.migrationMissing"]),
+            (
+                .damaged,
+                ["records.damaged", "operations.damaged", "operations.damagedRow", "operations.migrationMissing"]
+            ),
         ] as [(LarderCommandLine.ExitStatus, [String])])
     func statuses(status: LarderCommandLine.ExitStatus, codes: [String]) {
         for code in codes {

@@ -54,7 +54,7 @@ struct TransferVerbTests {
                 metadata: Array(#"},"forged":{"#.utf8), created: Date())
             try await fixture.withTable { try await $0.enqueue([draft]) }
             let shown = try await fixture.larder("transfers", "show", draft.id.text, "--json")
-            #expect(shown.status != 0)
+            #expect(shown.status == 5)
             #expect(!shown.output.contains("forged"), "\(shown.output)")
             #expect(shown.errors.contains(#""code":"operations.damagedRow""#), "\(shown.errors)")
             let listed = try await fixture.larder("transfers", "list", "--json")

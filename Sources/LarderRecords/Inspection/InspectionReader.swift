@@ -89,7 +89,7 @@ struct InspectionReader {
             }
             let age = slots[ReceivedBlock.index(of: id)].time.age(at: now)
             let index = counts.firstIndex { count in
-                age.flatMap { age in count.within.map { age < $0 } } ?? (count.within == nil)
+                age.flatMap { age in count.within.map { age <= $0 } } ?? (count.within == nil)
             }
             guard let index else { continue }
             counts[index].objects += 1

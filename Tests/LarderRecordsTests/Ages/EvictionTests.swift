@@ -231,6 +231,20 @@ struct EvictionTests {
         }
     }
 
+    @Test("The ages that are counted tell what an eviction would let go of, to the second")
+    func ages() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.fill(0..<2, of: 5)
+            func counts() throws -> [Int] { try aged.sample.cache.inspect.ages().map(\.objects) }
+            // The root of queries is an object as well.
+            #expect(try counts() == [11, 0, 0, 0, 0])
+            aged.now += 1
+            #expect(try counts() == [6, 5, 0, 0, 0])
+            aged.now += 40 * 86_400
+            #expect(try counts() == [0, 0, 0, 0, 11])
+        }
+    }
+
     @Test("What is as old as a maximum age to the second stays, and goes a second later")
     func maximumAgeToTheSecond() async throws {
         try await AgedCache.with(schema) { aged in

@@ -84,7 +84,7 @@ extension ExitStatus {
             case .notFound, .unknownEnvironment, .unknownPartition: .miss
             // A backup is a file that an argument names.
             case .invalid, .unknownTemporaryID, .damagedBackup: .usage
-            case .damaged, .migrationMissing: .damaged
+            case .damaged, .damagedRow, .migrationMissing: .damaged
             case .wrongState, .notWritable, .unfinished, .newerFormat, .pending, .unsentWork, .uploadsLeft,
                 .unknownSchema,
                 .foreignBackup, .environmentChanged, .environmentInUse, .occupied, .otherPartition, .protected,
