@@ -24,6 +24,8 @@ extension Process {
             // Not this task's sleep, which would return at once where it is cancelled.
             await Task.detached { try? await Task.sleep(for: .milliseconds(2)) }.value
         }
+        // Foundation keeps a process that has ended, and what it was given.
+        try? (standardInput as? Pipe)?.fileHandleForWriting.close()
     }
 }
 

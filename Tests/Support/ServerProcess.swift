@@ -29,11 +29,13 @@ package actor ServerProcess {
     private let process: Process
     /// The server ends when its standard input does: at `stop`, or when this process dies in whatever way.
     private let input: Pipe
+    private let output: Pipe
 
-    private init(words: [String], process: sending Process, input: sending Pipe) {
+    private init(words: [String], process: sending Process, input: sending Pipe, output: sending Pipe) {
         self.words = words
         self.process = process
         self.input = input
+        self.output = output
     }
 
     /// Starts a server and waits until it says `listening PORT …`.
@@ -52,7 +54,7 @@ package actor ServerProcess {
         try process.start()
         do {
             let words = try await words(from: output.fileHandleForReading, until: .now + timeout)
-            return ServerProcess(words: words, process: process, input: input)
+            return ServerProcess(words: words, process: process, input: input, output: output)
         } catch {
             process.terminate()
             await process.ended()
@@ -88,6 +90,7 @@ package actor ServerProcess {
         try? input.fileHandleForWriting.close()
         if process.isRunning { process.terminate() }
         await process.ended()
+        try? output.fileHandleForReading.close()
     }
 
     /// Whether the process is there.
