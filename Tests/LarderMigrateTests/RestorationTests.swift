@@ -31,6 +31,20 @@ struct RestorationTests {
         }
     }
 
+    @Test("What environment is the current one since the backup stays so, and none does", arguments: [true, false])
+    func current(isEntered: Bool) async throws {
+        try await MigrationFixture.with { fixture in
+            for name in ["staging", "other"] { _ = try await fixture.add(name) }
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            let backup = try await fixture.makeBackup()
+            let since = isEntered ? ["env", "use", "other"] : ["env", "none"]
+            #expect(try await MigrateProcess.run(since + ["--store", fixture.store.path]).status == 0)
+            let before = try await fixture.withDatabase { try $0.environments.current() }
+            #expect(try await fixture.restore(backup).status == 0)
+            #expect(try await fixture.withDatabase { try $0.environments.current() } == before)
+        }
+    }
+
     @Test("Lost mutations come back at their place; mutations in flight are set aside, for their end is unknown")
     func lost() async throws {
         try await MigrationFixture.with { fixture in
