@@ -178,6 +178,20 @@ struct PolicyTests {
                 == "policy -: Recipe needs a policy for parts of its own: its interfaces' differ")
     }
 
+    @Test("A part that has pages is merged, and so is one that has such a part, unless a policy says otherwise")
+    func partsWithPages() throws {
+        let schema = try SchemaIndex(
+            parsing: """
+                type Query { outer: Outer other: Other node: Node }
+                type Outer { inner: Inner x: Int } type Inner @fieldPolicy(forField: "l", paginationArgs: "n") { l(n: Int): [Int] }
+                type Other @typePolicy(parts: replace) { inner: Inner } type Node { id: ID! inner: Inner }
+                type Lists { inners: [Inner] }
+                """)
+        func parts(_ type: String) -> PartPolicy? { schema.type(named: type).flatMap { schema.types[$0].parts } }
+        #expect([parts("Inner"), parts("Outer")] == [.merge, .merge])
+        #expect([parts("Other"), parts("Node"), parts("Lists")] == [.replace, nil, nil])
+    }
+
     @Test(
         "A policy that cannot work is refused with its name",
         arguments: [

@@ -321,6 +321,21 @@ struct KeyFieldTests {
         }
     }
 
+    @Test("Where several types have an object of the key, the field is missing until one of them alone has")
+    func ambiguousPolicy() async throws {
+        try await withSampleCache(Self.policySchema) { sample in
+            let query = "{ movie: any(id: 1) { ... on Movie { title } } }"
+            for type in ["Movie", "User"] {
+                try await sample.write(
+                    "query($id: ID) { any(id: $id) { __typename ... on Movie { id title } ... on User { id } } }",
+                    ["id": "other"], data: #"{"any":{"__typename":"\#(type)","id":"1","title":"A"}}"#)
+            }
+            #expect(try sample.missing(query) == ["movie"])
+            try await sample.changing { try await $0.remove(keys: ["User:1"], as: .evicted) }
+            #expect(try sample.json(query) == #"{"movie":{"title":"A"}}"#)
+        }
+    }
+
     private static let policySchema = """
         type Query @fieldPolicy(forField: "movie", keyArgs: "id") @fieldPolicy(forField: "many", keyArgs: "ids")
           @fieldPolicy(forField: "nested", keyArgs: "by.deep.id") @fieldPolicy(forField: "any", keyArgs: "id") {
