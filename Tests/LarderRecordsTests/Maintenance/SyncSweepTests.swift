@@ -56,6 +56,24 @@ struct SyncSweepTests {
         return position
     }
 
+    @Test("A page that goes on from where the walk is no more is refused, and nothing of it is stored")
+    func moved() async throws {
+        try await swept(begun) { cache, position in
+            let bound = try operation("{ todos { id } }")
+            let page = try ParsedResponse.parse(
+                Array(#"{"data":{"todos":\#(list("Todo", 200..<210))}}"#.utf8), along: bound.layout)
+            var other = position
+            other.startedAt = 11
+            for (key, after) in [("ab", nil), ("ab", other), ("cd", position)] as [(String, SyncPosition?)] {
+                let end = SyncPage(key: key, position: other, after: after, number: 0, marks: true)
+                let error = await #expect(throws: RecordError.self) { try await cache.write(page, of: bound, as: end) }
+                #expect(error?.code == .busy)
+            }
+            #expect(try cache.version(of: "Todo:200") == nil)
+            #expect(try cache.position(of: "ab") == position)
+        }
+    }
+
     @Test("It is made in short commits, each of which says where it has come, and ends with no mark left")
     func sliced() async throws {
         try await swept(begun) { cache, position in

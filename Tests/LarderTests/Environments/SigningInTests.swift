@@ -57,12 +57,14 @@ struct SigningInTests {
         }
     }
 
-    @Test("A user who is not named is the subject of the id token")
+    @Test("A user who is not named is the subject of the id token, and one who is named is not")
     func subject() async throws {
         try await withGuest { store, _ in
             let claims = Data(#"{"sub":"7a-3f"}"#.utf8).base64EncodedString().replacing("=", with: "")
             _ = try await store.signIn(tokens(1, id: "e30.\(claims).x"), pending: .park, within: soon)
             #expect(try store.current()?.user == .user("7a-3f"))
+            _ = try await store.signIn(tokens(3, id: "e30.\(claims).x"), as: "ada", pending: .park, within: soon)
+            #expect(try store.current()?.user == .user("ada"))
             await expectCode(.sessionState) {
                 _ = try await store.signIn(tokens(2), pending: .park, within: soon)
             }

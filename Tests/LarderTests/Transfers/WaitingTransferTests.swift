@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderFiles
 import LarderTestSupport
 import Testing
 
@@ -32,6 +33,20 @@ struct WaitingTransferTests {
             #expect(await first(upload) { $0 == .noRunner } != nil)
             try await fixture.drain()
             #expect(await first(upload) { $0 == nil }?.state == .done)
+        }
+    }
+
+    @Test("A transfer that another process carries out does not wait for a runner of this one")
+    func runElsewhere() async throws {
+        try await withTransferFixture { fixture in
+            let upload = try await upload(fixture)
+            let locks = fixture.folder.appending(path: "store/locks")
+            let lock = try LockFile(making: locks.appending(path: "main.transfers").path)
+            #expect(try lock.tryLock(.exclusive))
+            let progress = await first(upload) { _ in true }
+            #expect(progress != nil && progress?.waiting == nil)
+            lock.close()
+            #expect(await first(upload) { $0 == .noRunner } != nil)
         }
     }
 
