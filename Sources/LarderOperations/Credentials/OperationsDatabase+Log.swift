@@ -29,8 +29,8 @@ extension OperationsDatabase {
                     returning: Result { () throws(OperationsError) -> Bool in
                         try translated {
                             // SQLite would wait here with the connection that all writes go through.
-                            try db.execute(sql: "PRAGMA busy_timeout = 0")
-                            defer { try? db.execute(sql: "PRAGMA busy_timeout = \(timeout)") }
+                            try db.run("PRAGMA busy_timeout = 0")
+                            defer { try? db.run("PRAGMA busy_timeout = \(timeout)") }
                             do {
                                 try connection.log.checkpoint(db, .truncate)
                             } catch let error as DatabaseError {

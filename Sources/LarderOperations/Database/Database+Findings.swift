@@ -3,6 +3,14 @@ import GRDB
 import GRDBSQLite
 
 extension Database {
+    /// - Throws: What GRDB throws of a connection that is closed, where this is: a call may have come to its queue behind
+    ///   the closing. SQLite itself does not look.
+    func requireOpen() throws {
+        guard sqliteConnection != nil else {
+            throw DatabaseError(resultCode: .SQLITE_MISUSE, message: "Connection is closed")
+        }
+    }
+
     /// Whether the disk has failed under a file of this connection.
     ///
     /// SQLite says of a page that the disk does not give (`EIO`) that the file is malformed, and its checks list it

@@ -29,11 +29,7 @@ enum LogSpace {
     ///
     /// - Returns: Whether it is as long as it will be, and need not be looked at for a while.
     static func reserve(_ db: Database, _ files: FileSystem) -> Bool {
-        // Safe: the file is the connection's, which is not closed while its queue runs this; its functions are called
-        // as SQLite itself does, with the file they belong to, and with as many bytes as they are told of.
-        var found: UnsafeMutablePointer<sqlite3_file>?
-        let code = sqlite3_file_control(db.sqliteConnection, "main", SQLITE_FCNTL_JOURNAL_POINTER, &found)
-        guard code == SQLITE_OK, let file = found, let calls = file.pointee.pMethods?.pointee else { return false }
+        guard let (file, calls) = try? SyncedLog.file(SQLITE_FCNTL_JOURNAL_POINTER, of: db) else { return false }
         var size: Int64 = 0
         guard calls.xFileSize?(file, &size) == SQLITE_OK, size > head, (size - head).isMultiple(of: frame) else {
             return false

@@ -102,6 +102,7 @@ extension Database {
 
     /// Compiling reads the definitions of the tables.
     private func compiled(_ sql: String) throws -> Statement {
+        try requireOpen()
         do { return try cachedStatement(sql: sql) } catch let error as DatabaseError where hasFailedReading {
             throw failure(error.extendedResultCode.rawValue, sql)
         }

@@ -247,6 +247,7 @@ final class SyncedLog: Sendable {
     static func file(
         _ which: Int32, of db: Database, _ schema: String = "main"
     ) throws -> (UnsafeMutablePointer<sqlite3_file>, sqlite3_io_methods) {
+        try db.requireOpen()
         var found: UnsafeMutablePointer<sqlite3_file>?
         let code = sqlite3_file_control(db.sqliteConnection, schema, which, &found)
         guard code == SQLITE_OK, let file = found, let calls = file.pointee.pMethods?.pointee else {

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import LarderFiles
 import LarderTestSupport
 import Testing
 
@@ -214,6 +215,29 @@ struct OpeningTests {
             await expectFailure(.closed) { _ = try database.hasChanged() }
             await expectFailure(.closed) { _ = try database.check() }
             await expectFailure(.closed) { _ = try database.watchers.list() }
+        }
+    }
+
+    @Test("A call that the closing overtakes ends with the error of a closed database")
+    func overtaken() async throws {
+        try await withTemporaryFolder { folder in
+            let database = try open(folder)
+            let connection = try database.using { $0 }
+            try database.close()
+            let calls: [(Database) throws -> Void] = [
+                { _ = try OperationsDatabase.dataVersion($0) }, { try $0.run("BEGIN") },
+                { try connection.log.begin($0) }, { try connection.log.checkpoint($0, .passive) },
+                { _ = try $0.findings("quick_check") }, { _ = try SyncedLog.sharedMemory(of: $0) },
+            ]
+            for (number, call) in calls.enumerated() {
+                let error = #expect(throws: OperationsError.self) {
+                    try translated { try connection.pool.writeWithoutTransaction(call) }
+                }
+                #expect(error?.code == .closed, "\(number): \(String(describing: error))")
+            }
+            let read = #expect(throws: OperationsError.self) { try translated { try connection.pool.read(calls[0]) } }
+            #expect(read?.code == .closed)
+            #expect(!connection.pool.writeWithoutTransaction { LogSpace.reserve($0, FileSystem()) })
         }
     }
 
