@@ -242,6 +242,9 @@ struct StaleCredentialTests {
             #expect(await code { try await store.forget(environment: "development") } == "operations.protected")
             let refusal = await code { try await store.forget(environment: "development", confirming: "development") }
             #expect(refusal == "operations.environmentInUse")
+            let own = try #require(try store.partitionIdentities().first { $0.environment == "development" })
+            #expect(await code { try await store.forget(own) } == "operations.protected")
+            #expect(await code { try await store.forget(own, confirming: "development") } == refusal)
             let name = try #require(try store.partitionIdentities().first { $0.environment == "prototype" }).name
             try await store.forget(environment: "prototype", losingUnsent: true)
             #expect(try store.partitionIdentities().map(\.environment) == ["development"])

@@ -31,6 +31,24 @@ extension SubscriptionHubTests {
         }
     }
 
+    @Test("The server is told that a subscription has ended while another of its connection goes on")
+    func stops() async throws {
+        let transport = ScriptedLine()
+        try await withApp(transport) { app in
+            let kept = try await app.subscribe(Self.changed)
+            let (connection, _) = try await transport.started()
+            var other: Subscription? = try await app.subscribe(GraphQLOperation("subscription { changed { id } }"))
+            let id = try #require(await connection.line.nextStart())
+            #expect(other?.state.phase != nil)
+            other = nil
+            for await case .stop(let stopped) in connection.line.commands {
+                #expect(stopped == id)
+                break
+            }
+            withExtendedLifetime(kept) {}
+        }
+    }
+
     @Test(
         "Without a query a subscription is stale until the program says that it has closed this gap, and no later one")
     func isCaughtUpByProgram() async throws {

@@ -159,6 +159,27 @@ struct BackgroundUploadTests {
         }
     }
 
+    @Test("An upload whose object has the file's bytes and other attributes is handed over again")
+    func otherAttributes() async throws {
+        try await withUpload { app, upload, background in
+            try await upload.cancel()
+            let file = try upload.status().file
+            let named = try await app.transfers.upload(
+                file, to: place, options: UploadOptions(attributes: ObjectAttributes(metadata: ["a": "b"])))
+            let first = Task { try await runner(app, background).run() }
+            try await eventually { !background.handedOver.isEmpty }
+            first.cancel()
+            try await first.value
+            // Without the attributes.
+            try background.send(named.id.uuid)
+            background.forget(named.id.uuid)
+            let second = Task { try await runner(app, background).run() }
+            try await eventually { background.handedOver.count == 2 }
+            second.cancel()
+            try await second.value
+        }
+    }
+
     @Test("An upload that the storage refuses has failed, and nothing is known of it any more")
     func refused() async throws {
         try await withUpload { app, upload, background in

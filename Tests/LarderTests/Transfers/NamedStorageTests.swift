@@ -42,6 +42,25 @@ struct NamedStorageTests {
         }
     }
 
+    @Test("The executor outside of the program has the uploads to the storage without a name, and no others")
+    func background() async throws {
+        try await withTransferFixture { fixture in
+            let (other, background) = (MemoryStorage(), ScriptedBackground(fixture.storage))
+            let (file, _) = try fixture.file(bytes: 100)
+            let named = try await fixture.app.transfers.upload(file, to: archive)
+            let unnamed = try await fixture.app.transfers.upload(file, to: .init(bucket: "media", key: "a"))
+            let runner = fixture.runner(storage: fixture.storage, named: ["archive": other]) {
+                $0.background = background
+            }
+            let running = Task { try await runner.run() }
+            try await named.finished()
+            try await eventually { background.handedOver == [unnamed.id.uuid] }
+            #expect(objects(other) == ["a"])
+            running.cancel()
+            try await running.value
+        }
+    }
+
     @Test("A transfer whose storage the runner lacks waits and says so, and holds up nothing")
     func missing() async throws {
         try await withTransferFixture { fixture in
