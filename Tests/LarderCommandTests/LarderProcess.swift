@@ -58,10 +58,9 @@ enum LarderProcess {
         process.arguments = arguments
         process.environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("LARDER_") }
             .merging(environment) { $1 }
-        process.standardInput = try FileHandle(forReadingFrom: folder.appending(path: "input"))
-        process.standardOutput = try FileHandle(forWritingTo: folder.appending(path: "output"))
-        process.standardError = try FileHandle(forWritingTo: folder.appending(path: "errors"))
-        try process.start()
+        try process.start(
+            reading: folder.appending(path: "input"), printing: folder.appending(path: "output"),
+            folder.appending(path: "errors"))
         return Running(process: process, folder: folder)
     }
 

@@ -45,9 +45,8 @@ enum MigrateProcess {
                 .merging(environment) { $1 }
             if let current { process.currentDirectoryURL = current }
             process.standardInput = input
-            process.standardOutput = try FileHandle(forWritingTo: folder.appending(path: "output"))
-            process.standardError = try FileHandle(forWritingTo: folder.appending(path: "errors"))
-            try process.start()
+            try process.start(
+                printing: folder.appending(path: "output"), folder.appending(path: "errors"))
         }
 
         var output: String { read("output") }

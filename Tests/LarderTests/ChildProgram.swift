@@ -42,11 +42,7 @@ enum ChildProgram {
             return child
         }
         try Data().write(to: output)
-        let handle = try FileHandle(forWritingTo: output)
-        child.standardOutput = handle
-        try child.start()
-        // The child has its own. A process that is kept would keep this one open, too.
-        try handle.close()
+        try child.start(printing: output)
         return child
     }
 

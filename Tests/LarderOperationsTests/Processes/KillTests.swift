@@ -18,8 +18,7 @@ private final class Child {
         process.arguments = [folder.path] + arguments
         process.standardInput = input
         try Data().write(to: output)
-        process.standardOutput = try FileHandle(forWritingTo: output)
-        try process.start()
+        try process.start(printing: output)
     }
 
     /// Kills it if it is still there, and waits for it. Doing so twice does nothing.
