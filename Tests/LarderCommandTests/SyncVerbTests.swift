@@ -20,6 +20,14 @@ struct SyncVerbTests {
         }
         """
 
+    private func sync(_ fixture: CommandFixture, _ server: ForeignServer) throws -> [String] {
+        [
+            "sync", "--endpoint", server.url.absoluteString,
+            "--schema", try fixture.write(Self.schema, to: "todos.graphqls"),
+            "--operation", try fixture.write(Self.operation, to: "sync.graphql"),
+        ]
+    }
+
     @Test("Everything comes first, in calls of so many pages, and then what has changed")
     func follows() async throws {
         try await withTemporaryFolder { folder in
@@ -29,12 +37,8 @@ struct SyncVerbTests {
                  "put": [{"id": "a", "title": "a1"}, {"id": "b", "title": "b1"}, {"id": "c", "title": "c1"}]}
                 """
             try await ForeignServer.run("appsync.py", start) { server in
-                let arguments = [
-                    "sync", "--endpoint", server.url.absoluteString, "--json", "--header",
-                    "x-api-key: @\(try fixture.write("key\n", to: "key.txt"))",
-                    "--schema", try fixture.write(Self.schema, to: "todos.graphqls"), "--operation",
-                    try fixture.write(Self.operation, to: "sync.graphql"),
-                ]
+                let key = "x-api-key: @\(try fixture.write("key\n", to: "key.txt"))"
+                let arguments = try sync(fixture, server) + ["--json", "--header", key]
                 let first = try await fixture.larder(arguments + ["--pages", "1"])
                 #expect(first.output.contains(#""isFinished":false"#))
                 #expect(first.output.contains(#""openPages":1"#))
@@ -64,11 +68,7 @@ struct SyncVerbTests {
             let fixture = CommandFixture(folder: folder)
             let start = #"{"apiKey": "key", "tokens": ["token"], "region": "r", "pageSize": 2, "put": []}"#
             try await ForeignServer.run("appsync.py", start) { server in
-                let arguments = [
-                    "sync", "--endpoint", server.url.absoluteString, "--store", fixture.store,
-                    "--schema", try fixture.write(Self.schema, to: "todos.graphqls"), "--operation",
-                    try fixture.write(Self.operation, to: "sync.graphql"), "--auth",
-                ]
+                let arguments = try sync(fixture, server) + ["--store", fixture.store, "--auth"]
                 let (key, token) = (try fixture.write("key\n", to: "key"), try fixture.write("token\n", to: "token"))
                 for (options, variables, status) in [
                     (["api-key"], ["LARDER_API_KEY": "key"], 0), (["api-key"], ["LARDER_API_KEY": "no"], 1),
@@ -89,12 +89,8 @@ struct SyncVerbTests {
             let fixture = CommandFixture(folder: folder)
             let start = #"{"apiKey": "key", "tokens": [], "region": "r", "pageSize": 2, "put": []}"#
             try await ForeignServer.run("appsync.py", start) { server in
-                let arguments = [
-                    "sync", "--endpoint", server.url.absoluteString, "--json", "--header",
-                    "x-api-key: @\(try fixture.write("key\n", to: "key.txt"))",
-                    "--schema", try fixture.write(Self.schema, to: "todos.graphqls"), "--operation",
-                    try fixture.write(Self.operation, to: "sync.graphql"),
-                ]
+                let key = "x-api-key: @\(try fixture.write("key\n", to: "key.txt"))"
+                let arguments = try sync(fixture, server) + ["--json", "--header", key]
                 #expect(try await fixture.larder(arguments).output.contains(#""isBase":true"#))
                 try await Task.sleep(for: .seconds(2))
                 let long = try await fixture.larder(arguments + ["--delta-lifetime", "100"])

@@ -32,13 +32,18 @@ struct BackgroundUploadTests {
         return TransferRunner(app, storage: storage, options: options)
     }
 
+    /// Has a runner hand the upload over, and end.
+    private func handOver(_ app: Partition, _ background: ScriptedBackground) async throws {
+        let first = Task { try await runner(app, background).run() }
+        try await eventually { !background.handedOver.isEmpty }
+        first.cancel()
+        try await first.value
+    }
+
     @Test("An upload goes on when its runner ends, and the next runner waits for it")
     func rejoined() async throws {
         try await withUpload { app, upload, background in
-            let first = Task { try await runner(app, background).run() }
-            try await eventually { !background.handedOver.isEmpty }
-            first.cancel()
-            try await first.value
+            try await handOver(app, background)
             #expect(background.ended.isEmpty)
             try background.send(upload.id.uuid)
             try await runner(app, background).drain()
@@ -133,10 +138,7 @@ struct BackgroundUploadTests {
     @Test("An upload that was cancelled while no runner worked is broken off by the next")
     func cancelledMeanwhile() async throws {
         try await withUpload { app, upload, background in
-            let first = Task { try await runner(app, background).run() }
-            try await eventually { !background.handedOver.isEmpty }
-            first.cancel()
-            try await first.value
+            try await handOver(app, background)
             try await upload.cancel()
             try await runner(app, background).drain()
             #expect(background.ended == [upload.id.uuid])
@@ -147,10 +149,7 @@ struct BackgroundUploadTests {
     @Test("An upload that was sent and then forgotten is not sent again")
     func forgotten() async throws {
         try await withUpload { app, upload, background in
-            let first = Task { try await runner(app, background).run() }
-            try await eventually { !background.handedOver.isEmpty }
-            first.cancel()
-            try await first.value
+            try await handOver(app, background)
             try background.send(upload.id.uuid)
             background.forget(upload.id.uuid)
             try await runner(app, background).drain()
@@ -166,10 +165,7 @@ struct BackgroundUploadTests {
             let file = try upload.status().file
             let named = try await app.transfers.upload(
                 file, to: place, options: UploadOptions(attributes: ObjectAttributes(metadata: ["a": "b"])))
-            let first = Task { try await runner(app, background).run() }
-            try await eventually { !background.handedOver.isEmpty }
-            first.cancel()
-            try await first.value
+            try await handOver(app, background)
             // Without the attributes.
             try background.send(named.id.uuid)
             background.forget(named.id.uuid)
@@ -196,10 +192,7 @@ struct BackgroundUploadTests {
     @Test("A runner that does not know the executor leaves what was handed over, and says why it waits")
     func unknownExecutor() async throws {
         try await withUpload { app, upload, background in
-            let first = Task { try await runner(app, background).run() }
-            try await eventually { !background.handedOver.isEmpty }
-            first.cancel()
-            try await first.value
+            try await handOver(app, background)
             let other = Task { try await TransferRunner(app, storage: storage).run() }
             for await progress in upload.progress {
                 guard case .handedOver(let end) = progress.waiting else { continue }
@@ -220,10 +213,7 @@ struct BackgroundUploadTests {
     @Test("Draining without the executor ends, and leaves later uploads of the key to their turn")
     func drainedWithout() async throws {
         try await withUpload { app, upload, background in
-            let first = Task { try await runner(app, background).run() }
-            try await eventually { !background.handedOver.isEmpty }
-            first.cancel()
-            try await first.value
+            try await handOver(app, background)
             let later = try await app.transfers.upload(try upload.status().file, to: place)
             let other = try await app.transfers.upload(
                 try upload.status().file, to: ObjectLocation(bucket: "b", key: "other"))
