@@ -320,14 +320,15 @@ struct RunVerbTests {
         try await withServer { fixture, _, _ in
             let silent = try SilentListener()
             let run = [
-                "run", "--until-idle", "--give-up-after", "2", "--timeout", "0.3", "--endpoint",
-                "http://127.0.0.1:\(silent.port)/",
+                "run", "--until-idle", "--timeout", "0.3", "--endpoint", "http://127.0.0.1:\(silent.port)/",
             ]
             _ = try await fixture.larder(["enqueue"] + rating(fixture, 4))
-            let repeated = try await fixture.larder(run + ["--idempotency-header", "Idempotency-Key"])
-            #expect(repeated.status == 1 && repeated.errors.contains("1 mutation remains"), "\(repeated.errors)")
             let once = try await fixture.larder(run)
             #expect(once.status == 1 && once.output.hasPrefix("set aside "), "\(once.errors)")
+            _ = try await fixture.larder(["enqueue"] + rating(fixture, 4))
+            let repeated = try await fixture.larder(
+                run + ["--give-up-after", "2", "--idempotency-header", "Idempotency-Key"])
+            #expect(repeated.status == 1 && repeated.errors.contains("1 mutation remains"), "\(repeated.errors)")
         }
     }
 }
