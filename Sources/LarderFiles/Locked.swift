@@ -12,22 +12,23 @@ import Musl
 /// from thread to thread. Threads that read all the time then wait for each other's wake-ups. With this lock the
 /// running thread takes it again, and the thread sanitizer sees it.
 ///
+/// The lock and the value lie in memory that begins a cache line, and share no line with anything else: who takes the
+/// lock gets the value with it, and holds up nobody who uses another one.
+///
 /// Unchecked: the value is touched only between locking and unlocking.
 package struct Locked<Value>: ~Copyable, @unchecked Sendable {
-    @usableFromInline let lock = ThreadLock()
+    @usableFromInline let lock: ThreadLock
     @usableFromInline let value: UnsafeMutablePointer<Value>
 
     @inlinable
     package init(_ value: sending Value) {
-        self.value = .allocate(capacity: 1)
+        lock = ThreadLock(before: MemoryLayout<Value>.self)
+        self.value = lock.place(of: Value.self)
         self.value.initialize(to: value)
     }
 
     @inlinable
-    deinit {
-        value.deinitialize(count: 1)
-        value.deallocate()
-    }
+    deinit { value.deinitialize(count: 1) }
 
     /// Runs `body` while no other thread is in it. `body` must not come here again.
     @inlinable
@@ -40,21 +41,46 @@ package struct Locked<Value>: ~Copyable, @unchecked Sendable {
     }
 }
 
-/// The lock of a `Locked`, at a place where it stays.
+/// The lock of a `Locked`, at a place where it stays, with room behind it for what it guards.
 @usableFromInline
 struct ThreadLock: ~Copyable {
+    /// In bytes; a multiple of that of every processor.
+    private static let cacheLine = 128
+
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
 
     @usableFromInline
-    init() {
-        mutex = .allocate(capacity: 1)
-        mutex.initialize(to: pthread_mutex_t())
+    init<Value>(before value: MemoryLayout<Value>.Type) {
+        let size = Self.offset(of: Value.self) + value.size
+        mutex = UnsafeMutableRawPointer.allocate(
+            byteCount: (size + Self.cacheLine - 1) / Self.cacheLine * Self.cacheLine,
+            alignment: max(Self.cacheLine, value.alignment)
+        ).initializeMemory(as: pthread_mutex_t.self, to: pthread_mutex_t())
+        #if canImport(Glibc)
+        // A thread that finds it taken looks again some times before it sleeps: what it guards takes less than a wake-up.
+        var attributes = pthread_mutexattr_t()
+        check(pthread_mutexattr_init(&attributes))
+        check(pthread_mutexattr_settype(&attributes, Int32(PTHREAD_MUTEX_ADAPTIVE_NP)))
+        check(pthread_mutex_init(mutex, &attributes))
+        check(pthread_mutexattr_destroy(&attributes))
+        #else
         check(pthread_mutex_init(mutex, nil))
+        #endif
     }
 
     deinit {
         check(pthread_mutex_destroy(mutex))
-        mutex.deallocate()
+        UnsafeMutableRawPointer(mutex).deallocate()
+    }
+
+    private static func offset<Value>(of type: Value.Type) -> Int {
+        let alignment = MemoryLayout<Value>.alignment
+        return (MemoryLayout<pthread_mutex_t>.size + alignment - 1) / alignment * alignment
+    }
+
+    @usableFromInline
+    borrowing func place<Value>(of type: Value.Type) -> UnsafeMutablePointer<Value> {
+        (UnsafeMutableRawPointer(mutex) + Self.offset(of: type)).bindMemory(to: type, capacity: 1)
     }
 
     @usableFromInline
