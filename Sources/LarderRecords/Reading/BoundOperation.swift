@@ -12,8 +12,16 @@ package final class BoundOperation: Sendable {
     private let resolved = Locked<ResolvedPlan?>(nil)
     /// The plan with the numbers of one overlay, and of the snapshot under it.
     private let resolvedUnder = Locked<(overlay: Overlay, plan: ResolvedPlan)?>(nil)
-    /// The bytes of the last answer, which is a good guess for the next.
+    /// About the bytes of the last answer, which is a good guess for the next.
     let expectedSize = Atomic<Int>(0)
+
+    /// Takes down an answer's bytes. Most answers are about as large as the one before: threads that read at the same time
+    /// need not write what the others read.
+    @inline(__always)
+    func noteSize(_ size: Int) {
+        let expected = expectedSize.load(ordering: .relaxed)
+        if size > expected || size < expected / 2 { expectedSize.store(size, ordering: .relaxed) }
+    }
 
     /// About how much memory it takes beside its plan and its variables, in bytes.
     package var size: Int {

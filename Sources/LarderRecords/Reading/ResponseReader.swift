@@ -89,7 +89,7 @@ import LarderLMDB
         case .missing: builder.store(ResponseCell(.absent), at: 0)
         }
         let buffer = builder.finish(shapes: layout.shapes)
-        operation.expectedSize.store(buffer.count, ordering: .relaxed)
+        operation.noteSize(buffer.count)
         return CacheAnswer(
             response: Response(
                 buffer: buffer, missing: missing, age: ages.age, isExpired: ages.isExpired,
