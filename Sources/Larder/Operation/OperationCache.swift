@@ -5,22 +5,30 @@ import LarderRecords
 /// The operations that a partition has compiled, and the operations with variables that it has used lately.
 final class OperationCache: Sendable {
     /// A document and the name of the operation or fragment in it.
+    ///
+    /// It is hashed once, and not at each look behind the lock: a document has hundreds of bytes.
     private struct DocumentKey: Hashable {
         let document: ExactText
         let name: ExactText?
         let isFragment: Bool
+        private let hash: Int
 
-        init(_ operation: GraphQLOperation) {
-            document = ExactText(operation.document)
-            name = operation.name.map(ExactText.init)
-            isFragment = false
+        init(_ operation: GraphQLOperation) { self.init(operation.document, operation.name, isFragment: false) }
+
+        init(_ fragment: GraphQLFragment) { self.init(fragment.document, fragment.name, isFragment: true) }
+
+        private init(_ document: String, _ name: String?, isFragment: Bool) {
+            self.document = ExactText(document)
+            self.name = name.map(ExactText.init)
+            self.isFragment = isFragment
+            var hasher = Hasher()
+            hasher.combine(self.document)
+            hasher.combine(self.name)
+            hasher.combine(isFragment)
+            hash = hasher.finalize()
         }
 
-        init(_ fragment: GraphQLFragment) {
-            document = ExactText(fragment.document)
-            name = fragment.name.map(ExactText.init)
-            isFragment = true
-        }
+        func hash(into hasher: inout Hasher) { hasher.combine(hash) }
     }
 
     private struct BoundKey: Hashable {

@@ -2,33 +2,42 @@
 ///
 /// Each has a size. Once all together are larger than the limit, the least recently used ones go, as many as have to:
 /// what is used again and again stays, however much is used once, and no call waits for much to go at once.
+///
+/// Its functions can be inlined, so that each module has them for its own types of keys and values: without that, each
+/// lookup copies an entry by the types' metadata.
 package struct RecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     /// A link of a chain from the value that was used longest ago to the one that was used last.
-    private struct Entry {
-        var key: Key
-        var value: Value
-        var size: Int
+    @usableFromInline
+    struct Entry {
+        @usableFromInline var key: Key
+        @usableFromInline var value: Value
+        @usableFromInline var size: Int
         /// Where the neighbours are; nil at the ends of the chain.
-        var older: Int?
-        var newer: Int?
+        @usableFromInline var older: Int?
+        @usableFromInline var newer: Int?
+
+        @usableFromInline
+        init(key: Key, value: Value, size: Int) { (self.key, self.value, self.size) = (key, value, size) }
     }
 
-    private var places: [Key: Int] = [:]
+    @usableFromInline var places: [Key: Int] = [:]
     /// Nil where a value has gone, and the next may be put.
-    private var entries: [Entry?] = []
-    private var free: [Int] = []
-    private var oldest: Int?
-    private var newest: Int?
-    private let limit: Int
+    @usableFromInline var entries: [Entry?] = []
+    @usableFromInline var free: [Int] = []
+    @usableFromInline var oldest: Int?
+    @usableFromInline var newest: Int?
+    @usableFromInline let limit: Int
     /// The sizes of all values together.
-    package private(set) var size = 0
+    package internal(set) var size = 0
 
     /// - Parameter limit: In bytes.
+    @inlinable
     package init(limit: Int) { self.limit = limit }
 
-    package var count: Int { places.count }
+    @inlinable package var count: Int { places.count }
 
     /// The value, which counts as used now.
+    @inlinable
     package mutating func value(for key: Key) -> Value? {
         guard let place = places[key] else { return nil }
         if place != newest {
@@ -43,7 +52,7 @@ package struct RecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable
     /// - Parameter size: In bytes, with what a dictionary takes for it.
     /// - Returns: What went, the least recently used first.
     /// - Complexity: O(1) on average, and O(1) for each value that goes.
-    @discardableResult
+    @inlinable @discardableResult
     package mutating func keep(_ value: Value, for key: Key, size: Int) -> [(key: Key, value: Value)] {
         remove(key)
         let place = free.popLast() ?? entries.count
@@ -61,6 +70,7 @@ package struct RecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable
     }
 
     /// Forgets a value, if it is there.
+    @inlinable
     package mutating func remove(_ key: Key) {
         guard let place = places.removeValue(forKey: key) else { return }
         unlink(place)
@@ -69,14 +79,16 @@ package struct RecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable
         free.append(place)
     }
 
-    private mutating func link(_ place: Int) {
+    @inlinable
+    mutating func link(_ place: Int) {
         entries[place]?.older = newest
         entries[place]?.newer = nil
         if let newest { entries[newest]?.newer = place } else { oldest = place }
         newest = place
     }
 
-    private mutating func unlink(_ place: Int) {
+    @inlinable
+    mutating func unlink(_ place: Int) {
         let (older, newer) = (entries[place]?.older, entries[place]?.newer)
         if let older { entries[older]?.newer = newer } else { oldest = newer }
         if let newer { entries[newer]?.older = older } else { newest = older }
