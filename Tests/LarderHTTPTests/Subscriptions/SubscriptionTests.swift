@@ -62,6 +62,24 @@ struct SubscriptionTests {
         }
     }
 
+    @Test("After its lifetime another connection takes a connection's place; the state stays live", arguments: kinds)
+    func replaces(_ kind: String) async throws {
+        try await EventServer.run(kind, { $0.subscriptions.lifetime = .seconds(1) }) { server in
+            let subscription = try await server.app.subscribe(
+                EventServer.changed, options: SubscriptionOptions(catchUp: EventServer.items))
+            await subscription.wait(for: .live)
+            let deadline = SuspendingClock.now + .seconds(60)
+            while try await server.order().begun < 2, .now < deadline { try await Task.sleep(for: .milliseconds(5)) }
+            #expect(try await server.order().begun > 1)
+            try await server.order(#"{"set": {"1": "uno"}}"#)
+            for await event in subscription {
+                if case .data = event { break }
+                if case .state(let state) = event { #expect(state.phase == .live && state.staleSince == nil) }
+            }
+            #expect(server.text("1") == "uno")
+        }
+    }
+
     @Test("A subscription that the server cannot carry out ends with its errors", arguments: kinds)
     func fails(_ kind: String) async throws {
         try await EventServer.run(kind) { server in
