@@ -93,10 +93,10 @@ struct ScriptedDownloadTests {
         #expect(collected.bytes.isEmpty)
     }
 
-    @Test("Another length than that of the range is a wrong length")
-    func otherLength() async throws {
+    @Test("Another length than that of the range is a wrong length, before a byte arrives", arguments: [50, 1_000])
+    func otherLength(count: Int) async throws {
         let collected = Collected()
-        let error = try await get(.bytes(Self.whole, 100..<200, of: 1_000), into: collected)
+        let error = try await get(.bytes(Array(Self.whole[..<count]), 100..<200, of: 1_000), into: collected)
         #expect(error.code == .wrongLength)
         #expect(collected.bytes.isEmpty)
     }

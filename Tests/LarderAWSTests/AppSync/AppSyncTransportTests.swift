@@ -145,6 +145,18 @@ struct AppSyncTransportTests {
         }
     }
 
+    @Test("The id token is sent where the program says so, also once it was refused")
+    func idToken() async throws {
+        try await AppSyncFixture.run { fixture in
+            let app = fixture.app
+            try await app.session.signIn(fixture.provider.signIn("ada"), within: ample)
+            try await fixture.accept("id-ada-2")
+            let transport = fixture.transport(.userPool(try app.session, token: .id))
+            #expect(try await transport.send(.appSync("{ name }"), within: ample).status == 200)
+            #expect(try await fixture.control().map(\.authorization) == ["id-ada-1", "id-ada-2"])
+        }
+    }
+
     @Test("A token that is refused again is the API's answer, and not a loop")
     func refusedAgain() async throws {
         try await AppSyncFixture.run { fixture in
