@@ -335,7 +335,7 @@ struct SuspensionTests {
         }
     }
 
-    @Test("The deadline of a wait for an outcome stands still while the store is suspended")
+    @Test("A wait is told how long it has sat out a suspension")
     func deadlines() async throws {
         let suspension = Suspension()
         _ = try await suspension.ask()
@@ -347,16 +347,32 @@ struct SuspensionTests {
         _ = suspension.beginOpening()
         #expect(await waited.value <= SuspendingClock.now - start)
         #expect(least >= .milliseconds(50))
-        try await withTemporaryFolder { folder in
-            let server = GatedServer(tellsRepeats: true)
-            let (store, app) = try open(folder, server)
-            let receipt = try await app.enqueue(giveStars("1", 5))
-            try await store.suspend(within: .seconds(300))
-            // Over at once, were it to run.
-            let outcome = Task { try await receipt.outcome(within: .zero) }
-            try store.resume()
-            await expectCode(.unsettled) { _ = try await outcome.value }
-            try store.close()
+    }
+
+    @Test("The time of a wait for the end of a mutation or a transfer stands still while the store is suspended")
+    func waits() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 100)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let receipt = try await fixture.app.enqueue(giveStars("1", 5))
+            try await fixture.store.suspend(within: .seconds(300))
+            func end(_ code: LarderError.Code, _ wait: @escaping @Sendable () async throws -> Void)
+                -> Task<SuspendingClock.Instant, Never>
+            {
+                Task {
+                    await expectCode(code, wait)
+                    return .now
+                }
+            }
+            let ends = [
+                end(.unsettled) { _ = try await receipt.outcome(within: .seconds(1)) },
+                end(.unfinishedTransfer) { _ = try await upload.outcome(within: .seconds(1)) },
+            ]
+            try await Task.sleep(for: .seconds(1))
+            let resumption = SuspendingClock.now
+            try fixture.store.resume()
+            // At once, were their time over.
+            for end in ends { #expect(await end.value - resumption > .milliseconds(500)) }
         }
     }
 }
