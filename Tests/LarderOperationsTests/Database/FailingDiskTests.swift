@@ -31,11 +31,13 @@ struct FailingDiskTests {
         var unknown: [UUID] = []
         var settled: [UUID] = []
 
-        mutating func note(_ id: UUID, _ error: OperationsError?) {
+        mutating func note(_ ids: [UUID], _ error: OperationsError? = nil) {
             switch error?.code {
-            case nil: accepted.append(id)
-            case .commitUnknown: unknown.append(id)
-            default: refused.append(id)
+            case nil: accepted += ids
+            case .commitUnknown:
+                #expect(error?.mutation == ids[0])
+                unknown += ids
+            default: refused += ids
             }
         }
     }
@@ -76,14 +78,14 @@ struct FailingDiskTests {
             let new = draft("new \(number)")
             do throws(OperationsError) {
                 _ = try await database.mutations.enqueue(new)
-                told.note(new.id, nil)
-            } catch { told.note(new.id, error) }
+                told.note([new.id])
+            } catch { told.note([new.id], error) }
         }
         let many = (0..<30).map { draft("many \($0)") }
         do throws(OperationsError) {
             _ = try await database.mutations.enqueue(many)
-            for one in many { told.note(one.id, nil) }
-        } catch { for one in many { told.note(one.id, error) } }
+            told.note(many.map(\.id))
+        } catch { told.note(many.map(\.id), error) }
         do throws(OperationsError) {
             let attempt = try await database.mutations.begin(first, owner: "me", now: noon).attempt
             try await database.mutations.retryLater(attempt, at: after(1), offline, now: noon)
@@ -98,8 +100,8 @@ struct FailingDiskTests {
         let late = draft("late")
         do throws(OperationsError) {
             _ = try await database.mutations.enqueue(late)
-            told.note(late.id, nil)
-        } catch { told.note(late.id, error) }
+            told.note([late.id])
+        } catch { told.note([late.id], error) }
     }
 
     private func expect(_ told: Told, in database: OperationsDatabase) throws {
