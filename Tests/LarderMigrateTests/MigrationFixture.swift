@@ -77,6 +77,16 @@ struct MigrationFixture {
         }
     }
 
+    /// Queues a mutation and sets it aside, rejected by the server.
+    func queueDeadLetter() async throws -> UUID {
+        let id = try await queue(1)[0]
+        try await withDatabase { database in
+            let failure = MutationFailure(.rejected, message: "No.", time: Date())
+            try await database.mutations.setAside(id, expecting: .pending, failure, now: Date())
+        }
+        return id
+    }
+
     func mutations() async throws -> [UUID] {
         try await withDatabase { try $0.mutations.list().map(\.id) }
     }

@@ -316,15 +316,20 @@ struct BaselineTests {
         }
     }
 
-    @Test("Tables that no version had are refused, with what differs, and nothing is put down")
-    func refused() async throws {
+    @Test(
+        "A schema that no version had is refused, with what differs, and nothing is put down",
+        arguments: [
+            ("watcher", "ALTER TABLE watcher ADD COLUMN colour TEXT"), ("mutation_lane", "DROP INDEX mutation_lane"),
+            ("mine", "CREATE TRIGGER mine AFTER DELETE ON mutation BEGIN DELETE FROM watcher; END"),
+        ])
+    func refused(name: String, change: String) async throws {
         try await MigrationFixture.with { fixture in
             try fixture.makeOlder(migrations: 3)
-            try fixture.execute("DROP TABLE migration; ALTER TABLE watcher ADD COLUMN colour TEXT")
+            try fixture.execute("DROP TABLE migration; \(change)")
             let outcome = try await fixture.migrate("baseline", "--json")
             #expect(outcome.status == 4)
             #expect(outcome.errors.contains(#""code":"operations.unknownSchema""#))
-            #expect(outcome.errors.contains("watcher"))
+            #expect(outcome.errors.contains(name))
             #expect(try fixture.value("SELECT count(*) FROM sqlite_schema WHERE name = 'migration'") == "0")
         }
     }

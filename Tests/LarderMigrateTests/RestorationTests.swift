@@ -286,6 +286,20 @@ struct RestorationTests {
         }
     }
 
+    @Test("To a position from before a restoration everything may have changed, whatever is written after it")
+    func positions() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            let backup = try await fixture.makeBackup()
+            try await fixture.write(8)
+            let position = try await fixture.withPartition { _, app in try app.records.position }
+            #expect(try await fixture.restore(backup).status == 0)
+            try await fixture.write(9)
+            let changes = try await fixture.withPartition { _, app in try app.records.changes(since: position) }
+            #expect(changes == .everything)
+        }
+    }
+
     @Test("A lost database comes back whole, and the caches beside it stay as the backup has them")
     func lostDatabase() async throws {
         try await MigrationFixture.with { fixture in

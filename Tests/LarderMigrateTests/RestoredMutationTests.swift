@@ -30,11 +30,7 @@ struct RestoredMutationTests {
     func deadLetter() async throws {
         for isProven in [false, true] {
             try await MigrationFixture.with { fixture in
-                let id = try await fixture.queue(1)[0]
-                try await fixture.withDatabase { database in
-                    let failure = MutationFailure(.rejected, message: "No.", time: Date())
-                    try await database.mutations.setAside(id, expecting: .pending, failure, now: Date())
-                }
+                _ = try await fixture.queueDeadLetter()
                 let backup = try await fixture.makeBackup()
                 try fixture.loseDatabase()
                 let outcome =
@@ -44,6 +40,30 @@ struct RestoredMutationTests {
                 let message = try await fixture.withDatabase { try $0.mutations.list()[0].failure?.message }
                 #expect(message?.hasPrefix("No.") == true)
                 #expect(message?.contains("may have been sent since") == !isProven)
+                try await fixture.expectSound()
+            }
+        }
+    }
+
+    @Test("A dead letter that comes back tells that it may have been sent since where its outcome is forgotten")
+    func replayedSince() async throws {
+        for isProven in [false, true] {
+            try await MigrationFixture.with { fixture in
+                let id = try await fixture.queueDeadLetter()
+                let backup = try await fixture.makeBackup()
+                if isProven {
+                    try fixture.execute("DELETE FROM mutation")
+                } else {
+                    try await fixture.withDatabase { try await $0.mutations.replay(id, now: Date()) }
+                    try await fixture.settle(id)
+                    _ = try await fixture.withDatabase { try await $0.mutations.prune(before: Date() + 60) }
+                }
+                #expect(try await fixture.restore(backup).status == 0)
+                let restored = try await fixture.withDatabase { try $0.mutations.list() }
+                #expect(restored.map(\.state) == [.deadLetter])
+                #expect(restored[0].failure?.class == .rejected)
+                #expect(restored[0].failure?.message.hasPrefix("No.") == true)
+                #expect(restored[0].failure?.message.contains("may have been sent since") == !isProven)
                 try await fixture.expectSound()
             }
         }
