@@ -1,6 +1,7 @@
 import Foundation
 import LarderFiles
 import LarderTestSupport
+import Synchronization
 import Testing
 
 @testable import LarderLMDB
@@ -243,6 +244,27 @@ struct EnvironmentTests {
             #expect(statistics.tables["keys"]?.entries == 0)
             #expect(statistics.mapSize == environment.options.mapSize)
             #expect(statistics.fileSize == Int64(statistics.lastPage + 1) * Int64(statistics.pageSize))
+        }
+    }
+
+    @Test(
+        "Before each commit both meta pages are written once more: its sync makes good what failed ones have lost",
+        arguments: [Environment.Durability.full, .withoutMetaSync])
+    func metaPagesAgain(durability: Environment.Durability) async throws {
+        let calls = Mutex<[FileCall]>([])
+        var options = Environment.Options()
+        options.durability = durability
+        options.files = FileSystem { call in
+            calls.withLock { $0.append(call) }
+            return nil
+        }
+        try await withEnvironment(options) { environment in
+            for number in 0..<3 as Range<UInt64> {
+                calls.withLock { $0 = [] }
+                try environment.write { try $0.put(number, bytes("x").rawSpan, in: try environment.records) }
+                let writes = calls.withLock { $0 }.filter { $0.kind == .write && $0.path.hasSuffix("/data.mdb") }
+                #expect(writes.map(\.count) == [2 * pageSize])
+            }
         }
     }
 

@@ -357,6 +357,27 @@ struct EvictionTests {
         }
     }
 
+    @Test("What comes again between being found and being removed stays")
+    func cameMeanwhile() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.fill(0..<2, of: 5)
+            aged.now += 3600
+            let cache = aged.sample.cache
+            let now = ReceivedTime(milliseconds: cache.options.now())
+            let eviction = Eviction(keeping: StatedRoots(), under: cache.layers, now: now, sparesUsed: false)
+            try eviction.begin(in: cache.generations)
+            eviction.setLimit(0, now.seconds - 1800)
+            var place = Eviction.Place.records(0)
+            let found = try eviction.find(from: &place, isRehearsal: false, .seconds(60), cache.generations)
+            #expect(found.count == 10)
+            try await aged.sample.write(
+                "{ nodes(of: 9) { id name } }", data: #"{"nodes":[{"id":"1-1","name":"n"}]}"#)
+            eviction.propose(found[...])
+            _ = try await cache.write([.evict(eviction, within: .seconds(60))], deadline: nil)
+            #expect(try cache.inspect.keys(type: "Node") == ["Node:1-1"])
+        }
+    }
+
     @Test("The next answer brings back what was evicted")
     func back() async throws {
         try await AgedCache.with(schema) { aged in
