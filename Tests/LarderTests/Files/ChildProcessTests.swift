@@ -24,4 +24,24 @@ struct ChildProcessTests {
         #expect(child.output.count > 1_000 && child.output.count <= 1_000 + 4_096)
         #expect(child.status() == nil && child.complaint.isEmpty)
     }
+
+    @Test("With a program ends what it has started")
+    func group() async throws {
+        try await withTemporaryFolder { folder in
+            let pipe = folder.appending(path: "pipe").path
+            #expect(mkfifo(pipe, 0o600) == 0)
+            // The shell waits for a program that has the pipe open.
+            let child = try ChildProcess(
+                "/bin/sh", ["-c", "sleep 60 > \(pipe) & wait"], environment: ["PATH": "/usr/bin:/bin"], input: [],
+                readingAtMost: 1_000)
+            let reader = open(pipe, O_RDONLY | O_NONBLOCK)
+            defer { close(reader) }
+            var byte: UInt8 = 0
+            try await eventually { read(reader, &byte, 1) < 0 && errno == EAGAIN }
+            child.end()
+            let end = SuspendingClock.now
+            try await eventually { read(reader, &byte, 1) == 0 }
+            #expect(.now - end < .seconds(30))
+        }
+    }
 }
