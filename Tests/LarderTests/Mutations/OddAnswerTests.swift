@@ -63,6 +63,34 @@ struct OddAnswerTests {
         }
     }
 
+    @Test("The faults of a run do not count in the runner's next")
+    func faultsOfRun() async throws {
+        let faults = Mutex(2)
+        let isAway = Flag()
+        isAway.set()
+        let server = ScriptedServer(ScriptedServer.key) { _, _ in
+            let isFault = faults.withLock { count in
+                count -= 1
+                return count >= 0
+            }
+            if isFault { return #"{"data":{"nonsense":1}}"# }
+            if isAway.isSet { throw TransportError(.unreachable, "away") }
+            return added("1", "Soup")
+        }
+        try await withStoreFixture(server, schema: schema) { (app) throws in
+            let receipt = try await app.enqueue(add("Soup"))
+            let runner = quickRunner(app) { $0.maximumFaults = 3 }
+            let service = Task { try await runner.run() }
+            try await eventually { server.requests.count > 2 }
+            service.cancel()
+            try await service.value
+            faults.withLock { $0 = 1 }
+            isAway.set(false)
+            try await runner.drain()
+            #expect(try receipt.status()?.state == .applied)
+        }
+    }
+
     @Test("Attempts that found no server do not count as its faults")
     func offlineIsNoFault() async throws {
         let server = ScriptedServer(ScriptedServer.key) { number, _ in

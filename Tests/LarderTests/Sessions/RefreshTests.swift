@@ -1,10 +1,11 @@
 import Foundation
-import Larder
 import LarderFiles
 import LarderOperations
 import LarderTestSupport
 import Synchronization
 import Testing
+
+@testable import Larder
 
 @Suite("Refreshing", .timeLimit(.minutes(10)))
 struct RefreshTests {
@@ -200,6 +201,26 @@ struct RefreshTests {
             bench.provider.behaviour = .ready
             #expect(try await two.credentials(within: soon) == one.credentials(within: soon))
             #expect(bench.provider.refreshes == 1)
+        }
+    }
+
+    @Test("A refresh that waited while another process found the user refused asks no provider")
+    func refusedElsewhere() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            bench.clock.advance(by: .seconds(3600))
+            let lock = try await HeldLock.acquire(
+                "main" + Session.lockSuffix(of: .userPool), in: bench.locks, FileSystem(), for: "a test",
+                label: "other", until: .now + soon)
+            let refresh = Task { try await session.userPoolTokens(within: soon) }
+            await expectCode(.timedOut) { _ = try await session.userPoolTokens(within: .milliseconds(100)) }
+            _ = try await bench.database.credentials.changeSession(of: "main") { [clock = bench.clock] _ in
+                StoredSession(state: SessionState.userPoolTokensInvalid.rawValue, changed: clock.now)
+            }
+            lock.release()
+            await expectCode(.notSignedIn) { _ = try await refresh.value }
+            #expect(bench.provider.attempts == 0)
         }
     }
 
