@@ -166,6 +166,19 @@ struct OtherProcessTests {
         }
     }
 
+    @Test("A watcher hears of an object that another process stores for the first time")
+    func created() async throws {
+        try await withTemporaryFolder { folder in
+            let (store, app) = try openShelf(folder)
+            var states = try app.watch("Book:1", GraphQLFragment("fragment F on Book { title }")).makeAsyncIterator()
+            #expect(try await next(&states)?.complete == nil)
+            // By its seed it writes the shelf once.
+            _ = try await ChildProgram.run(folder, "churn", "7", "1")
+            #expect(try await next(&states, within: .seconds(60))?.complete?["title"] != nil)
+            try store.close()
+        }
+    }
+
     @Test("A watcher hears of this process's writes after another process has cleared the cache")
     func clearedByAnother() async throws {
         try await withTemporaryFolder { folder in

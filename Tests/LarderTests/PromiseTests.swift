@@ -115,6 +115,21 @@ struct PromiseTests {
         }
     }
 
+    @Test("The error of a reading ends with the next that succeeds, also where the answer is the one before it")
+    func readableAgain() async throws {
+        try await withStore(answersUpTo: 100_000) { _, app in
+            try await app.write("Author:1", name, ["name": "Ada"])
+            var states = try app.watch("Author:1", name).makeAsyncIterator()
+            #expect(try await next(&states)?.complete?["name"]?.string == "Ada")
+            try await app.write("Author:1", name, ["name": .string(String(repeating: "x", count: 200_000))])
+            #expect(try await next(&states)?.error?.code.rawValue == "records.tooLarge")
+            try await app.write("Author:1", name, ["name": "Ada"])
+            let state = try await next(&states)
+            #expect(state?.complete?["name"]?.string == "Ada")
+            #expect(state?.error == nil)
+        }
+    }
+
     @Test("A watcher of a key that two types have hears when one of the objects goes")
     func ambiguous() async throws {
         try await withStore { _, app in
