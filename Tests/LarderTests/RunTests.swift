@@ -125,4 +125,29 @@ struct RunTests {
             try await service.value
         }
     }
+
+    @Test(
+        "run and drain carry files to a storage that has a name, also where there is no other",
+        arguments: [true, false], [true, false])
+    func named(drains: Bool, hasOther: Bool) async throws {
+        let (other, archive) = (MemoryStorage(), MemoryStorage())
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema))
+            let app = try store.partition(server: ScriptedServer.rating())
+            let file = folder.appending(path: "photo")
+            try Data([1, 2, 3]).write(to: file)
+            let place = ObjectLocation(bucket: "photos", key: "1", storage: "archive")
+            let upload = try await app.transfers.upload(file, to: place)
+            var options = RunOptions()
+            if hasOther { options.storage = other }
+            options.namedStorages = ["archive": archive]
+            let service = Task { [options] in drains ? try await app.drain(options) : try await app.run(options) }
+            #expect(try await upload.finished(within: .seconds(60)).state == .done)
+            service.cancel()
+            try await service.value
+            #expect(archive.state.withLock { $0.objects.count } == 1)
+            #expect(other.state.withLock { $0.objects.isEmpty })
+            try store.close()
+        }
+    }
 }

@@ -196,4 +196,22 @@ struct MutationFileTests {
             }
         }
     }
+
+    @Test("What stands in the variables of a file's location and media type is what the program makes of them")
+    func ownValue() async throws {
+        try await withTemporaryFolder { folder in
+            let (storage, server) = (MemoryStorage(), ScriptedServer { _ in answered })
+            try await withAlbum(server, folder, storage) { fixture in
+                let (file, _) = try fixture.file(bytes: 10)
+                let upload = try await fixture.app.transfers.upload(
+                    file, to: TransferFixture.location, options: .init(attributes: .init(contentType: "video/mp4")))
+                let given = MutationFile(upload, in: "input.title") { location, contentType in
+                    .string("\(location.key) \(contentType ?? "")")
+                }
+                try await fixture.app.enqueue(addPhoto, options: .init(files: [given]))
+                try await fixture.app.drain(RunOptions(storage: storage))
+                #expect(server.requests.map(\.variableValues) == [["input": ["title": "v/1.mov video/mp4"]]])
+            }
+        }
+    }
 }
