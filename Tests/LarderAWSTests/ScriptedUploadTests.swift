@@ -17,6 +17,23 @@ struct ScriptedUploadTests {
         try await transport.put(body, to: .somewhere, ObjectAttributes(), idle: idle)
     }
 
+    @Test("The version that the storage gives an object is told, of one in parts and of one that is looked at as well")
+    func version() async throws {
+        try await ScriptedStorage.run { request in
+            guard request.method == .POST else { return .stored(headers: ["x-amz-version-id": "v7"]) }
+            return .xml(
+                .ok, "<CompleteMultipartUploadResult><ETag>\"e-1\"</ETag></CompleteMultipartUploadResult>",
+                ["x-amz-version-id": "v8"])
+        } _: { _, transport in
+            #expect(try await put(transport, .pattern(10)).version == "v7")
+            let part = UploadedPart(number: 1, size: 10, etag: "\"e\"")
+            let whole = try await transport.completeUpload(
+                .init(location: .somewhere, id: "u"), [part], within: .ample)
+            #expect(whole.version == "v8")
+            #expect(try await transport.object(at: .somewhere, within: .ample).version == "v7")
+        }
+    }
+
     @Test("An upload that is refused while it is being sent says why, and is sent no further")
     func refusedEarly() async throws {
         let sent = Mutex(Int64(0))

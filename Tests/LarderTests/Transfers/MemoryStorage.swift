@@ -42,6 +42,8 @@ final class MemoryStorage: ObjectTransport {
         /// How many calls wait until their callers have gone, and how many were carried out after that.
         var late = 0
         var landed = 0
+        /// The version that it says all objects have.
+        var version: String?
     }
 
     let limits: ObjectLimits
@@ -257,8 +259,11 @@ final class MemoryStorage: ObjectTransport {
     private func store(
         _ bytes: [UInt8], _ tag: String, _ attributes: ObjectAttributes, at location: ObjectLocation
     ) -> StoredObject {
-        state.withLock { $0.objects[location] = Object(bytes: bytes, etag: tag, attributes: attributes) }
-        return StoredObject(etag: tag, size: Int64(bytes.count))
+        let version = state.withLock { state in
+            state.objects[location] = Object(bytes: bytes, etag: tag, attributes: attributes)
+            return state.version
+        }
+        return StoredObject(etag: tag, size: Int64(bytes.count), version: version)
     }
 
     private func found(_ location: ObjectLocation) throws(ObjectError) -> (StoredObject, [UInt8]) {

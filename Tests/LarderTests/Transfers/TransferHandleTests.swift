@@ -156,4 +156,62 @@ struct TransferHandleTests {
             try await upload.finished()
         }
     }
+
+    @Test("A transfer that is retried has the expiry that the retry says")
+    func renewed() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10)
+            let upload = try await fixture.app.transfers.upload(
+                file, to: TransferFixture.location, options: .init(expires: Date(timeIntervalSinceNow: -1)))
+            try await fixture.drain()
+            await expectCode(.expiredTransfer) { try await upload.finished() }
+            let later = Date(timeIntervalSince1970: 4_000_000_000)
+            try await upload.retry(expires: later)
+            #expect(try upload.status().expires == later)
+            try await fixture.drain()
+            try await upload.finished()
+        }
+    }
+
+    @Test("The status says what was asked for and when, when the transfer ended, and when it failed and why")
+    func said() async throws {
+        try await withTemporaryFolder { folder in
+            let clock = TestClock()
+            var options = Store.Options()
+            options.now = { clock.now }
+            let store = try Store.open(
+                at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema), options: options)
+            let fixture = TransferFixture(
+                folder: folder, store: store, app: try store.partition(), storage: MemoryStorage())
+            let (transfers, (file, _)) = (fixture.app.transfers, try fixture.file(bytes: 10))
+            let (id, queued, later) = (TransferID(UUID()), clock.now, clock.now + 3_600)
+            let upload = try await transfers.upload(
+                file, to: TransferFixture.location, options: .init(id: id, priority: 3, expires: later))
+            clock.advance(by: .seconds(60))
+            fixture.storage.state.withLock { $0.version = "v7" }
+            try await fixture.drain()
+            let status = try await upload.finished()
+            #expect(upload.id == id && status.id == id && status.kind == .upload && status.priority == 3)
+            #expect(status.location == TransferFixture.location && status.file.path == file.path)
+            #expect(status.version == "v7")
+            #expect(status.created == queued && status.expires == later && status.ended == queued + 60)
+
+            let copy = fixture.folder.appending(path: "copy")
+            let download = try await transfers.download(
+                TransferFixture.location, to: copy, options: .init(priority: -2, expires: later))
+            let waiting = try download.status()
+            #expect(waiting.kind == .download && waiting.priority == -2 && waiting.expires == later)
+            #expect(waiting.file.path == copy.path && waiting.ended == nil)
+            #expect(try transfers.list(in: [.done]).map(\.id) == [id])
+            #expect(try transfers.all(in: [.pending]) == [download])
+
+            fixture.storage.onCall { _ throws(ObjectError) in throw ObjectError(.accessDenied, "not you") }
+            clock.advance(by: .seconds(60))
+            try await fixture.drain()
+            let failure = try download.status().failure
+            #expect(failure?.code == .objectAccessDenied && failure?.message.contains("not you") == true)
+            #expect(failure?.time == clock.now)
+            try store.close()
+        }
+    }
 }
