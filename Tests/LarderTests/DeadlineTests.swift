@@ -153,6 +153,33 @@ struct DeadlineTests {
             try await requireCode(.unsettled) { _ in _ = try await receipt.outcome(within: .milliseconds(50)) }
         }
     }
+
+    @Test("A caller that waits for a store's lock is told the program's name as the store's options have it")
+    func label() async throws {
+        let keys = InMemoryKeyProvider()
+        try await withTemporaryFolder { folder in
+            var options = Store.Options()
+            (options.keys, options.label) = (keys, "movies")
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+            let secret = Credentials(userPool: .init(idToken: "i", accessToken: "a", expires: nil))
+            try await store.partition().session.signIn(secret, within: soon)
+            keys.behaviour = .hanging
+            let rotating = Task { try? await store.rotateKeys(within: soon) }
+            func lock(until deadline: SuspendingClock.Instant) async throws(LarderError) -> HeldLock {
+                try await HeldLock.acquire(
+                    CredentialVault.keyLock, in: folder.appending(path: "locks"), FileSystem(), for: "a test",
+                    label: "test", until: deadline)
+            }
+            while let free = try? await lock(until: .now) {
+                free.release()
+                try await Task.sleep(for: .milliseconds(2))
+            }
+            try await requireCode(.timedOut, naming: "(movies)") { _ = try await lock(until: $0) }
+            keys.behaviour = .ready
+            _ = await rotating.value
+            try store.close()
+        }
+    }
 }
 
 extension File {

@@ -421,4 +421,20 @@ struct KeyProviderTests {
         }
     }
     #endif
+
+    @Test("Keys come from the variables that the program names, and errors name these")
+    func variableNames() async throws {
+        let (one, two, other) = (MasterKey(), MasterKey(), MasterKey())
+        @Sendable func text(_ key: MasterKey) -> String { Data(key.bytes).base64EncodedString() }
+        let provider = EnvironmentKeyProvider(variable: "MINE", previousVariable: "OLD") {
+            ["MINE": text(one), "OLD": text(two), "LARDER_KEY": text(other), "LARDER_PREVIOUS_KEYS": text(other)]
+        }
+        #expect(try await provider.keys(within: soon) == MasterKeys(current: one, previous: [two]))
+        for name in ["MINE", "OLD"] {
+            await expectKeyError(.cannotRotate, containing: name) { _ = try await provider.addKey(within: soon) }
+        }
+        let unset = EnvironmentKeyProvider(variable: "MINE") { [:] }
+        #expect("\(unset)".contains("MINE"))
+        await expectKeyError(.missing, containing: "MINE") { _ = try await unset.keys(within: soon) }
+    }
 }

@@ -185,4 +185,26 @@ struct RotationTests {
             #expect(left.contains("store.key"))
         }
     }
+
+    @Test("A store takes a new key of its provider into use, which is a file beside it unless the options say another")
+    func ofStore() async throws {
+        for isOfOptions in [true, false] {
+            try await withTemporaryFolder { parent in
+                let folder = parent.appending(path: "store")
+                var options = Store.Options()
+                if isOfOptions { options.keys = InMemoryKeyProvider() }
+                let keys = options.keys ?? FileKeyProvider(besides: folder)
+                let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+                let app = try store.partition()
+                try await app.session.signIn(Self.secret, within: soon)
+                let old = try await keys.keys(within: soon).current.id
+                let report = try await store.rotateKeys(within: soon)
+                #expect(report.resealed == 1 && report.dropped == [old] && report.current != old)
+                #expect(try await keys.keys(within: soon).current.id == report.current)
+                #expect(try app.session.status().sealedWith == report.current)
+                #expect(try await app.session.storedCredentials(within: soon) == .present(Self.secret))
+                try store.close()
+            }
+        }
+    }
 }
