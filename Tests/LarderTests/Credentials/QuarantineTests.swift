@@ -254,4 +254,17 @@ struct QuarantineTests {
             #expect(try session.status().quarantined.map(\.reasonName) == ["newerFormat", "incomplete"])
         }
     }
+
+    @Test("The status says of what is in quarantine which part it is, why it is there, and since when")
+    func told() async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(bench.provider.signIn("ada"), within: soon)
+            bench.clock.advance(by: .seconds(60))
+            let other = bench.session(identity: "identity-of-b")
+            _ = try await other.storedCredentials(within: soon)
+            let found = try other.status().quarantined
+            #expect(found.count == 2 && Set(found.map(\.part)) == [.userPool, .cloud])
+            #expect(found.allSatisfy { $0.reason == .otherEnvironment && $0.time == bench.clock.now })
+        }
+    }
 }

@@ -318,6 +318,25 @@ struct RefreshTests {
             try blocker.close()
         }
     }
+
+    @Test("Credentials that end within the margin that the store's options say are refreshed before they are used")
+    func margin() async throws {
+        let provider = InMemoryIdentityProvider(lifetime: .seconds(300))
+        try await withTemporaryFolder { folder in
+            var options = Store.Options()
+            options.keys = InMemoryKeyProvider()
+            options.identityProvider = { _ in provider }
+            options.session.margin = .seconds(600)
+            let store = try Store.open(
+                at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema), options: options)
+            let session = try store.partition().session
+            let old = provider.signIn("ada")
+            try await session.signIn(old, within: soon)
+            #expect(try await session.userPoolTokens(within: soon) != old.userPool)
+            #expect(provider.refreshes == 1)
+            try store.close()
+        }
+    }
 }
 
 /// Keeps everybody from writing until it is told otherwise.
