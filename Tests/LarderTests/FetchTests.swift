@@ -315,6 +315,90 @@ struct FetchTests {
             }
         }
     }
+
+    private struct List: TypedOperation {
+        struct Data: Decodable, Sendable { var recipes: [Recipe] }
+        struct Recipe: Decodable, Sendable { var title: String }
+        var operation: GraphQLOperation { recipeList }
+    }
+
+    private struct Rate: TypedOperation {
+        struct Data: Decodable, Sendable { var rate: List.Recipe }
+        var operation: GraphQLOperation { rateAtOnce }
+    }
+
+    @Test("The headers and the time of the options are those of each request that is sent with them, and of no other")
+    func requestOptions() async throws {
+        let server = ScriptedServer { request in
+            request.kind == .mutation
+                ? #"{"data":{"rate":{"__typename":"Recipe","id":"1","title":"Soup"}}}"# : recipeListAnswer
+        }
+        try await withStoreFixture(server) { app in
+            let tenant = GraphQLRequest.Header(name: "x-tenant", value: "7")
+            let options = FetchOptions(timeout: .seconds(900), headers: [tenant])
+            let begun = SuspendingClock.now
+            _ = try await app.fetch(recipeList, policy: .networkOnly, options: options)
+            _ = try await app.fetch(List(), policy: .networkOnly, options: options)
+            for try await _ in app.fetches(recipeList, policy: .networkOnly, options: options) {}
+            _ = try await app.send(rateAtOnce, options: options)
+            _ = try await app.send(Rate(), options: options)
+            #expect(server.requests.map(\.headers) == Array(repeating: [tenant], count: 5))
+            #expect(server.deadlines.allSatisfy { $0 >= begun + .seconds(900) })
+            _ = try await app.fetch(recipeList, policy: .networkOnly)
+            #expect(server.requests.last?.headers == [])
+        }
+    }
+
+    @Test("What a mutation that is sent at once took effect of is returned with its errors where the options say so")
+    func mutationErrors() async throws {
+        let server = ScriptedServer { _ in
+            #"{"data":{"rate":{"__typename":"Recipe","id":"1","title":"Soup"}},"errors":[{"message":"late"}]}"#
+        }
+        try await withStoreFixture(server) { app in
+            let error = await #expect(throws: LarderError.self) { _ = try await app.send(rateAtOnce) }
+            #expect(error?.code == .serverErrors && error?.errors.map(\.message) == ["late"])
+            let partial = try await app.send(rateAtOnce, options: FetchOptions(errorPolicy: .partial))
+            #expect(partial.errors.map(\.message) == ["late"] && partial["rate"]?["title"]?.string == "Soup")
+            let ignored = try await app.send(rateAtOnce, options: FetchOptions(errorPolicy: .ignore))
+            #expect(ignored.errors.isEmpty && ignored["rate"]?["title"]?.string == "Soup")
+        }
+    }
+
+    @Test("A request has its variables as values; of bytes that are no JSON object it has none")
+    func variableValues() {
+        func values(_ json: String) -> [String: Value] {
+            GraphQLRequest(
+                kind: .query, operationName: nil, document: "{ a }", documentHash: "", variables: Array(json.utf8)
+            ).variableValues
+        }
+        #expect(values(#"{"input":{"recipe":"1","stars":5}}"#) == ["input": ["recipe": "1", "stars": 5]])
+        for json in ["", "[1]", "{"] { #expect(values(json) == [:]) }
+    }
+
+    @Test("Of the operations of a document the one is asked that is named, and of its fragments likewise")
+    func named() async throws {
+        let server = ScriptedServer { _ in recipeListAnswer }
+        try await withStoreFixture(server) { app in
+            let document = "query Other { latest { id } } query List { recipes(first: 2) { title author { name } } }"
+            let answer = try await app.fetch(GraphQLOperation(document, name: "List"))
+            #expect(answer["recipes"]?.count == 2 && server.requests.map(\.operationName) == ["List"])
+            let fragments = "fragment A on Recipe { rating } fragment B on Recipe { title }"
+            let title = try app.read("Recipe:1", GraphQLFragment(fragments, name: "B"))["title"]?.string
+            #expect(title == "Soup")
+            await expectCode(.miss) { _ = try app.read("Recipe:1", GraphQLFragment(fragments, name: "A")) }
+        }
+    }
+
+    @Test("A miss says what the cache lacks, and has what there is")
+    func missing() async throws {
+        try await withStoreFixture { app in
+            try await app.write("Recipe:1", GraphQLFragment("fragment F on Recipe { title }"), ["title": "Soup"])
+            let more = GraphQLFragment("fragment F on Recipe { title rating author { name } }")
+            let error = await larderError { try app.read("Recipe:1", more) }
+            #expect(error?.code == .miss && error?.missing.map(\.description) == ["rating", "author"])
+            #expect(error?.response?["title"]?.string == "Soup")
+        }
+    }
 }
 
 extension String {

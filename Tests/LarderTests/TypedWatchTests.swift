@@ -135,4 +135,15 @@ struct TypedWatchTests {
             #expect(server.effects == ["1 5"])
         }
     }
+
+    @Test("A typed watcher asks the server as its options say")
+    func options() async throws {
+        let server = ScriptedServer { _ in recipeListAnswer }
+        try await withStoreFixture(server) { app in
+            let tenant = GraphQLRequest.Header(name: "x-tenant", value: "7")
+            let watch = try app.watch(Recipes(), policy: .networkOnly, options: FetchOptions(headers: [tenant]))
+            for await state in watch where !state.isFetching { break }
+            #expect(server.requests.map(\.headers) == [[tenant]])
+        }
+    }
 }

@@ -373,4 +373,19 @@ struct WatchRuleTests {
             #expect(try app.pins().isEmpty)
         }
     }
+
+    @Test("A watcher asks the server as its options say, also where it is asked again")
+    func options() async throws {
+        let server = ScriptedServer { _ in recipeListAnswer }
+        try await withStoreFixture(server) { app in
+            let tenant = GraphQLRequest.Header(name: "x-tenant", value: "7")
+            let begun = SuspendingClock.now
+            let watch = try app.watch(
+                recipeList, policy: .networkOnly, options: FetchOptions(timeout: .seconds(900), headers: [tenant]))
+            for await state in watch where !state.isFetching { break }
+            watch.refetch()
+            #expect(try await server.requests(2).map(\.headers) == [[tenant], [tenant]])
+            #expect(server.deadlines.allSatisfy { $0 >= begun + .seconds(900) })
+        }
+    }
 }

@@ -368,4 +368,20 @@ struct PageEdgeTests {
             #expect(desk.requests.count == 3)
         }
     }
+
+    @Test("A typed operation pages as its operation does, with the program's options")
+    func typed() async throws {
+        struct Orders: TypedOperation {
+            struct Data: Decodable, Sendable {}
+            var operation: GraphQLOperation { orderList }
+        }
+        let desk = OrderDesk(["": OrderDesk.tokenPage([1], next: "a"), "a": OrderDesk.tokenPage([2], next: nil)])
+        let server = desk.transport
+        try await withStoreFixture(server, schema: orderSchema) { app in
+            let tenant = GraphQLRequest.Header(name: "x-tenant", value: "7")
+            let pages = try app.pages(Orders(), options: FetchOptions(headers: [tenant]))
+            #expect(try await pages.all().objectCount == 2)
+            #expect(server.requests.map(\.headers) == [[tenant], [tenant]])
+        }
+    }
 }
