@@ -122,4 +122,15 @@ struct ClockTests {
             try await running.value
         }
     }
+
+    @Test("A failure says when it came")
+    func failure() async throws {
+        let server = ScriptedServer.rating(errors: { _ in #"{"data":null,"errors":[{"message":"no"}]}"# })
+        try await withClock(server) { (app, clock) throws in
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            clock.jump(60)
+            try await quickRunner(app).drain()
+            #expect(try receipt.status()?.failure?.time == clock.now)
+        }
+    }
 }

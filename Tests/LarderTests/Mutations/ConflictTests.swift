@@ -80,4 +80,37 @@ struct ConflictTests {
             #expect(shown.withLock(\.self) == "theirs")
         }
     }
+
+    @Test("A resolver is told what was sent under which key, what the server said and what it has")
+    func told() async throws {
+        let theirs = Self.todo("theirs", 7)
+        let server = ScriptedServer(ScriptedServer.key) { _, _ in
+            ScriptedServer.body(
+                #"""
+                {"data":{"update":null},"errors":[{"message":"changed","errorType":"ConflictUnhandled",
+                 "path":["update"],"data":\#(theirs)}]}
+                """#)
+        }
+        try await withStoreFixture(server, schema: SyncServer.schema) { app in
+            let operation = GraphQLOperation(
+                "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
+                variables: ["input": ["id": "a", "title": "mine"]])
+            let receipt = try await app.enqueue(
+                operation, options: .init(idempotencyKey: "one", resolver: "merge"))
+            let asked = Mutex<MutationInQuestion?>(nil)
+            try await quickRunner(app) { options in
+                options.resolvers["merge"] = { question in
+                    asked.withLock { $0 = question }
+                    return .keepServers
+                }
+            }.drain()
+            let given = asked.withLock(\.self)
+            let question = try #require(given)
+            #expect(question.id == receipt.id && question.idempotencyKey == "one")
+            #expect(question.operation.document == operation.document)
+            #expect(question.operation.variables == operation.variables)
+            #expect(question.serverErrors.map(\.message) == ["changed"])
+            #expect(try question.serverItem == Value(json: Array(theirs.utf8)))
+        }
+    }
 }

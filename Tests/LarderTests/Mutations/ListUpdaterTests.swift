@@ -103,4 +103,24 @@ struct ListUpdaterTests {
             }
         }
     }
+
+    @Test("An updater is told the operation as it was queued")
+    func told() async throws {
+        let told = Mutex<[GraphQLOperation]>([])
+        let look: ListUpdater = { mutation in
+            told.withLock { $0.append(mutation.operation) }
+            return []
+        }
+        try await withTemporaryFolder { (folder) throws in
+            let (store, app) = try open(folder, ["look": look])
+            try await write(app)
+            try await app.enqueue(Self.add, options: queued(TemporaryObjectID(), "look"))
+            _ = try ids(app)
+            try await MutationRunner(app).drain()
+            let operations = told.withLock(\.self)
+            #expect(!operations.isEmpty && operations.allSatisfy { $0.variables == Self.add.variables })
+            #expect(operations.allSatisfy { $0.document == Self.add.document })
+            try store.close()
+        }
+    }
 }

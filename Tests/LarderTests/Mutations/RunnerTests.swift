@@ -326,4 +326,33 @@ struct RunnerTests {
             try last.close()
         }
     }
+
+    @Test("The status says how often a mutation was sent, and where it stands in the order")
+    func counted() async throws {
+        let server = ScriptedServer.rating { _ in (TransportError(.status, "down", status: 500), false) }
+        try await withStoreFixture(server) { (app) throws in
+            let first = try await app.enqueue(rate("1", 5), options: .init(lane: "a"))
+            let second = try await app.enqueue(rate("1", 4), options: .init(lane: "b"))
+            let places = [try first.status()?.sequence ?? -1, try second.status()?.sequence ?? -1]
+            #expect(places[0] < places[1] && places[0] > 0)
+            #expect(try app.mutations().map(\.sequence) == places)
+            #expect(try first.status()?.attempts == 0)
+            try await quickRunner(app) { $0.maximumFaults = 3 }.drain()
+            let status = try #require(try first.status())
+            #expect(status.state == .deadLetter && status.attempts == 3 && status.sequence == places[0])
+        }
+    }
+
+    @Test("An error about a queued mutation names it")
+    func named() async throws {
+        try await withStoreFixture { app in
+            let receipt = try await app.enqueue(rate("1", 5), options: .init())
+            let refusals = [
+                await larderError { try await app.enqueue(rate("1", 4), options: .init(id: receipt.id)) },
+                await larderError { try await app.replayMutation(receipt.id) },
+            ]
+            #expect(refusals.map(\.?.code) == [.operationsDuplicate, .operationsWrongState])
+            #expect(refusals.map(\.?.mutation) == [receipt.id, receipt.id])
+        }
+    }
 }
