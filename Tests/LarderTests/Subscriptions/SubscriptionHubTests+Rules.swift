@@ -255,4 +255,52 @@ extension SubscriptionHubTests {
             }
         }
     }
+
+    private static let tenant = GraphQLRequest.Header(name: "x-tenant", value: "7")
+
+    @Test("The start and the query that catches up have the headers of the options")
+    func headers() async throws {
+        let fetched = Mutex<[[GraphQLRequest.Header]]>([])
+        let transport = ScriptedLine { request in
+            fetched.withLock { $0.append(request.headers) }
+            return #"{"data":{"items":[]}}"#
+        }
+        try await withApp(transport) { app in
+            var options = SubscriptionOptions(catchUp: Self.items)
+            options.headers = [Self.tenant]
+            let subscription = try await app.subscribe(Self.changed, options: options)
+            let connection = try #require(await transport.next())
+            await connection.line.take(.opened)
+            for await case .start(let id, let request) in connection.line.commands {
+                #expect(request.headers == [Self.tenant])
+                await connection.line.take(.started(id: id))
+                break
+            }
+            #expect(await state(subscription) { $0.phase == .live } != nil)
+            #expect(fetched.withLock(\.self) == [[Self.tenant]])
+        }
+    }
+
+    @Test(
+        "A synchronization that closes gaps has headers of its own, and otherwise those of the subscription",
+        arguments: [true, false])
+    func synchronizationHeaders(hasOwn: Bool) async throws {
+        let server = SyncServer()
+        let fetched = Mutex<[[GraphQLRequest.Header]]>([])
+        let own = GraphQLRequest.Header(name: "x-own", value: "1")
+        let transport = ScriptedLine { request in
+            fetched.withLock { $0.append(request.headers) }
+            return (try? await server.answer(request)) ?? ""
+        }
+        try await withStoreFixture(transport, schema: SyncServer.schema) { app in
+            var options = SubscriptionOptions(sync: SyncServer.sync)
+            if hasOwn { options.sync?.headers = [own] }
+            options.headers = [Self.tenant]
+            let subscription = try await app.subscribe(
+                GraphQLOperation("subscription { changed { id title } }"), options: options)
+            _ = try await transport.started()
+            #expect(await state(subscription) { $0.phase == .live } != nil)
+            #expect(fetched.withLock(\.self) == [[hasOwn ? own : Self.tenant]])
+        }
+    }
 }

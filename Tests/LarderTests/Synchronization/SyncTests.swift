@@ -403,6 +403,62 @@ struct SyncTests {
             #expect(title(app, "a") == "mine")
         }
     }
+
+    @Test("For how long the server tells of changes is what the synchronization says", arguments: [2, 60])
+    func deltaLifetime(minutes: Int64) async throws {
+        try await withServer(["a", "b"]) { server, app in
+            server.change { $0.lifetime = minutes * 60_000 }
+            var sync = paged
+            sync.deltaLifetime = .seconds(minutes * 60)
+            try await app.sync(sync)
+            for wait in [3, 40] as [Int64] {
+                server.wait(wait * 60_000)
+                #expect(try await app.sync(sync).isBase == (wait > minutes))
+            }
+        }
+    }
+
+    @Test("Each page is asked for with the headers of the synchronization, and has its time")
+    func request() async throws {
+        let server = SyncServer()
+        for id in ["a", "b", "c"] { server.put(id, id) }
+        let transport = server.transport
+        try await withStoreFixture(transport, schema: SyncServer.schema) { app in
+            var sync = paged
+            (sync.headers, sync.timeout) = ([.init(name: "x-tenant", value: "7")], .seconds(900))
+            let begun = SuspendingClock.now
+            try await app.sync(sync)
+            #expect(transport.requests.map(\.headers) == [sync.headers, sync.headers])
+            #expect(transport.deadlines.allSatisfy { $0 >= begun + .seconds(900) })
+        }
+    }
+
+    @Test("A type has versions as well where the program says so, and a type without any is refused")
+    func versionsFromCode() async throws {
+        var schema = try Schema(parsing: SyncServer.unversionedSchema)
+        try schema.setVersioned("Todo")
+        for type in ["TodoConnection", "Nothing"] {
+            await expectCode(.schema) { [schema] in
+                var schema = schema
+                try schema.setVersioned(type)
+            }
+        }
+        let server = ScriptedServer { number, _ in
+            """
+            {"data":{"todo":{"__typename":"Todo","id":"a","title":"version \(3 - number)","_version":\(3 - number),
+             "_deleted":null,"_lastChangedAt":9}}}
+            """
+        }
+        try await withTemporaryFolder { [schema] folder in
+            let store = try Store.open(at: folder, schema: schema)
+            let app = try store.partition(server: server)
+            for _ in 0..<2 {
+                _ = try await app.fetch(GraphQLOperation(#"{ todo(id: "a") { id title } }"#), policy: .networkOnly)
+            }
+            #expect(title(app, "a") == "version 3")
+            try store.close()
+        }
+    }
 }
 
 /// A way to a server that says which one it is.
