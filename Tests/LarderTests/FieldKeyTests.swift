@@ -101,4 +101,19 @@ struct FieldKeyTests {
                 ])
         }
     }
+
+    @Test("Of a list in pages, the key has the arguments that the program names for it, and no others")
+    func pagedList() throws {
+        var schema = try Schema(
+            parsing: """
+                type Query { dishes(kind: String, note: String, limit: Int, nextToken: String): Dishes }
+                type Dishes { items: [Dish!]! nextToken: String }
+                type Dish { id: ID! }
+                """)
+        try schema.setPagination(
+            ["limit", "nextToken"], keyArguments: ["kind"], forField: "dishes", of: "Query")
+        let key = try schema.fieldKey("dishes", of: "Query", arguments: ["kind": "a", "note": "x"])
+        #expect(try schema.fieldKey("dishes", of: "Query", arguments: ["kind": "a", "note": "y"]) == key)
+        #expect(try schema.fieldKey("dishes", of: "Query", arguments: ["kind": "b", "note": "x"]) != key)
+    }
 }

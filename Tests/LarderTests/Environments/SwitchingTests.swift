@@ -374,4 +374,54 @@ struct SwitchingTests {
             #expect(server.effects.count == accepted)
         }
     }
+
+    @Test("A switch tells how many mutations and transfers of each kind there are, and how many were given up")
+    func counts() async throws {
+        try await withStore { store in
+            let server = ScriptedServer.rating(errors: { _ in #"{"data":null,"errors":[{"message":"no"}]}"# })
+            let a = try store.partition(of: backend("a"), server: server)
+            try await a.enqueue(giveStars("1", 1))
+            try await quickRunner(a).drain()
+            let queue = try store.operationsDatabase().mutations
+            // As a runner leaves them that is killed.
+            for number in 0..<5 {
+                let receipt = try await a.enqueue(giveStars("1", 2), options: .init(lane: .init("\(number)")))
+                let begun = try await queue.begin(receipt.id.uuid, owner: "gone", now: Date())
+                if number < 2 { try await queue.answer(begun.attempt, Array("{}".utf8), now: Date()) }
+            }
+            for _ in 0..<4 { try await a.enqueue(giveStars("1", 3)) }
+            let file = store.folder.appending(path: "photo")
+            try Data([1]).write(to: file)
+            func upload(_ count: Int, expires: Date?) async throws {
+                for number in 0..<count {
+                    _ = try await a.transfers.upload(
+                        file, to: .init(bucket: "b", key: "\(number)"), options: .init(expires: expires))
+                }
+            }
+            try await upload(6, expires: Date(timeIntervalSinceNow: -1))
+            try await TransferRunner(a, storage: MemoryStorage()).drain()
+            try await upload(7, expires: nil)
+
+            let change = try await store.switch(to: backend("b"))
+            let left = try #require(change.left)
+            #expect(left.before.setAside == 1 && left.before.inFlight == 3)
+            #expect(left.before.answered == 2 && left.before.pending == 4)
+            #expect(left.before.failedTransfers == 6 && left.before.transfers == 7)
+            #expect(left.after == left.before && change.carriedTransfers == 0)
+            let back = try await store.switch(to: backend("a"))
+            #expect(back.entered.before == left.before)
+            let last = try await store.switch(to: backend("b"), pending: .discard)
+            #expect(last.discarded == 5 && last.discardedTransfers == 13 && last.left?.after.transfers == 0)
+        }
+    }
+
+    @Test("The status of a session says whose it is")
+    func owner() async throws {
+        try await withStore { store in
+            let app = try store.partition(of: backend("a"), user: .user("ada"))
+            let identity = try app.session.status().identity
+            #expect(identity.environment == "a" && identity.user == .user("ada"))
+            #expect(try store.current() == identity)
+        }
+    }
 }
