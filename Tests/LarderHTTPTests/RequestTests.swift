@@ -241,4 +241,13 @@ struct RequestTests {
             }
         }
     }
+
+    @Test("What the options say of repeats and of refusals is what the queue is told")
+    func told() throws {
+        let endpoint = try #require(URL(string: "http://127.0.0.1/graphql"))
+        let refusals = ServerRefusals(statuses: [409], errorKinds: ["BUSY"])
+        let options = options { ($0.refusals, $0.idempotency) = (refusals, .variable(name: "key")) }
+        let transport = HTTPTransport(endpoint: endpoint, client: .shared, options: options)
+        #expect(transport.refusals == refusals && transport.idempotency == .variable(name: "key"))
+    }
 }

@@ -242,4 +242,14 @@ struct URLSessionTests {
             }
         }
     }
+
+    @Test("What the options say of repeats and of refusals is what the queue is told")
+    func told() throws {
+        let endpoint = try #require(URL(string: "http://127.0.0.1/graphql"))
+        let refusals = ServerRefusals(statuses: [409], errorKinds: ["BUSY"])
+        var options = URLSessionTransport.Options()
+        (options.refusals, options.idempotency) = (refusals, .variable(name: "key"))
+        let transport = URLSessionTransport(endpoint: endpoint, options: options)
+        #expect(transport.refusals == refusals && transport.idempotency == .variable(name: "key"))
+    }
 }

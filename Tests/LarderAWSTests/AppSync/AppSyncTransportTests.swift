@@ -82,6 +82,37 @@ struct AppSyncTransportTests {
         }
     }
 
+    @Test("The user's id token is sent where it is asked for, and another one where the API refuses it")
+    func idToken() async throws {
+        try await AppSyncFixture.run { fixture in
+            let app = fixture.app
+            let user = fixture.provider.signIn("ada")
+            try await app.session.signIn(user, within: ample)
+            let transport = fixture.transport(.userPool(try app.session, token: .id))
+            // The second is what the provider gives next.
+            for token in [user.userPool?.idToken, "id-ada-2"] {
+                try await fixture.accept(token)
+                #expect(try await transport.send(.appSync("{ name }"), within: ample).status == 200)
+            }
+            #expect(fixture.provider.refreshes == 1)
+        }
+    }
+
+    @Test(
+        "The program's tokens prove who asks where the environment says so, or the program does",
+        arguments: [.openIDConnect, .lambda] as [BackendEnvironment.Authorization], [true, false])
+    func tokens(_ mode: BackendEnvironment.Authorization, isOfEnvironment: Bool) async throws {
+        try await AppSyncFixture.run { fixture in
+            let app = fixture.app
+            var environment = fixture.environment(isOfEnvironment ? mode : .apiKey)
+            environment.apiKey = "wrong"
+            let transport = try AppSyncTransport(
+                environment: environment, session: try app.session, authorization: isOfEnvironment ? nil : mode,
+                tokens: { _, _ in "opaque" }, client: fixture.client)
+            #expect(try await name(transport) == #"{"data": {"name": "Vega"}}"#)
+        }
+    }
+
     @Test("Making a transport says what is missing for its way to authorize")
     func missing() async throws {
         try await AppSyncFixture.run { fixture in

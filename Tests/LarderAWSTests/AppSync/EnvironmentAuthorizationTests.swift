@@ -90,4 +90,15 @@ struct EnvironmentAuthorizationTests {
             #expect(server.requests.count == (count == 2_048 ? 1 : 0))
         }
     }
+
+    @Test("What the options say of repeats and of refusals is what the queue is told")
+    func told() throws {
+        let refusals = ServerRefusals(statuses: [409], errorKinds: ["BUSY"])
+        var options = HTTPTransport.Options()
+        (options.refusals, options.idempotency) = (refusals, .variable(name: "key"))
+        let transport = AppSyncTransport(
+            endpoint: try environment("https://example.com").api.url, authorization: .apiKey("k"), client: .shared,
+            options: options)
+        #expect(transport.refusals == refusals && transport.idempotency == .variable(name: "key"))
+    }
 }
