@@ -141,4 +141,24 @@ struct AddressTests {
             #expect(url.absoluteString.contains("X-Amz-Expires=604800&X-Amz-SignedHeaders=host&X-Amz-Signature="))
         }
     }
+
+    @Test("A presigned URL is good for reading, for looking or for writing, and not for two of them")
+    func presignedUse() async throws {
+        try await S3Transport.withTransport(region: "eu-west-1", credentials: { _ in .test }) { transport in
+            var signatures: [String] = []
+            var times: Set<Substring> = []
+            // All of one second.
+            repeat {
+                (signatures, times) = ([], [])
+                for use in [S3Transport.PresignedUse.get, .head, .put] {
+                    let url = try await transport.presignedURL(
+                        use, .somewhere, expiresAfter: .seconds(60), within: .ample)
+                    let parts = (url.query ?? "").split(separator: "&")
+                    signatures += parts.filter { $0.hasPrefix("X-Amz-Signature=") }.map(String.init)
+                    times.formUnion(parts.filter { $0.hasPrefix("X-Amz-Date=") })
+                }
+            } while times.count > 1
+            #expect(Set(signatures).count == 3)
+        }
+    }
 }

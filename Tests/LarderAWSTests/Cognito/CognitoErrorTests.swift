@@ -302,6 +302,21 @@ struct CognitoErrorTests {
         }
     }
 
+    @Test("The sign-in page leads where the program says, and otherwise to the first of the pages' redirects")
+    func signInRedirect() async throws {
+        try await CognitoScript.run { (script) async throws in
+            let pool = script.pool()
+            var pages = try script.pages()
+            pages.signInRedirects = ["movies://in", "movies://other"]
+            for redirect in [nil, "movies://other"] {
+                let attempt = try pool.beginHostedSignIn(on: pages, redirect: redirect)
+                let items = URLComponents(url: attempt.url, resolvingAgainstBaseURL: false)?.queryItems
+                #expect(attempt.redirect == redirect ?? "movies://in")
+                #expect(items?.first { $0.name == "redirect_uri" }?.value == attempt.redirect)
+            }
+        }
+    }
+
     @Test("The pages are asked with the client's secret that the tokens keep, where the program gives none")
     func sealedSecret() async throws {
         try await CognitoScript.run { (script) async throws in

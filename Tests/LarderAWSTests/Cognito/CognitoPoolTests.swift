@@ -334,4 +334,19 @@ struct CognitoPoolTests {
             #expect(keys == ["ClientId", "Password", "UserAttributes", "Username"])
         }
     }
+
+    @Test("A call that says no time has that of the pool's options")
+    func time() async throws {
+        try await CognitoScript.run { (script) async throws in
+            script.set("ResendConfirmationCode", .hang)
+            script.set("GetCredentialsForIdentity", .hang)
+            let users = script.pool { $0.timeout = .milliseconds(100) }
+            let identities = script.identityPool { $0.timeout = .milliseconds(100) }
+            let begun = SuspendingClock.now
+            #expect(try await cognitoCode { try await users.resendConfirmation(of: "ann") } == .unreachable)
+            let code = try await cognitoCode { try await identities.credentials(identityID: "known", logins: [:]) }
+            #expect(code == .unreachable)
+            try requireNear(begun + .milliseconds(200))
+        }
+    }
 }

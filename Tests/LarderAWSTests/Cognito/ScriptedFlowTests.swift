@@ -49,6 +49,36 @@ struct ScriptedFlowTests {
         }
     }
 
+    @Test(
+        "A flow that was made with a store gives the user a partition, where the program works then",
+        arguments: [.carry, .park] as [PendingWork])
+    nonisolated func ofStore(_ work: PendingWork) async throws {
+        try await Script.run(["InitiateAuth": try Script.result()]) { (script) async throws in
+            try await withTemporaryFolder { folder in
+                var storeOptions = Store.Options()
+                storeOptions.keys = InMemoryKeyProvider()
+                let store = try Store.open(
+                    at: folder.appending(path: "store"), schema: try Schema(parsing: AppSyncFixture.schema),
+                    options: storeOptions)
+                let guest = try store.partition(of: script.environment())
+                try await guest.enqueue(GraphQLOperation(#"mutation { rename(id: "1") }"#))
+                var options = SignInFlow.Options()
+                (options.flow, options.timeout) = (.password, .seconds(120))
+                let server = ScriptedServer { _ in #"{"data":{"name":"Vega"}}"# }
+                let flow = await SignInFlow(
+                    script.pool(), store: store, pending: work, server: server, options: options)
+                await flow.perform(.submit, ["name": "ann", "password": "word"])
+                let change = try #require(await flow.change)
+                #expect(change.carried == (work == .carry ? 1 : 0) && change.left?.partition.user == .guest)
+                #expect(try store.current()?.user == .user("sub-ann"))
+                #expect(try change.partition.session.state == .signedIn)
+                let answer = try await change.partition.fetch(GraphQLOperation("{ name }"), policy: .networkOnly)
+                #expect(answer["name"]?.string == "Vega")
+                try store.close()
+            }
+        }
+    }
+
     @Test("A question of the pool's own functions is shown, and its answer sent")
     func question() async throws {
         let answers = [
