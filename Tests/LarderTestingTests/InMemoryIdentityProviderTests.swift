@@ -1,0 +1,36 @@
+import Foundation
+import Larder
+import LarderTesting
+import Testing
+
+@Suite("Identities in memory", .timeLimit(.minutes(2)))
+struct InMemoryIdentityProviderTests {
+    private let soon = Duration.seconds(60)
+
+    @Test(
+        "What is issued ends after the lifetime, and has credentials for the cloud unless that is said",
+        arguments: [true, false])
+    func issued(hasCloud: Bool) async throws {
+        let clock = TestClock()
+        let provider = InMemoryIdentityProvider(lifetime: .seconds(300), hasCloud: hasCloud) { clock.now }
+        let issued = provider.signIn("ada")
+        #expect(issued.userPool?.expires == clock.now + 300)
+        #expect(issued.cloud?.expires == (hasCloud ? clock.now + 300 : nil))
+        #expect(try await (provider.guestCredentials(within: soon) != nil) == hasCloud)
+        provider.lifetime = .seconds(600)
+        let next = try await provider.refresh(.userPool, of: issued, within: soon)
+        #expect(next.userPool?.expires == clock.now + 600 && provider.refreshes == 1)
+    }
+
+    @Test("A user who has signed out is refreshed no more, and the sign-out is counted")
+    func signedOut() async throws {
+        let provider = InMemoryIdentityProvider()
+        let issued = provider.signIn("ada")
+        try await provider.signOut(issued, within: soon)
+        #expect(provider.signOuts == 1)
+        let error = await #expect(throws: IdentityError.self) {
+            try await provider.refresh(.userPool, of: issued, within: soon)
+        }
+        #expect(error?.code == .userPoolRefused && provider.refreshes == 0)
+    }
+}
