@@ -95,6 +95,7 @@ extension CacheFolder {
     /// The record cache of a store's partition.
     package init(store folder: URL, partition: String, _ options: Store.Options) {
         self.init(
-            path: folder.appending(path: "records/\(partition)").path, stamp: partition, options: options.records)
+            path: folder.appending(path: "records/\(partition)").path, stamp: partition,
+            options: options.records(of: folder))
     }
 }

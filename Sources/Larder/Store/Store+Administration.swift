@@ -18,7 +18,8 @@ extension Store {
     ) throws(LarderError) -> RecordCache {
         do {
             return try RecordCache(
-                folder: cacheFolder(of: folder, partition: partition).path, stamp: partition, options: options.records)
+                folder: cacheFolder(of: folder, partition: partition).path, stamp: partition,
+                options: options.records(of: folder))
         } catch { throw LarderError(error) }
     }
 }

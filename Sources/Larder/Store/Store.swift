@@ -169,12 +169,11 @@ public final class Store: Sendable {
     private func open(_ name: String) throws(LarderError) -> Partition {
         if !options.isReadOnly { Self.prepareForSystem(folder, options.files) }
         try StoreRestoration.finish(folder, partition: name, options: options)
-        var options = options.records
+        var options = options.records(of: folder)
         options.openedBy = openedBy
         if let instruments = self.options.instruments, instruments.measures {
             options.committed = { instruments.noteCommit($0) }
         }
-        options.watchedFolder = folder.path
         options.layerFailed = { [logger = self.options.logger] failure in
             logger.warning(
                 "what a mutation is expected to do cannot be shown",
@@ -243,8 +242,10 @@ extension Store.Options {
         return options
     }
 
-    var records: RecordCache.Options {
+    /// Of the caches of the store in a folder, whose programs are told of each commit.
+    func records(of store: URL) -> RecordCache.Options {
         var options = RecordCache.Options()
+        options.watchedFolder = store.path
         options.now = { [now] in Int64((now().timeIntervalSince1970 * 1000).rounded()) }
         options.maximumSize = maximumSize
         options.maximumAnswerSize = maximumAnswerSize

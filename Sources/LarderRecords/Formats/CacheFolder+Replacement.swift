@@ -91,6 +91,14 @@ extension CacheFolder {
     private func replace(
         _ deadline: SuspendingClock.Instant, _ reached: (KillPoint) throws -> Void, _ make: Making
     ) throws {
+        let notice = FolderNotice(folder.options.watchedFolder)
+        try makeNext(deadline, reached, make)
+        notice.tell()
+    }
+
+    private func makeNext(
+        _ deadline: SuspendingClock.Instant, _ reached: (KillPoint) throws -> Void, _ make: Making
+    ) throws {
         // Other processes may supersede a generation, or make the first, meanwhile.
         var retries = Retries(until: deadline)
         repeat {
