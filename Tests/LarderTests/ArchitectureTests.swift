@@ -1,4 +1,5 @@
 import Foundation
+import Larder
 import LarderTestSupport
 import Testing
 
@@ -20,6 +21,29 @@ struct ArchitectureTests {
             }
         }
         #expect(named.subtracting(declared) == [])
+    }
+
+    @Test("A store has the locks that the article names, which programs of all versions are to share")
+    func locks() async throws {
+        let article = try String(
+            contentsOf: packageRoot.appending(path: "Sources/Larder/Larder.docc/Architecture.md"), encoding: .utf8)
+        let named = article.matches(of: /\n  locks\/(\S+)/).map { String($0.1).replacing("<partition>", with: "main") }
+        try await withTemporaryFolder { folder in
+            let provider = InMemoryIdentityProvider(lifetime: .seconds(1))
+            var options = Store.Options()
+            options.keys = InMemoryKeyProvider()
+            options.identityProvider = { _ in provider }
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+            let app = try store.partition(server: ScriptedServer { _ in "{}" })
+            try await app.session.signIn(provider.signIn("ada"), within: soon)
+            _ = try await app.session.userPoolTokens(within: soon)
+            _ = try await app.session.cloudCredentials(within: soon)
+            try await MutationRunner(app).drain()
+            try await TransferRunner(app, storage: MemoryStorage()).drain()
+            try store.close()
+            let made = try FileManager.default.contentsOfDirectory(atPath: folder.appending(path: "locks").path)
+            #expect(made.sorted() == named.sorted())
+        }
     }
 
     @Test("The article's diagram names each target of Sources")
