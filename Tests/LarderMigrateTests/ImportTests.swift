@@ -78,6 +78,24 @@ struct ImportVerbTests {
         }
     }
 
+    @Test("The backup before an import is made in the folder that is named, and none where none is wanted")
+    func backups() async throws {
+        try await withCache { (fixture, cache, schema) throws in
+            let place = fixture.folder.path + "/place"
+            func written(_ more: String...) async throws -> Any? {
+                let arguments = ["import", "--from", "apollo", cache, "--schema", schema, "--write", "--json"]
+                let outcome = try await MigrateProcess.run(arguments + ["--store", fixture.store.path] + more)
+                return try result(outcome)["backup"]
+            }
+            // Of what is new there is nothing to be backed up.
+            #expect(try await written() is NSNull)
+            #expect(try await written("--no-backup") is NSNull)
+            #expect(!FileManager.default.fileExists(atPath: fixture.backups.path))
+            #expect((try await written("--backups", place) as? String)?.hasPrefix(place + "/") == true)
+            #expect(!FileManager.default.fileExists(atPath: fixture.backups.path))
+        }
+    }
+
     @Test("Without --write an existing store is asked what it knows already, and is not changed")
     func dryRunAgain() async throws {
         try await withCache { (fixture, cache, schema) throws in
@@ -131,6 +149,28 @@ struct ImportVerbTests {
             #expect(try await fixture.mutations().count == 1)
             #expect(!FileManager.default.fileExists(atPath: fixture.backups.path))
             try await fixture.expectSound()
+        }
+    }
+
+    @Test("Of several clients' databases in a folder the ones are taken whose prefix is named")
+    func prefix() async throws {
+        try await withCache { (fixture, _, schema) throws in
+            let folder = fixture.folder.appending(path: "appsync")
+            try addQueue(to: folder)
+            for name in ["movies_offlineMutations.db", "music_offlineMutations.db"] {
+                try FileManager.default.copyItem(
+                    at: folder.appending(path: "offlineMutations.db"), to: folder.appending(path: name))
+            }
+            try FileManager.default.removeItem(at: folder.appending(path: "offlineMutations.db"))
+            try Data((Self.schema + " type Mutation { note: Int }").utf8).write(to: URL(filePath: schema))
+            let arguments = [
+                "import", "--from", "appsync", folder.path, "--schema", schema, "--mutations", "--json", "--store",
+                fixture.store.path,
+            ]
+            let all = try await MigrateProcess.run(arguments)
+            #expect(all.status == 2 && all.errors.contains(#""code":"import.ambiguous""#), "\(all.errors)")
+            let one = try await MigrateProcess.run(arguments + ["--prefix", "movies"])
+            #expect(one.output.contains(#""mutations":{"present":0,"taken":1}"#), "\(one.output)\(one.errors)")
         }
     }
 

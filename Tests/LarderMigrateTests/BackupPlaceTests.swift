@@ -1,0 +1,110 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+@Suite(
+    "Where the backup before a change is made", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"),
+    .timeLimit(.minutes(10)))
+struct BackupPlaceTests {
+    private func count(_ folder: String) -> Int {
+        (try? FileManager.default.contentsOfDirectory(atPath: folder).count) ?? 0
+    }
+
+    @Test("plan and up make it in the folder that is named, and none where none is wanted")
+    func migrating() async throws {
+        try await MigrationFixture.with { fixture in
+            try fixture.makeOlder()
+            let place = fixture.folder.appending(path: "place").path
+            let named = try await fixture.migrate("plan", "--backups", place)
+            #expect(named.status == 3 && named.output.hasPrefix("back up into \(place)\napply migration 0003-"))
+            let without = try await fixture.migrate("plan", "--no-backup")
+            #expect(without.status == 3 && without.output.hasPrefix("apply migration 0003-"), "\(without.output)")
+            #expect(try await fixture.migrate("up", "--no-backup", "--backups", place).status == 2)
+            let up = try await fixture.migrate("up", "--backups", place)
+            #expect(up.status == 0 && up.output.contains("\nthe backup is \(place)/"), "\(up.output)\(up.errors)")
+            #expect(count(place) == 1 && count(fixture.backups.path) == 0)
+            #expect(try await fixture.migrate("up").output == "nothing was to be done\n")
+        }
+    }
+
+    @Test("So does restore")
+    func restoring() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.queue(1)
+            let (first, place) = (fixture.folder.path + "/first", fixture.folder.path + "/place")
+            #expect(try await fixture.migrate("backup", "--to", first).status == 0)
+            let name = try #require(try FileManager.default.contentsOfDirectory(atPath: first).first)
+            let backup = URL(filePath: first).appending(path: name)
+            let without = try await fixture.restore(backup, "--no-backup", "--json")
+            #expect(try result(without)["backup"] is NSNull, "\(without.errors)")
+            #expect(count(fixture.backups.path) == 0)
+            let named = try await fixture.restore(backup, "--backups", place, "--json")
+            #expect((try result(named)["backup"] as? String)?.hasPrefix(place + "/") == true, "\(named.errors)")
+            #expect(count(place) == 1 && count(fixture.backups.path) == 0)
+        }
+    }
+
+    @Test("backup list, verify and prune work on the folder that is named")
+    func caring() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.queue(1)
+            let place = fixture.folder.path + "/place"
+            for _ in 0..<2 { #expect(try await fixture.migrate("backup", "--to", place).status == 0) }
+            _ = try await fixture.makeBackup()
+            func lines(_ arguments: String...) async throws -> Int {
+                let all = ["backup"] + arguments + ["--backups", place, "--store", fixture.store.path]
+                return try await MigrateProcess.run(all).output.split(separator: "\n").count
+            }
+            #expect(try await lines("list") == 2)
+            #expect(try await lines("verify") == 2)
+            #expect(try await lines("prune", "--keep", "1", "--write") == 1)
+            #expect(count(place) == 1 && count(fixture.backups.path) == 1)
+        }
+    }
+
+    @Test("A cache that is left out of a backup is told of, with the reason")
+    func omitted() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            try Data(repeating: 1, count: 50_000).write(to: fixture.store.appending(path: "records/main/1/data.mdb"))
+            let outcome = try await fixture.migrate("backup")
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            #expect(outcome.errors.contains(/the cache of partition main is left out: \S+/), "\(outcome.errors)")
+        }
+    }
+
+    @Test("What a verb works on is told on standard error: the store, its environment, and whether that is protected")
+    func heading() async throws {
+        try await MigrationFixture.with { fixture in
+            let store = "larder-migrate: store \(fixture.store.path)"
+            let new = try await fixture.add("staging")
+            #expect(new.errors.hasPrefix("\(store), new\n"), "\(new.errors)")
+            _ = try await fixture.add("production", "--protected")
+            #expect(try await fixture.migrate("status").errors.hasPrefix("\(store)\n"))
+            for (name, told) in [("staging", "staging"), ("production", "production, protected")] {
+                #expect(try await fixture.migrate("env", "use", name).status == 0)
+                let status = try await fixture.migrate("status")
+                #expect(status.errors.hasPrefix("\(store), environment \(told)\n"), "\(status.errors)")
+            }
+        }
+    }
+
+    @Test("status and validate tell in words what there is")
+    func words() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            let none = try await fixture.migrate("status").output
+            #expect(none.hasPrefix("larder.sqlite  none yet\ncache          main, generation 1, "), "\(none)")
+            try await fixture.queue(2)
+            let status = try await fixture.migrate("status").output
+            #expect(status.contains(/\napplied        0001-mutations, \d{4}-/), "\(status)")
+            let named = ["LARDER_STORE": fixture.store.path]
+            #expect(try await MigrateProcess.run(["status"], environment: named).output == status)
+            #expect(!status.contains("pending") && status.contains(/bytes: format \d+\n$/), "\(status)")
+            let sound = try await fixture.migrate("validate").output
+            #expect(sound.contains(/^sound: \d+ migrations as applied, 2 mutations, 1 cache\n$/), "\(sound)")
+            try fixture.markCache(format: 0)
+            #expect(try await fixture.migrate("status").output.contains(": format 0, to be migrated to "))
+        }
+    }
+}
