@@ -1,0 +1,93 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+@testable import Larder
+@testable import LarderOperations
+
+@Suite(
+    "What a repair tells, and what it leaves", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"),
+    .timeLimit(.minutes(10)))
+struct ToldRepairTests {
+    @Test("What was saved, lost and set aside is told, and under which name the damaged file is kept")
+    func lines() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.queue(3)
+            try fixture.executeUnchecked("DELETE FROM mutation_content WHERE sequence = 1")
+            let told = try await fixture.migrate("repair")
+            #expect(told.status == 3)
+            #expect(told.output.hasPrefix("save what can be read of larder.sqlite into a new file ("))
+            #expect(told.errors.contains("hint: 'larder-migrate repair --write' does it"), "\(told.errors)")
+            let done = try await fixture.migrate("repair", "--write")
+            let lines = done.output.split(separator: "\n").map(String.init)
+            #expect(lines.contains("saved 2 rows of mutation"), "\(done.output)\(done.errors)")
+            #expect(lines.contains("lost, since it cannot be read: 1 mutation"), "\(done.output)")
+            #expect(lines.last?.hasPrefix("the damaged file is larder.sqlite.damaged-") == true, "\(done.output)")
+            #expect(!done.output.contains("identity"))
+        }
+    }
+
+    @Test("A store whose identity is lost has another one from then on: its older backups are another store's")
+    func identity() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.queue(1)
+            let backup = try await fixture.makeBackup()
+            try fixture.damage(table: "store")
+            let done = try await fixture.migrate("repair", "--write")
+            #expect(done.output.contains("the store's identity is lost: its backups are another's from now on"))
+            let refused = try await fixture.restore(backup, "--json")
+            #expect(refused.status == 4)
+            #expect(refused.errors.contains(#""code":"operations.foreignBackup""#), "\(refused.errors)")
+            try await fixture.expectSound()
+        }
+    }
+
+    @Test("Watchers and pins are there after a repair, and so are environments, and which of them is the current one")
+    func others() async throws {
+        try await MigrationFixture.with { fixture in
+            _ = try await fixture.add("staging")
+            #expect(try await fixture.migrate("env", "use", "staging", "--user", "ada").status == 0)
+            try await fixture.queueInCurrent(2)
+            try await fixture.withDatabase { database in
+                let name = try #require(try database.environments.current()?.partition?.name)
+                _ = try await database.watchers.put("w", in: name, document: "{ note }", now: Date())
+                try await database.pins.put("p", in: name, document: "{ note }", now: Date())
+            }
+            try fixture.executeUnchecked("DELETE FROM mutation_content WHERE sequence = 1")
+            #expect(try await fixture.migrate("repair", "--write").status == 0)
+            try await fixture.withDatabase { (database) throws in
+                let current = try database.environments.current()?.partition
+                #expect(current?.environment == "staging" && current?.user == "ada")
+                let name = try #require(current?.name)
+                #expect(try database.watchers.list(in: name).map(\.name) == ["w"])
+                #expect(try database.pins.list(in: name).map(\.name) == ["p"])
+            }
+            try await fixture.expectSound()
+        }
+    }
+
+    @Test("Of several caches the damaged one is named and emptied, and the others stay")
+    func oneCache() async throws {
+        try await MigrationFixture.with { fixture in
+            for (number, name) in ["staging", "other"].enumerated() {
+                _ = try await fixture.add(name)
+                #expect(try await fixture.migrate("env", "use", name).status == 0)
+                try await fixture.write(number)
+            }
+            let partitions = try await fixture.withDatabase { try $0.environments.partitions() }
+            let damaged = try #require(partitions.first { $0.environment == "staging" }).name
+            let file = fixture.store.appending(path: "records/\(damaged)/1/data.mdb")
+            try Data(repeating: 1, count: 50_000).write(to: file)
+            let validated = try await fixture.migrate("validate", "--json")
+            #expect(validated.status == 5 && validated.errors.contains(#""findings":["cache \#(damaged): "#))
+            let plan = try result(try await fixture.migrate("repair", "--json"))["steps"] as? [[String: Any]]
+            #expect(plan?.map { $0["partition"] as? String } == [damaged])
+            let done = try await fixture.migrate("repair", "--write")
+            #expect(done.output.hasPrefix("empty the cache of partition \(damaged), to be fetched again ("))
+            #expect(try await fixture.number() == 1)
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            #expect(try await fixture.number() == nil)
+            try await fixture.expectSound()
+        }
+    }
+}
