@@ -130,6 +130,14 @@ struct TransferGarbageTests {
             #expect(refused.output == "")
             let asked = try await run(["--write", "--not-a-copy"])
             #expect(asked.output.contains("object.unreachable"), "\(asked.errors)")
+            // It leaves the token as it is: the program, and the next clearing, find the store their own.
+            let tokens = fixture.folder.appending(path: "tokens").path
+            for _ in 0..<2 {
+                let known = try await run(["--write", "--device-tokens", tokens])
+                #expect(known.output.contains("object.unreachable"), "\(known.errors)")
+            }
+            let foreign = try await run(["--write", "--device-tokens", fixture.folder.path])
+            #expect(foreign.status == 4 && foreign.errors.contains("command.mayBeCopy"), "\(foreign.errors)")
         }
     }
 

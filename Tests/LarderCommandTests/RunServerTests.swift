@@ -1,0 +1,52 @@
+import Foundation
+import LarderTestSupport
+import RecipeServer
+import Testing
+
+@Suite("What run tells of a server that takes nothing", .timeLimit(.minutes(10)))
+struct RunServerTests {
+    /// Runs `body` with a store in which a mutation is queued in the lane `x`.
+    private func withQueued(_ body: (CommandFixture) async throws -> Void) async throws {
+        try await withTemporaryFolder { folder in
+            let fixture = CommandFixture(folder: folder)
+            let schema = "type Query { n: Int } type Mutation { count: Int }"
+            let queued = try await fixture.larder([
+                "enqueue", "--lane", "x", "--json", "--schema", fixture.write(schema, to: "schema.graphqls"),
+                "--operation", fixture.write("mutation { count }", to: "count.graphql"),
+            ])
+            #expect(queued.output.hasSuffix(#","lane":"x"}}"# + "\n"), "\(queued.output)\(queued.errors)")
+            #expect(try await fixture.larder("mutations", "--json").output.contains(#""lane":"x""#))
+            try await body(fixture)
+            #expect(try await fixture.larder("mutations", "--state", "pending").output.contains(" 1 x "))
+        }
+    }
+
+    @Test(
+        "Where the server does not know the user, it says so and ends, and what waits stays queued",
+        .enabled(if: ForeignServer.isAvailable, "\(ForeignServer.requirement)"))
+    func unknownUser() async throws {
+        try await withQueued { fixture in
+            let start = #"{"apiKey": "key", "tokens": [], "region": "r", "pageSize": 2, "put": []}"#
+            try await ForeignServer.run("appsync.py", start) { server in
+                let run = ["run", "--until-idle", "--auth", "api-key", "--endpoint", server.url.absoluteString]
+                let outcome = try await LarderProcess.run(
+                    run + ["--store", fixture.store], environment: ["LARDER_API_KEY": "another"])
+                #expect(outcome.status == 1, "\(outcome.errors)")
+                #expect(outcome.errors.contains("The server does not know the user, and what waits was not sent"))
+            }
+        }
+    }
+
+    @Test("Where no GraphQL server answers, it says so and asks again, and what waits stays queued")
+    func noServer() async throws {
+        try await withQueued { fixture in
+            let server = try await RecipeServer.start()
+            let outcome = try await fixture.larder(
+                "run", "--until-idle", "--give-up-after", "2", "--endpoint", server.url.absoluteString + "/nowhere")
+            try await server.stop()
+            #expect(outcome.status == 1, "\(outcome.errors)")
+            let told = "what answers at the endpoint is no GraphQL server; asking again after pauses"
+            #expect(outcome.errors.contains(told), "\(outcome.errors)")
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import Larder
+import LarderOperations
+import Testing
+
+@Suite("All transfers at once, and runs in which one fails", .timeLimit(.minutes(10)))
+struct TransferRowTests {
+    @Test(
+        "With --all a verb means the transfers that are in a state for it, and no others",
+        arguments: [
+            ("pause", ["pending", "running"]), ("resume", ["paused"]), ("cancel", ["pending", "running", "paused"]),
+            ("retry", ["failed"]),
+        ])
+    func states(verb: String, states: [String]) async throws {
+        try await TransferFixture.run { fixture in
+            var ids: [String: UUID] = [:]
+            for state in ["pending", "running", "paused", "failed", "done"] {
+                ids[state] = try await fixture.download()
+            }
+            func id(_ state: String) throws -> UUID { try #require(ids[state]) }
+            try await fixture.begin(id("running"))
+            try await fixture.withTable { try await $0.pause(id("paused")) }
+            try await fixture.fail(fixture.begin(id("failed")))
+            let attempt = try await fixture.begin(id("done"))
+            try await fixture.withTable { try await $0.finish(attempt, etag: "\"e\"", now: Date()) }
+            let outcome = try await fixture.larder("transfers", verb, "--all", "--write", "--json")
+            #expect(outcome.status == 0 && outcome.output.contains(#""refused":[]"#), "\(outcome.output)")
+            let changed = outcome.output.matches(of: /\{"id":"([^"]+)"/).map { String($0.1) }
+            #expect(try Set(changed) == Set(states.map { try id($0).text }), "\(outcome.output)")
+            let again = try await fixture.larder("transfers", "retry", "--all", "--state", "failed", "--write")
+            #expect(again.status == 0 && again.errors.contains("there were no transfers") == (verb == "retry"))
+        }
+    }
+
+    @Test("A transfer that cannot be changed is told, the others are changed, and the status is 1")
+    func refused() async throws {
+        try await TransferFixture.run { fixture in
+            let (lost, found) = (try await fixture.upload(), try await fixture.download())
+            for id in [lost, found] { try await fixture.fail(fixture.begin(id)) }
+            try FileManager.default.removeItem(at: fixture.source)
+            let outcome = try await fixture.larder("transfers", "retry", "--all", "--write")
+            #expect(outcome.status == 1 && outcome.output == "retried \(found.text)\n", "\(outcome.output)")
+            #expect(outcome.errors.contains("\(lost.text): "), "\(outcome.errors)")
+            #expect(try await fixture.state(of: lost) == .failed)
+            #expect(try await fixture.state(of: found) == .pending)
+        }
+    }
+
+    @Test("run works with the storage of the name that it is given, and a transfer that fails is told by its status")
+    func namedStorage() async throws {
+        try await TransferFixture.run { fixture in
+            let location = ObjectLocation(bucket: "media", key: "k", region: "eu-west-1", storage: "archive")
+            let (named, unnamed) = (try await fixture.upload(to: location), try await fixture.upload())
+            try FileManager.default.removeItem(at: fixture.source)
+            func run(_ more: String...) async throws -> Outcome {
+                try await LarderProcess.run(
+                    [
+                        "run", "--until-idle", "--endpoint", "http://127.0.0.1:1/", "--object-region", "eu-west-1",
+                        "--object-endpoint", "http://127.0.0.1:9", "--store", fixture.store,
+                    ] + more, environment: ["AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s"])
+            }
+            let first = try await run("--object-storage", "archive", "--json")
+            #expect(first.status == 1, "\(first.errors)")
+            #expect(first.output.contains(#""isIdle":true"#) && first.output.contains(#""failedTransfers":1"#))
+            #expect(first.output.contains(#""remainingTransfers":["\#(unnamed.text)"]"#), "\(first.output)")
+            #expect(try await fixture.state(of: named) == .failed)
+            #expect(try await fixture.state(of: unnamed) == .pending)
+            let second = try await run()
+            #expect(
+                second.status == 1 && second.output.hasPrefix("failed upload \(unnamed.text): "), "\(second.output)")
+            #expect(second.errors.contains("0 mutations applied, 0 set aside; 0 transfers done, 1 failed"))
+        }
+    }
+}
