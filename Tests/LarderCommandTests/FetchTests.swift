@@ -130,6 +130,19 @@ struct FetchTests {
         }
     }
 
+    @Test("The server is asked for what is older than --max-age, unless --stale takes it")
+    func ages() async throws {
+        try await CommandFixture.withStore { fixture in
+            let arguments =
+                try ["fetch", "--endpoint", "http://127.0.0.1:1/"] + fixture.operation("One", variables: #"{"id":"1"}"#)
+            #expect(try await fixture.larder(arguments + ["--max-age", "3600"]).status == 0)
+            let old = try await fixture.larder(arguments + ["--max-age", "0", "--json"])
+            #expect(old.status == 1 && old.errors.contains(#""code":"transport.unreachable""#), "\(old.errors)")
+            let stale = try await fixture.larder(arguments + ["--max-age", "0", "--stale"])
+            #expect(stale.status == 0 && stale.output.contains(#""title":"Soup""#), "\(stale.errors)")
+        }
+    }
+
     @Test("An answer that cannot be used is the server's failure, and none of the arguments")
     func blamesServer() async throws {
         for code in [RecordError.Code.responseMalformed, .tooLarge] {

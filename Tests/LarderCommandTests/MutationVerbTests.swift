@@ -154,6 +154,19 @@ struct MutationVerbTests {
         }
     }
 
+    @Test("Variables that are no object are refused, and the mutation keeps its own", arguments: ["[]", "7", "{"])
+    func unusable(text: String) async throws {
+        try await withQueue { (store, dead, _, _) throws in
+            let variables = URL(filePath: store).appending(path: "variables.json")
+            try Data(text.utf8).write(to: variables)
+            let edited = try await LarderProcess.run(
+                ["mutations", "edit", dead, "--variables", variables.path, "--write", "--store", store])
+            #expect(edited.status == 2, "\(edited.errors)")
+            let shown = try await LarderProcess.run(["mutations", "show", dead, "--json", "--store", store])
+            #expect(shown.output.contains(#""variables":{"recipe":"9","stars":5}"#))
+        }
+    }
+
     @Test("A discarded mutation is known as such, and takes its dependents along")
     func discard() async throws {
         try await withQueue { (store, dead, stalled, _) throws in

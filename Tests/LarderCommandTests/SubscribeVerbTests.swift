@@ -47,6 +47,34 @@ struct SubscribeVerbTests {
         }
     }
 
+    @Test("After --count events it ends; each is printed as documented, and in the store")
+    func counts() async throws {
+        try await withServer { fixture, arguments in
+            let subscribe = try LarderProcess.start(arguments + ["--count", "1", "--json", "--store", fixture.store])
+            let schema =
+                "type Query { n: Int } type Mutation { set(id: ID!, text: String): Item! } type Item { id: ID! text: String }"
+            let send = [
+                "send", "--endpoint", arguments[2], "--schema", try fixture.write(schema, to: "set.graphqls"),
+                "--operation", try fixture.write(#"mutation { set(id: "2", text: "two") { id } }"#, to: "set.graphql"),
+            ]
+            // One that comes before the subscription has begun is no event of it.
+            let deadline = SuspendingClock.now + .seconds(60)
+            while !subscribe.output.contains(#""event":"data""#), .now < deadline {
+                let sent = try await LarderProcess.run(send + ["--store", fixture.path("other")])
+                #expect(sent.status == 0, "\(sent.errors)")
+            }
+            let outcome = try await subscribe.finish()
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            let events = outcome.output.split(separator: "\n").filter { $0.contains(#""event":"data""#) }
+            #expect(events.count == 1 && events[0].contains(#""id":"2","text":"two""#), "\(events)")
+            var documented = try DocumentedResults()
+            for event in events { try documented.compare("`subscribe`, an event", event + "\n") }
+            documented.finish()
+            #expect(documented.problems == [])
+            #expect(try await fixture.larder("get", "Item:2").output.contains("two"))
+        }
+    }
+
     @Test(
         "A proof that is missing is told, with where it comes from",
         arguments: [

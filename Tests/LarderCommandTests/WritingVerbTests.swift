@@ -131,6 +131,48 @@ struct WritingVerbTests {
         }
     }
 
+    @Test("rm of a whole field key removes what was fetched with these arguments, and with no others")
+    func removesFieldKey() async throws {
+        try await CommandFixture.withStore { fixture in
+            let one = try fixture.operation("List", variables: #"{"n":1}"#)
+            let ingested = try await fixture.larder(["ingest", "--response", fixture.path("list.json")] + one)
+            #expect(ingested.status == 0, "\(ingested.errors)")
+            #expect(try await fixture.larder("rm", "--field", #"recipes({"first":1})"#).status == 0)
+            #expect(try await fixture.larder(["query"] + one).status == 3)
+            #expect(
+                try await fixture.larder(["query"] + fixture.operation("List", variables: #"{"n":2}"#)).status == 0)
+        }
+    }
+
+    @Test("gc lets go of what is older than --max-age, but of what is pinned, and says how much that is")
+    func collects() async throws {
+        try await CommandFixture.withStore { fixture in
+            let one = try fixture.operation("One", variables: #"{"id":"1"}"#)
+            #expect(try await fixture.larder(["pin", "one"] + one).status == 0)
+            let schema = ["--schema", fixture.path("schema.graphqls")]
+            let young = try await fixture.larder(["gc", "--max-age", "3600", "--write"] + schema)
+            #expect(young.errors.contains("evicted 0 objects and 0 fields of the root"), "\(young.errors)")
+            let old = try await fixture.larder(["gc", "--max-age", "0", "--write"] + schema)
+            #expect(old.errors.contains("evicted 1 object and 1 field of the root, "), "\(old.errors)")
+            #expect(try await fixture.larder("ls", "--type", "Recipe").output == "Recipe:1\n")
+            #expect(try await fixture.larder(["query"] + one).status == 0)
+        }
+    }
+
+    @Test("pin of a name that is taken pins the other operation instead, and info tells which it is")
+    func pinsAnother() async throws {
+        try await CommandFixture.withStore { fixture in
+            for (name, variables) in [("List", #"{"n":2}"#), ("One", #"{"id":"1"}"#)] {
+                let pinned = try await fixture.larder(["pin", "shown"] + fixture.operation(name, variables: variables))
+                #expect(pinned.output == "pinned shown\n", "\(pinned.errors)")
+                let pins = try await fixture.larder("info").output.split(separator: "\n").filter {
+                    $0.hasPrefix("pin ")
+                }
+                #expect(pins == ["pin         shown: \(name)"])
+            }
+        }
+    }
+
     @Test("unpin of a name under which nothing is pinned ends with 3")
     func unpinsNothing() async throws {
         try await CommandFixture.withStore { fixture in
