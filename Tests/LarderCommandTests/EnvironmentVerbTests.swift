@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderOperations
 import LarderTestSupport
 import Testing
 
@@ -102,6 +103,25 @@ struct EnvironmentVerbTests {
         }
     }
 
+    @Test("Where no environment is chosen, or nothing used one yet, a verb asks for a partition, and says so")
+    func noneChosen() async throws {
+        try await withStore { (place, parked, _) throws in
+            let migrate = { (arguments: [String]) async throws in
+                let all = ["env"] + arguments + ["--store", place.path]
+                #expect(try await LarderProcess.run(program: "larder-migrate", all).status == 0)
+            }
+            try await migrate(["none"])
+            let none = try await LarderProcess.run(["ls", "--json", "--store", place.path])
+            #expect(none.status == 3 && none.errors.contains(#""code":"larder.noEnvironment""#), "\(none.errors)")
+            #expect(none.errors.contains("name a partition by --partition"), "\(none.errors)")
+            #expect(try await LarderProcess.run(["ls", "--partition", parked, "--store", place.path]).status == 0)
+            #expect(try await !LarderProcess.run(["env", "--store", place.path]).output.contains("*"))
+            try await migrate(["add", "new", "--url", "https://new.example/"])
+            let new = try await LarderProcess.run(["ls", "--env", "new", "--json", "--store", place.path])
+            #expect(new.status == 3 && new.errors.contains(#""code":"operations.unknownPartition""#), "\(new.errors)")
+        }
+    }
+
     @Test("A verb that asks a server needs the current partition, and sends nothing from another")
     func asksForCurrent() async throws {
         try await withStore { (place, parked, current) throws in
@@ -149,6 +169,38 @@ struct EnvironmentVerbTests {
                     "mutations", "discard", "--all", "--state", "pending", "--partition", name)
                 #expect(asked.status == 4 && asked.errors.contains("would change \(count)"), "\(asked.errors)")
             }
+        }
+    }
+
+    @Test("Watchers and transfers are listed of one environment alone, and mutations given up there and nowhere else")
+    func othersOfOne() async throws {
+        try await withStore { (place, parked, current) throws in
+            let store = try Store.open(at: place, schema: try Schema(parsing: Self.schema))
+            try await store.partition().enqueue(GraphQLOperation("mutation { count }"))
+            try store.close()
+            try await OperationsDatabase.using(place) { database in
+                for name in [parked, current] {
+                    _ = try await database.watchers.put("w", in: name, document: "{ number }", now: Date())
+                }
+                let draft = TransferDraft(
+                    partition: current, kind: .download, bucket: "b", key: "k", path: "/f", created: Date())
+                try await database.transfers.enqueue([draft])
+                let failure = MutationFailure(.rejected, message: "no", time: Date())
+                for mutation in try database.mutations.list() {
+                    try await database.mutations.setAside(mutation.id, expecting: .pending, failure, now: Date())
+                }
+            }
+            func larder(_ arguments: String...) async throws -> [Substring] {
+                try await LarderProcess.run(arguments + ["--store", place.path]).output.split(separator: "\n")
+            }
+            for (verb, count) in [("watchers", 1), ("transfers", 0)] {
+                #expect(try await larder(verb, "--env", "staging").count == count)
+                #expect(try await larder(verb, "--partition", parked).count == count)
+                #expect(try await larder(verb, "--env", "production").count == 1)
+            }
+            #expect(try await larder("mutations", "discard", "--all", "--env", "production", "--write").count == 1)
+            let left = try await larder("mutations")
+            #expect(left.count == 1 && left[0].contains(" staging/ada "), "\(left)")
         }
     }
 
