@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderOperations
 import LarderTestSupport
 import Testing
 
@@ -12,9 +13,11 @@ struct SignInVerbTests {
         let fixture: CommandFixture
         let pool: String
 
-        func larder(_ verb: String, _ more: [String] = [], input: String = "") async throws -> Outcome {
+        func larder(
+            _ verb: String, _ more: [String] = [], input: String = "", environment: [String: String] = [:]
+        ) async throws -> Outcome {
             try await LarderProcess.run(
-                [verb, "--store", fixture.store, "--endpoint", pool] + more, input: input)
+                [verb, "--store", fixture.store, "--endpoint", pool] + more, input: input, environment: environment)
         }
 
         func session() async throws -> String {
@@ -23,10 +26,11 @@ struct SignInVerbTests {
     }
 
     private static func run(
-        steps: String = "", user: PartitionUser? = nil, _ body: (Scene) async throws -> Void
+        steps: String = "", user: PartitionUser? = nil, secret: String? = nil, _ body: (Scene) async throws -> Void
     ) async throws {
         let setup = """
             {"pool": "us-east-1_AbC123xyz", "client": "client", "identityPool": "us-east-1:0",
+             "secret": \(secret.map { "\"\($0)\"" } ?? "null"),
              "users": {"ann": {"password": "right password", "steps": [\(steps)]}}}
             """
         let server = try await ServerProcess.start("cognito.py", [setup])
@@ -115,6 +119,58 @@ struct SignInVerbTests {
         }
     }
 
+    @Test(
+        "The language is that of LC_ALL, of LC_MESSAGES, of LANG, in this order, unless it is named",
+        arguments: [
+            ("ja_JP.UTF-8", "en", "en", nil, true), ("", "ja", "en", nil, true), ("", "", "ja_JP", nil, true),
+            ("en", "ja", "ja", nil, false), ("", "en", "ja", nil, false), ("ja", "ja", "ja", "en", false),
+        ] as [(String, String, String, String?, Bool)])
+    func variables(all: String, messages: String, lang: String, named: String?, isJapanese: Bool) async throws {
+        try await Self.run { scene in
+            let refused = try await scene.larder(
+                "sign-in", ["--flow", "password"] + (named.map { ["--locale", $0] } ?? []),
+                input: "ann\nwrong secret\n", environment: ["LC_ALL": all, "LC_MESSAGES": messages, "LANG": lang])
+            #expect(refused.errors.contains(isJapanese ? "パスワードが正しくありません" : "Check both"), "\(refused.errors)")
+        }
+    }
+
+    @Test("The client's secret comes from LARDER_CLIENT_SECRET, and signing out needs it no more")
+    func clientSecret() async throws {
+        try await Self.run(secret: "hush") { scene in
+            let without = try await scene.larder("sign-in", ["--json"], input: "ann\nright password\n")
+            #expect(without.status == 1 && without.errors.contains("cognito.clientSecret"), "\(without.errors)")
+            let signed = try await scene.larder(
+                "sign-in", ["--json"], input: "ann\nright password\n", environment: ["LARDER_CLIENT_SECRET": "hush"])
+            #expect(signed.status == 0 && !(signed.output + signed.errors).contains("hush"), "\(signed.errors)")
+            let left = try await scene.larder("sign-out", ["--json"])
+            #expect(left.output.contains(#""serverTold":true"#), "\(left.output)\(left.errors)")
+        }
+    }
+
+    @Test("Signing out tells what was not sent yet")
+    func unsent() async throws {
+        try await Self.run { scene in
+            let place = URL(filePath: scene.fixture.store)
+            #expect(try await scene.larder("sign-in", input: "ann\nright password\n").status == 0)
+            try await OperationsDatabase.using(place) { database in
+                let name = try #require(try database.environments.current()?.partition?.name)
+                let content = MutationContent(document: "mutation { note }", variables: Array("{}".utf8))
+                for _ in 0..<2 {
+                    _ = try await database.mutations.enqueue(
+                        MutationDraft(partition: name, content: content, created: Date()))
+                }
+                let upload = TransferDraft(
+                    partition: name, kind: .upload, bucket: "media", key: "k", path: "/file",
+                    source: .init(device: 1, inode: 2, size: 10, modified: 3), created: Date())
+                try await database.transfers.enqueue([upload])
+            }
+            let text = try await scene.larder("sign-out")
+            #expect(text.output == "signed out; not sent yet: 2 mutations and 1 upload\n", "\(text.errors)")
+            let json = try await scene.larder("sign-out", ["--json"]).output
+            #expect(json.contains(#""unsentMutations":2,"deadLetters":0,"unsentUploads":1"#), "\(json)")
+        }
+    }
+
     @Test("Input that ends too early signs nobody in", arguments: ["", "ann\n"])
     func short(input: String) async throws {
         try await Self.run { scene in
@@ -150,6 +206,16 @@ struct SignInVerbTests {
                 "sign-up", ["--json"], input: "bob\na new password\nbob@example.com\n123456\n")
             #expect(made.status == 0, "\(made.errors)")
             #expect(made.output.contains(#""state":"signedIn""#))
+        }
+    }
+
+    @Test("An account is asked for the attributes that are named, in place of the e-mail address")
+    func attributes() async throws {
+        try await Self.run { scene in
+            let made = try await scene.larder(
+                "sign-up", ["--json", "--attribute", "given_name", "--attribute", "family_name"],
+                input: "bob\na new password\nBob\nBrown\n123456\n")
+            #expect(made.status == 0 && made.output.contains(#""state":"signedIn""#), "\(made.errors)")
         }
     }
 
