@@ -108,6 +108,27 @@ struct PartTests {
         }
     }
 
+    @Test("While a process waits for the identity pool, another one refreshes the tokens")
+    func hangingPool() async throws {
+        try await withParts { bench, provider, session in
+            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
+            let (isAsked, mayAnswer) = (Flag(), Flag())
+            provider.state.withLock { state in
+                state.before[.cloud] = {
+                    isAsked.set()
+                    await mayAnswer.wait()
+                }
+            }
+            let waiting = Task { try await session.cloudCredentials(within: soon) }
+            await isAsked.wait()
+            let refused = try await session.userPoolTokens(within: soon)
+            let other = bench.session(by: provider)
+            #expect(try await other.userPoolTokens(within: soon, refused: refused) != refused)
+            mayAnswer.set()
+            _ = try await waiting.value
+        }
+    }
+
     @Test("Cloud credentials are got when they are asked for first, and kept with their identity id")
     func firstCloud() async throws {
         try await withParts { bench, provider, session in
