@@ -180,4 +180,20 @@ struct FetchAgeTests {
             #expect(try app.read(recipeList).age == .zero)
         }
     }
+
+    @Test("A field's maximum age goes before its type's, until it is taken back", arguments: [true, false])
+    func fieldAge(isTakenBack: Bool) async throws {
+        let titles = GraphQLOperation("{ recipes(first: 2) { title } }")
+        try await withAgedStore(server()) { schema in
+            try schema.setMaxAge(.seconds(30), of: "Recipe")
+            try schema.setMaxAge(.seconds(90), forField: "title", of: "Recipe")
+            if isTakenBack { try schema.setMaxAge(nil, forField: "title", of: "Recipe") }
+        } _: { app, wait in
+            _ = try await app.fetch(recipeList)
+            wait(60)
+            #expect(try app.read(recipeList).isExpired && app.read(titles).isExpired == isTakenBack)
+            wait(60)
+            #expect(try app.read(titles).isExpired)
+        }
+    }
 }
