@@ -71,6 +71,43 @@ struct WatchTests {
         }
     }
 
+    @Test("A fragment's object that is known to be no more is told as that")
+    func watchesDeleted() async throws {
+        try await CommandFixture.withStore { fixture in
+            let fragment = try fixture.write("fragment Title on Recipe { title }", to: "title.graphql")
+            let watch = try LarderProcess.start([
+                "watch", "Recipe:1", "--fragment", fragment, "--schema", fixture.path("schema.graphqls"), "--count",
+                "2",
+                "--store", fixture.store,
+            ])
+            try await watch.waitForLines(1)
+            #expect(try await fixture.larder("rm", "Recipe:1", "--as", "deleted").status == 0)
+            let outcome = try await watch.finish()
+            #expect(outcome.output == "{\"data\":{\"title\":\"Soup\"}}\n{\"data\":null}\n")
+            #expect(outcome.errors.contains("the object is known to be no more"), "\(outcome.errors)")
+        }
+    }
+
+    @Test(
+        "What a verb removes or clears is told to a watcher that has long been at rest",
+        arguments: [["rm", "Recipe:1"], ["clear", "--write"]])
+    func atRest(verb: [String]) async throws {
+        try await CommandFixture.withStore { fixture in
+            let watch = try LarderProcess.start(["watch", "Recipe:1", "--store", fixture.store])
+            try await watch.waitForLines(1)
+            try await Task.sleep(for: .milliseconds(500))
+            #expect(try await fixture.larder(verb).status == 0)
+            // Without being told, it would look a minute later.
+            let deadline = SuspendingClock.now + .seconds(30)
+            while watch.output.count(where: { $0 == "\n" }) < 2, .now < deadline {
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            #expect(watch.output == "Recipe:1 present\nRecipe:1 absent\n")
+            watch.interrupt()
+            _ = try await watch.finish()
+        }
+    }
+
     @Test("Clearing the store is a change that watchers of other processes see")
     func seesClearing() async throws {
         try await CommandFixture.withStore { fixture in
