@@ -1,0 +1,156 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+@testable import Larder
+@testable import LarderOperations
+
+@Suite(
+    "What verbs of environments take and tell", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"),
+    .timeLimit(.minutes(10)))
+struct ToldEnvironmentTests {
+    /// Who works with the current environment; empty for a guest.
+    private func user(_ fixture: MigrationFixture) async throws -> String {
+        try result(await fixture.migrate("env", "current", "--json"))["user"] as? String ?? ""
+    }
+
+    @Test("An environment is entered as the user who worked there last, unless another is named, or the guest")
+    func users() async throws {
+        try await MigrationFixture.with { fixture in
+            for name in ["staging", "other"] { _ = try await fixture.add(name) }
+            for name in ["bob", "ada"] {
+                #expect(try await fixture.migrate("env", "use", "staging", "--user", name).status == 0)
+                #expect(try await user(fixture) == name)
+            }
+            #expect(try await fixture.migrate("env", "use", "other").status == 0)
+            #expect(try await user(fixture) == "")
+            func planned(_ more: String...) async throws -> String {
+                let arguments = ["plan", "--use", "staging", "--json", "--store", fixture.store.path] + more
+                let report = try result(await MigrateProcess.run(arguments))["switch"] as? [String: Any]
+                return try text((report?["to"] as? [String: Any])?["user"])
+            }
+            #expect(try await planned() == #""ada""#)
+            #expect(try await planned("--user", "bob") == #""bob""#)
+            #expect(try await planned("--guest") == "null")
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            #expect(try await user(fixture) == "ada")
+            #expect(try await fixture.migrate("env", "use", "staging", "--guest").status == 0)
+            #expect(try await user(fixture) == "")
+            #expect(try await fixture.migrate("env", "use", "staging", "--guest", "--user", "x").status == 2)
+        }
+    }
+
+    @Test("Where another place decides than the store, env current and env use say which it is")
+    func decidedElsewhere() async throws {
+        try await MigrationFixture.with { fixture in
+            for name in ["staging", "other"] { _ = try await fixture.add(name) }
+            #expect(try await fixture.migrate("env", "use", "staging", "--user", "ada").status == 0)
+            let variable = ["LARDER_ENV": "other"]
+            let text = try await fixture.migrate("env", "current", environment: variable)
+            #expect(text.output == "other\n")
+            #expect(text.errors.contains("the store's current one is staging; the variable LARDER_ENV decides"))
+            let current = try await fixture.migrate("env", "current", "--json", environment: variable)
+            #expect(try result(current)["user"] is NSNull)
+            #expect(try result(current)["store"] as? String == "staging")
+            let file = fixture.folder.appending(path: ".larder.json")
+            try Data(#"{"environment":"staging"}"#.utf8).write(to: file)
+            let use = try await fixture.migrate("env", "use", "other")
+            #expect(use.status == 0)
+            #expect(use.errors.contains(".larder.json says staging to the command line"), "\(use.errors)")
+            #expect(try await !fixture.migrate("env", "use", "staging").errors.contains("to the command line"))
+        }
+    }
+
+    @Test("Of a file with several environments, or APIs, the one is taken that is named")
+    func named() async throws {
+        try await MigrationFixture.with { fixture in
+            func url(_ arguments: String...) async throws -> String {
+                let added = try await MigrateProcess.run(
+                    ["env", "add"] + arguments + ["--store", fixture.store.path], in: fixture.folder)
+                #expect(added.status == 0, "\(added.errors)")
+                let shown = try result(await fixture.migrate("env", "show", arguments[0], "--json"))
+                return try text((shown["definition"] as? [String: Any])?["api"]).replacing("\\/", with: "/")
+            }
+            let own =
+                #"{"larder":1,"environments":{"a":{"api":{"url":"https://a/"}},"b":{"api":{"url":"https://b/"}}}}"#
+            try Data(own.utf8).write(to: fixture.folder.appending(path: "larder.json"))
+            #expect(try await url("b", "--from", "larder.json") == #"{"url":"https://b/"}"#)
+            let apis = """
+                {"AppSync":{"Default":{"ApiUrl":"https://d/","Region":"r-1","AuthMode":"API_KEY"},
+                "Movies":{"ApiUrl":"https://m/","Region":"r-1","AuthMode":"API_KEY"}}}
+                """
+            try Data(apis.utf8).write(to: fixture.folder.appending(path: "awsconfiguration.json"))
+            #expect(try await url("c", "--from", "awsconfiguration.json").contains(#""url":"https://d/""#))
+            let movies = try await url("d", "--from", "awsconfiguration.json", "--api", "Movies")
+            #expect(movies.contains(#""url":"https://m/""#), "\(movies)")
+            #expect(
+                try await url("e", "--url", "https://e/", "--region", "r-2") == #"{"region":"r-2","url":"https://e/"}"#)
+            try Data("https://f/?key=1\n".utf8).write(to: fixture.folder.appending(path: "url"))
+            #expect(try await url("f", "--url", "@url") == #"{"url":"https://f/?key=1"}"#)
+        }
+    }
+
+    @Test(
+        "Arguments of env add that do not go together are refused",
+        arguments: [
+            [], ["--from", "f", "--url", "https://a/"], ["--url", "https://a/", "--api", "x"],
+            ["--from", "f", "--region", "x"],
+            ["--url", "https://a/", "--succeeds", "b", "--succeeds-unnamed"],
+        ])
+    func refused(arguments: [String]) async throws {
+        try await MigrationFixture.with { fixture in
+            let outcome = try await MigrateProcess.run(
+                ["env", "add", "a", "--json", "--store", fixture.store.path] + arguments)
+            #expect(outcome.status == 2 && outcome.errors.contains(#""code":"command.usage""#), "\(outcome.errors)")
+        }
+    }
+
+    @Test("With its name repeated a protected environment is changed, left with nothing, repaired and removed")
+    func confirmed() async throws {
+        try await MigrationFixture.with { fixture in
+            for name in ["production", "idle"] { _ = try await fixture.add(name, "--protected") }
+            #expect(try await fixture.migrate("env", "use", "production").status == 0)
+            try await fixture.queueInCurrent(2)
+            let confirm = ["--confirm", "production", "--store", fixture.store.path]
+            func confirmed(_ arguments: String...) async throws {
+                let outcome = try await MigrateProcess.run(arguments + confirm)
+                #expect(outcome.status == 0, "\(arguments): \(outcome.errors)")
+            }
+            let place = "https://staging.example/graphql"
+            try await confirmed("env", "add", "production", "--url", place, "--region", "r-2", "--protected")
+            #expect(try await fixture.migrate("env", "list").output.contains("* production protected 1 partition"))
+            try await confirmed("repair", "--write")
+            try await confirmed("env", "none", "--discard")
+            #expect(try await fixture.mutations() == [])
+            #expect(try await fixture.migrate("env", "remove", "idle").status == 4)
+            #expect(try await fixture.migrate("env", "remove", "idle", "--confirm", "idle").status == 0)
+        }
+    }
+
+    @Test("Forgetting says on standard error what is to be aborted at the storage")
+    func abandoned() async throws {
+        try await MigrationFixture.with { fixture in
+            for name in ["staging", "other"] { _ = try await fixture.add(name) }
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            try await fixture.withDatabase { database in
+                let name = try #require(try database.environments.current()?.partition?.name)
+                for (key, storage) in [("named", "archive"), ("unnamed", nil)] as [(String, String?)] {
+                    let draft = TransferDraft(
+                        partition: name, kind: .upload, storage: storage, bucket: "media", key: key, path: "/file",
+                        source: .init(device: 1, inode: 2, size: 10, modified: 3), created: Date())
+                    try await database.transfers.enqueue([draft])
+                    let begun = try await database.transfers.begin(draft.id, owner: "test", now: Date())
+                    try await database.transfers.note(
+                        try #require(begun).attempt, [key == "named" ? .upload("u-1") : .uploadAsked(before: [])])
+                }
+            }
+            #expect(try await fixture.migrate("env", "use", "other", "--discard").status == 0)
+            let done = try await fixture.migrate("env", "forget", "staging", "--confirm", "staging", "--discard")
+            #expect(done.output == "forgot staging, 1 partition and 0 mutations\n", "\(done.errors)")
+            let named = "the storage archive has parts of media/named: the upload u-1; abort it there"
+            #expect(done.errors.contains(named), "\(done.errors)")
+            let unnamed = "the storage has parts of media/unnamed: perhaps an upload whose name did not arrive"
+            #expect(done.errors.contains(unnamed), "\(done.errors)")
+        }
+    }
+}
