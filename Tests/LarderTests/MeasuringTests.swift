@@ -14,7 +14,7 @@ struct MeasuringTests {
 
     /// Runs `body` with a store that measures, and with what it told.
     private func measured(
-        _ transport: (any GraphQLTransport)? = nil,
+        _ transport: (any GraphQLTransport)? = nil, provider: (any IdentityProvider)? = nil,
         _ body: (Partition, TestMetrics, InMemoryTracer) async throws -> Void
     ) async throws {
         try await withTemporaryFolder { folder in
@@ -22,6 +22,8 @@ struct MeasuringTests {
             var options = Store.Options()
             options.metrics = metrics
             options.tracer = tracer
+            options.keys = InMemoryKeyProvider()
+            options.identityProvider = { _ in provider }
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
             try await body(try store.partition(server: transport), metrics, tracer)
             try store.close()
@@ -69,6 +71,13 @@ struct MeasuringTests {
             #expect(span.operationName == "Names" && span.kind == .client && span.status == nil)
             #expect(span.attributes.get("graphql.operation.type") == .string("query"))
             #expect(span.parentSpanID == tracer.finishedSpans.last?.spanID)
+            // Nothing of variables, documents and headers.
+            var attributes: Set<String> = []
+            span.attributes.forEach { name, _ in attributes.insert(name) }
+            let expected = ["graphql.operation.type", "graphql.operation.name", "http.response.status_code"]
+            #expect(attributes == Set(expected))
+            let timer = try #require(metrics.timers(label: "larder.request.duration").first)
+            #expect(timer.dimensions.contains { $0 == ("kind", "query") })
             #expect(count("larder.request.duration", "success", in: metrics) == 1)
         }
     }
@@ -118,6 +127,43 @@ struct MeasuringTests {
                 $0.attributes.get("graphql.operation.type") == .string("mutation")
             }
             #expect(mutations.count == 3)
+        }
+    }
+
+    @Test("The identity provider's answers are timed, and so are its failures")
+    func refreshes() async throws {
+        let provider = InMemoryIdentityProvider(lifetime: .seconds(20))
+        try await measured(provider: provider) { app, metrics, _ in
+            try await app.session.signIn(provider.signIn("ada"), within: .seconds(300))
+            _ = try await app.session.userPoolTokens(within: .seconds(300))
+            #expect(count("larder.refresh.duration", "success", in: metrics) == 1)
+            provider.behaviour = .unreachable
+            _ = try? await app.session.userPoolTokens(within: .seconds(300))
+            #expect(count("larder.refresh.duration", "success", in: metrics) == 1)
+            #expect(count("larder.refresh.duration", "failure", in: metrics) == 1)
+        }
+    }
+
+    @Test("Each attempt of a transfer is timed, by which way it goes and how it ends")
+    func transfers() async throws {
+        try await withTemporaryFolder { folder in
+            try await measured { app, metrics, _ in
+                let source = folder.appending(path: "source")
+                try Data(repeating: 7, count: 100).write(to: source)
+                let location = ObjectLocation(bucket: "media", key: "k")
+                let runner = TransferRunner(app, storage: MemoryStorage(tellsChecksums: false))
+                _ = try await app.transfers.upload(source, to: location)
+                try await runner.drain()
+                _ = try await app.transfers.download(location, to: folder.appending(path: "copy"))
+                _ = try await app.transfers.upload(source, to: .init(bucket: "media", key: "other"))
+                try FileManager.default.removeItem(at: source)
+                try await runner.drain()
+                let told = metrics.timers(label: "larder.transfer.duration").flatMap { timer in
+                    timer.values.map { _ in timer.dimensions.map { "\($0.0)=\($0.1)" }.sorted().joined(separator: " ") }
+                }
+                let expected = ["download outcome=success", "upload outcome=failure", "upload outcome=success"]
+                #expect(told.sorted() == expected.map { "kind=\($0)" })
+            }
         }
     }
 
