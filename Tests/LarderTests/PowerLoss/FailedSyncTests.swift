@@ -8,9 +8,11 @@ import Testing
 struct FailedSyncTests {
     /// Cuts the power everywhere after a sync that failed.
     ///
-    /// - Parameter file: Whose sync fails, by the end of its path.
+    /// - Parameters:
+    ///   - file: Whose sync fails, by the end of its path.
+    ///   - mark: The beginning of a mark that the load must have made.
     private func fail(
-        _ file: String, _ number: Int, _ answer: FaultLoad.Answer,
+        _ file: String, _ number: Int, _ answer: FaultLoad.Answer, marking mark: String = "",
         cuts: [PowerCut] = [
             PowerCut(order: .separate, contents: .lost, names: .lost),
             PowerCut(order: .separate, contents: .kept, names: .kept),
@@ -31,6 +33,7 @@ struct FailedSyncTests {
             try #require(hasFailed, "the load does not sync \(file) so often")
             let told = recording.entries.compactMap { if case .mark(let mark) = $0 { mark } else { nil } }
             #expect(told.filter { $0.contains("unsupported") } == [], "a disk that fails was told as a bad one")
+            #expect(told.contains { $0.hasPrefix(mark) }, "\(told)")
             var proof = PowerLossProof(recording, seed: RecordedLoad.seed)
             proof.isOfFailedSyncs = true
             proof.sparsity = .max
@@ -50,7 +53,7 @@ struct FailedSyncTests {
         "After a failed sync of the queue's log what is accepted is kept, and what was told of the failed one is so",
         arguments: [(4, .reopens), (5, .dies), (6, .goesOn)] as [(Int, FaultLoad.Answer)])
     func log(number: Int, answer: FaultLoad.Answer) async throws {
-        try await fail("/larder.sqlite-wal", number, answer)
+        try await fail("/larder.sqlite-wal", number, answer, marking: "unknown ")
     }
 
     @Test(
