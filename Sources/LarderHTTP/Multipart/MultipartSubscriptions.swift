@@ -184,6 +184,8 @@ private final class SilenceWatch: Sendable {
         var limit: Duration
         var heard = ContinuousClock.now
         var isSilent = false
+        /// The wait until the answer would have been silent for too long.
+        var wait: Task<Void, Never>?
     }
 
     private let state: Locked<State>
@@ -192,16 +194,37 @@ private final class SilenceWatch: Sendable {
 
     func noteHeard() { state.withLock { $0.heard = .now } }
 
-    func expect(within limit: Duration) { state.withLock { ($0.limit, $0.heard) = (limit, .now) } }
+    func expect(within limit: Duration) {
+        let wait = state.withLock { state in
+            (state.limit, state.heard) = (limit, .now)
+            return state.wait
+        }
+        // With another limit, silence may be too long sooner than is waited for.
+        wait?.cancel()
+    }
 
     var isSilent: Bool { state.withLock { $0.isSilent } }
 
     /// Waits until nothing was heard for too long, or the task is cancelled.
     func untilSilent() async {
         while !Task.isCancelled {
-            let due = state.withLock { $0.heard + $0.limit }
-            guard due > .now else { return state.withLock { $0.isSilent = true } }
-            await CancellableTimer.waitThroughSleep(until: due)
+            let wait = state.withLock { state -> Task<Void, Never>? in
+                let due = state.heard + state.limit
+                guard due > .now else {
+                    state.isSilent = true
+                    return nil
+                }
+                // Begun under the lock, so that no change of the limit is missed.
+                let wait = Task { _ = await CancellableTimer.waitThroughSleep(until: due) }
+                state.wait = wait
+                return wait
+            }
+            guard let wait else { return }
+            await withTaskCancellationHandler {
+                await wait.value
+            } onCancel: {
+                wait.cancel()
+            }
         }
     }
 }
