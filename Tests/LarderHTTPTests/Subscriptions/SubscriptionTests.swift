@@ -2,6 +2,7 @@ import Foundation
 import Larder
 import LarderHTTP
 import LarderTestSupport
+import Synchronization
 import Testing
 
 @Suite(
@@ -9,6 +10,7 @@ import Testing
     .enabled(if: ForeignServer.isAvailable, "\(ForeignServer.requirement)"), .timeLimit(.minutes(10)))
 struct SubscriptionTests {
     static let kinds = ["strawberry", "ariadne"]
+    private static let carriers: [HTTPTransport.SubscriptionOptions.Carrier] = [.webSocket, .multipart]
 
     @Test("An event is in the cache when its reader is told, and wakes a watcher", arguments: kinds)
     func tells(_ kind: String) async throws {
@@ -115,6 +117,92 @@ struct SubscriptionTests {
             try server.store.close()
             await subscription.wait(for: .ended)
             while try await server.order().subscriptions > 0 { try await Task.sleep(for: .milliseconds(5)) }
+        }
+    }
+
+    /// The error of the first state that has one; nil where the subscription is live before.
+    private func error(_ subscription: Subscription) async -> LarderError? {
+        for await event in subscription {
+            guard case .state(let state) = event, state.error != nil || state.phase == .live else { continue }
+            return state.error
+        }
+        return nil
+    }
+
+    @Test("Each connection introduces the program with the payload of the options", arguments: kinds, [true, false])
+    func introduces(_ kind: String, isTaken: Bool) async throws {
+        let asked = Mutex(0)
+        try await EventServer.run(kind) { options in
+            options.subscriptions.payload = {
+                asked.withLock { $0 += 1 }
+                return ["token": isTaken ? "hush" : "loud"]
+            }
+        } _: { server in
+            try await server.order(#"{"token": "hush"}"#)
+            let subscription = try await server.app.subscribe(EventServer.changed)
+            let code = await error(subscription)?.code
+            // Ariadne does not say that it is the proof which it refuses.
+            #expect(isTaken ? code == nil : code == .transportNotSignedIn || kind == "ariadne" && code != nil)
+            guard isTaken else { return }
+            let count = asked.withLock(\.self)
+            try await server.order(#"{"cut": true}"#)
+            await subscription.wait(for: .connecting)
+            await subscription.wait(for: .live)
+            #expect(asked.withLock(\.self) > count)
+        }
+    }
+
+    @Test(
+        "Subscriptions alone go to the place that the options have for them", arguments: carriers)
+    func place(_ carrier: HTTPTransport.SubscriptionOptions.Carrier) async throws {
+        // No server listens there.
+        let place = URL(string: "http://127.0.0.1:1/graphql")
+        try await EventServer.run("strawberry") { options in
+            (options.subscriptions.carrier, options.subscriptions.url) = (carrier, place)
+        } _: { server in
+            let subscription = try await server.app.subscribe(EventServer.changed)
+            #expect(await error(subscription) != nil)
+            let answer = try await server.app.fetch(EventServer.items, policy: .networkOnly)
+            #expect(answer["items"]?.count == 1)
+        }
+    }
+
+    @Test(
+        "A connection on which nothing comes is given up after the time of the options", arguments: carriers)
+    func silent(_ carrier: HTTPTransport.SubscriptionOptions.Carrier) async throws {
+        // By multipart, Strawberry is heard of every five seconds.
+        let silence = carrier == .webSocket ? Duration.milliseconds(500) : .seconds(7)
+        try await EventServer.run("strawberry") { options in
+            (options.subscriptions.carrier, options.subscriptions.silence) = (carrier, silence)
+            options.subscriptions.pacing.opening = .seconds(120)
+        } _: { server in
+            let subscription = try await server.app.subscribe(EventServer.changed)
+            await subscription.wait(for: .live)
+            let begun = SuspendingClock.now
+            try await server.order(#"{"hold": true}"#)
+            let told = await subscription.wait(for: .connecting)
+            try requireNear(begun + silence)
+            guard case .state(let state)? = told.last else { throw Untold() }
+            let text = state.error?.errors.first?.message ?? ""
+            #expect(state.error?.code == .transportTimedOut || text.contains("said nothing for as long"))
+        }
+    }
+
+    private struct Untold: Error {}
+
+    @Test("After a connection's lifetime another takes its place, and the subscription stays live", arguments: kinds)
+    func replaced(_ kind: String) async throws {
+        try await EventServer.run(kind) { options in
+            options.subscriptions.lifetime = .milliseconds(200)
+        } _: { server in
+            let subscription = try await server.app.subscribe(EventServer.changed)
+            await subscription.wait(for: .live)
+            let end = SuspendingClock.now + .seconds(60)
+            while try await server.order().begun < 4 {
+                try #require(.now < end, "no other connection takes its place")
+                try await Task.sleep(for: .milliseconds(5))
+            }
+            #expect(subscription.state.phase == .live && subscription.state.error == nil)
         }
     }
 }
