@@ -29,7 +29,7 @@ struct ArchitectureTests {
             contentsOf: packageRoot.appending(path: "Sources/Larder/Larder.docc/Architecture.md"), encoding: .utf8)
         let named = article.matches(of: /\n  locks\/(\S+)/).map { String($0.1).replacing("<partition>", with: "main") }
         try await withTemporaryFolder { folder in
-            let provider = InMemoryIdentityProvider(lifetime: .seconds(1))
+            let provider = InMemoryIdentityProvider(lifetime: .seconds(20))
             var options = Store.Options()
             options.keys = InMemoryKeyProvider()
             options.identityProvider = { _ in provider }
