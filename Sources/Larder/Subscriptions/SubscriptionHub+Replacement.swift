@@ -159,7 +159,7 @@ extension SubscriptionHub {
             entry.next?.held.append(response)
             entry.next?.heldBytes += response.count
             heldBytes += response.count
-        case .failed(let id, _, _), .completed(let id):
+        case .failed(let id, _, _), .broken(let id, _), .completed(let id):
             // The old connection goes on for as long as it can, and the server says there what it has to say.
             if nextEntry(id) != nil { line.breakOff() }
         case .alive: break

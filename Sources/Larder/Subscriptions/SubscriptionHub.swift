@@ -344,11 +344,11 @@ actor SubscriptionHub {
             guard let entry = entry(id) else { return }
             await take(response, of: entry)
         case .failed(let id, let response, let mayRecover):
-            // Its readers are told of the events before it.
-            await storeAll(before: id)
-            guard let entry = entry(id) else { return }
-            if entry.next?.isDraining == true { return switchOver(entry, isWhole: false) }
-            fail(entry, response, mayRecover: mayRecover)
+            await fail(id, mayRecover: mayRecover) { entry in
+                let errors = (try? ParsedResponse.parse(response, along: entry.operation.layout))?.errors ?? []
+                return LarderError(.serverErrors, "The server has ended the subscription", errors: errors)
+            }
+        case .broken(let id, let error): await fail(id, mayRecover: true) { _ in LarderError(error) }
         case .completed(let id):
             if let entry = entry(id), entry.next?.isDraining == true { return switchOver(entry, isWhole: true) }
             await storeAll(before: id)
@@ -386,9 +386,12 @@ actor SubscriptionHub {
         line.commands.finish()
     }
 
-    private func fail(_ entry: Entry, _ response: [UInt8], mayRecover: Bool) {
-        let errors = (try? ParsedResponse.parse(response, along: entry.operation.layout))?.errors ?? []
-        let error = LarderError(.serverErrors, "The server has ended the subscription", errors: errors)
+    private func fail(_ id: String, mayRecover: Bool, because cause: (Entry) -> LarderError) async {
+        // Its readers are told of the events before it.
+        await storeAll(before: id)
+        guard let entry = entry(id) else { return }
+        if entry.next?.isDraining == true { return switchOver(entry, isWhole: false) }
+        let error = cause(entry)
         guard mayRecover else { return end(entry, because: error) }
         entry.failures += 1
         let number = main?.number
@@ -461,7 +464,7 @@ extension SubscriptionLine.Message {
     /// Of the subscription that it is about.
     fileprivate var id: String? {
         switch self {
-        case .started(let id), .event(let id, _), .failed(let id, _, _), .completed(let id): id
+        case .started(let id), .event(let id, _), .failed(let id, _, _), .broken(let id, _), .completed(let id): id
         case .opened, .alive, .expiring: nil
         }
     }

@@ -36,7 +36,7 @@ public struct SubscriptionLine: Sendable {
     }
 
     /// What comes on a connection.
-    public enum Message: Sendable, Hashable {
+    public enum Message: Sendable {
         /// The server has taken the connection up.
         case opened
         /// The server has begun the subscription: of what changes from now on, an event comes.
@@ -47,6 +47,8 @@ public struct SubscriptionLine: Sendable {
         ///
         /// `mayRecover`: whether another start may succeed.
         case failed(id: String, response: [UInt8], mayRecover: Bool)
+        /// The way to the server broke for this subscription alone, and the others go on. It is started again.
+        case broken(id: String, TransportError)
         /// The server ends the subscription, or has ended it since that was asked: there will be no more events.
         case completed(id: String)
         /// The server was heard of, and had nothing to tell: until now, nothing is missing.

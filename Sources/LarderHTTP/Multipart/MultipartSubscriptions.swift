@@ -63,14 +63,9 @@ struct MultipartSubscriptions: Sendable {
             switch error.code {
             case .notSignedIn, .unusableRequest, .notPrepared: throw error
             // The others go on.
-            default: await fail(id, error.message, mayRecover: true)
+            default: await line.take(.broken(id: id, error))
             }
         }
-    }
-
-    private func fail(_ id: String, _ message: String, mayRecover: Bool) async {
-        let errors = Value.object(["errors": [["message": .string(message)]]]).json
-        await line.take(.failed(id: id, response: errors, mayRecover: mayRecover))
     }
 
     private func read(_ id: String, _ request: GraphQLRequest) async throws(TransportError) {
