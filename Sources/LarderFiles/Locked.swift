@@ -15,7 +15,11 @@ import Musl
 /// The lock and the value lie in memory that begins a cache line, and share no line with anything else: who takes the
 /// lock gets the value with it, and holds up nobody who uses another one.
 ///
+/// Other modules have code of their own for each type of value. The compiler heeds `@inlinable` in a package's type only
+/// where the type is `@usableFromInline` as well.
+///
 /// Unchecked: the value is touched only between locking and unlocking.
+@usableFromInline
 package struct Locked<Value>: ~Copyable, @unchecked Sendable {
     @usableFromInline let lock: ThreadLock
     @usableFromInline let value: UnsafeMutablePointer<Value>
@@ -28,7 +32,10 @@ package struct Locked<Value>: ~Copyable, @unchecked Sendable {
     }
 
     @inlinable
-    deinit { value.deinitialize(count: 1) }
+    deinit {
+        value.deinitialize(count: 1)
+        lock.end()
+    }
 
     /// Runs `body` while no other thread is in it. `body` must not come here again.
     @inlinable
@@ -41,9 +48,9 @@ package struct Locked<Value>: ~Copyable, @unchecked Sendable {
     }
 }
 
-/// The lock of a `Locked`, at a place where it stays, with room behind it for what it guards.
+/// The lock of a `Locked`, at a place where it stays, with room behind it for what it guards. Its owner ends it.
 @usableFromInline
-struct ThreadLock: ~Copyable {
+struct ThreadLock {
     /// In bytes; a multiple of that of every processor.
     private static let cacheLine = 128
 
@@ -68,7 +75,9 @@ struct ThreadLock: ~Copyable {
         #endif
     }
 
-    deinit {
+    /// Gives back the lock's memory, and that of what it guards.
+    @usableFromInline
+    func end() {
         check(pthread_mutex_destroy(mutex))
         UnsafeMutableRawPointer(mutex).deallocate()
     }
@@ -79,16 +88,16 @@ struct ThreadLock: ~Copyable {
     }
 
     @usableFromInline
-    borrowing func place<Value>(of type: Value.Type) -> UnsafeMutablePointer<Value> {
+    func place<Value>(of type: Value.Type) -> UnsafeMutablePointer<Value> {
         (UnsafeMutableRawPointer(mutex) + Self.offset(of: type)).bindMemory(to: type, capacity: 1)
     }
 
     @usableFromInline
-    borrowing func lock() { check(pthread_mutex_lock(mutex)) }
+    func lock() { check(pthread_mutex_lock(mutex)) }
 
     @usableFromInline
-    borrowing func unlock() { check(pthread_mutex_unlock(mutex)) }
+    func unlock() { check(pthread_mutex_unlock(mutex)) }
 
     /// The calls fail only for a lock that is none, or that is destroyed while it is held.
-    private borrowing func check(_ status: Int32) { precondition(status == 0, "A lock failed with \(status)") }
+    private func check(_ status: Int32) { precondition(status == 0, "A lock failed with \(status)") }
 }

@@ -12,31 +12,32 @@ import Musl
 /// look at the same time seldom wait for each other, and their processors for each other's caches.
 ///
 /// Safe: it owns the copies, which stay where they are for as long as it does.
-@safe package struct ReadMostly<Value: Sendable>: ~Copyable, @unchecked Sendable {
-    private static var count: Int { 8 }
+@safe @usableFromInline
+package struct ReadMostly<Value: Sendable>: ~Copyable, @unchecked Sendable {
+    @usableFromInline static var count: Int { 8 }
 
-    private let copies: UnsafeMutablePointer<Locked<Value>>
+    @usableFromInline let copies: UnsafeMutablePointer<Locked<Value>>
 
-    package init(_ value: Value) {
+    @inlinable package init(_ value: Value) {
         unsafe copies = .allocate(capacity: Self.count)
         for index in 0..<Self.count { unsafe (copies + index).initialize(to: Locked(value)) }
     }
 
-    deinit {
+    @inlinable deinit {
         unsafe copies.deinitialize(count: Self.count)
         unsafe copies.deallocate()
     }
 
     /// The value; for some moments while it is replaced, the one before.
-    package var value: Value { unsafe copies[Self.ofThisThread].withLock { $0 } }
+    @inlinable package var value: Value { unsafe copies[Self.ofThisThread].withLock { $0 } }
 
     /// Puts another one in its place. Once it returns, every thread finds it.
-    package borrowing func replace(with value: Value) {
+    @inlinable package borrowing func replace(with value: Value) {
         for index in 0..<Self.count { unsafe copies[index].withLock { $0 = value } }
     }
 
     /// Threads have their own descriptors, which lie some pages apart.
-    private static var ofThisThread: Int {
+    @usableFromInline static var ofThisThread: Int {
         #if canImport(Glibc)
         let descriptor = UInt64(pthread_self())
         #else

@@ -5,10 +5,11 @@
 ///
 /// Its functions can be inlined, so that each module has them for its own types of keys and values: without that, each
 /// lookup copies an entry by the types' metadata.
+@usableFromInline
 package struct RecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     /// A link of a chain from the value that was used longest ago to the one that was used last.
     @usableFromInline
-    struct Entry {
+    struct Entry: Sendable {
         @usableFromInline var key: Key
         @usableFromInline var value: Value
         @usableFromInline var size: Int
@@ -28,7 +29,7 @@ package struct RecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable
     @usableFromInline var newest: Int?
     @usableFromInline let limit: Int
     /// The sizes of all values together.
-    package internal(set) var size = 0
+    @usableFromInline package var size = 0
 
     /// - Parameter limit: In bytes.
     @inlinable
