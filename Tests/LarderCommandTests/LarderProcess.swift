@@ -39,8 +39,8 @@ enum LarderProcess {
         return try await start(URL(filePath: "/bin/sh"), all, input: "", environment: [:]).finish()
     }
 
-    static func start(_ arguments: [String]) throws -> Running {
-        try start(executable(), arguments, input: "", environment: [:])
+    static func start(_ arguments: [String], environment: [String: String] = [:]) throws -> Running {
+        try start(executable(), arguments, input: "", environment: environment)
     }
 
     private static func start(

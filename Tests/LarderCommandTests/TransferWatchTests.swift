@@ -1,6 +1,10 @@
 import Foundation
 import LarderOperations
+import LarderTestSupport
 import Testing
+
+/// With it the system is told late of who takes the interrupt key.
+private let slowSignals = PreloadedLibrary.compiled(from: "Tools/lib/slow_signals.c")
 
 @Suite("transfers watch", .timeLimit(.minutes(10)))
 struct TransferWatchTests {
@@ -69,6 +73,21 @@ struct TransferWatchTests {
             let outcome = try await watch.finish()
             #expect(outcome.status == 0)
             #expect(outcome.errors == "")
+        }
+    }
+
+    @Test(
+        "An interrupt is taken as soon as there is a line, however late the system is told of who takes it",
+        .enabled(if: slowSignals != nil, "needs Linux and clang"))
+    func earlyInterrupt() async throws {
+        try await TransferFixture.run { fixture in
+            _ = try await fixture.upload()
+            let watch = try LarderProcess.start(
+                ["transfers", "watch", "--store", fixture.store],
+                environment: ["LD_PRELOAD": try #require(slowSignals).path])
+            try await watch.waitForLines(1)
+            watch.interrupt()
+            #expect(try await watch.finish().status == 0)
         }
     }
 

@@ -19,15 +19,21 @@ final class Interruption: Sendable {
     init(_ numbers: [Int32] = [SIGINT, SIGTERM]) {
         let signals = Signals()
         let sources = numbers.map { number in
-            // Otherwise the signal still ends the process.
-            signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number)
+            let isTaken = DispatchSemaphore(value: 0)
+            source.setRegistrationHandler { isTaken.signal() }
             source.setEventHandler {
                 signals.note()
                 // The next one ends the process.
                 signal(number, SIG_DFL)
             }
             source.activate()
+            // Until then it ends the process; were it ignored, one that comes now would be lost.
+            _ = isTaken.wait(timeout: .now() + 10)
+            #if canImport(Darwin)
+            // There the source sees the signal, and it ends the process still.
+            signal(number, SIG_IGN)
+            #endif
             return Source(source)
         }
         self.signals = signals
