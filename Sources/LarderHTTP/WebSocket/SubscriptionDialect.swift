@@ -109,6 +109,6 @@ extension SubscriptionDialect {
         if let silence = reaction.silence { try await writer.setSilence(silence) }
         if !reaction.replies.isEmpty { _ = await writer.write(reaction.replies) }
         for message in reaction.messages { await line.take(message) }
-        return reaction.messages.contains(.opened)
+        return reaction.messages.contains { if case .opened = $0 { true } else { false } }
     }
 }
