@@ -191,7 +191,9 @@ struct AppSyncRealTimeTests {
         }
     }
 
-    @Test("A server that sends no keep-alive for as long as it has announced loses the connection")
+    @Test(
+        "A851: a dead socket is noticed after five minutes. A silence as long as the server has announced ends the connection"
+    )
     func noticesSilence() async throws {
         try await AppSyncFixture.run { fixture in
             try await fixture.control(#"{"timeout": 1000}"#)
@@ -227,7 +229,7 @@ struct AppSyncRealTimeTests {
         }
     }
 
-    @Test("Before a token ends, a connection with another is in use: no event is missed and none is stale")
+    @Test("J14569, Q501: a token ends on a live socket. Before it does, another connection is in use, without a gap")
     func replacesToken() async throws {
         try await AppSyncFixture.run { fixture in
             try await fixture.control(#"{"pool": "pool", "tokens end": true}"#)
@@ -250,7 +252,9 @@ struct AppSyncRealTimeTests {
         }
     }
 
-    @Test("A server that falls silent is replaced before it is given up: nothing is stale")
+    @Test(
+        "A3976: after a silence the socket is dead, and so is each retry. Before it is given up, another takes its place"
+    )
     func replacesSilent() async throws {
         try await AppSyncFixture.run { fixture in
             // The limit is 15 seconds; after a third of them another connection is opened.

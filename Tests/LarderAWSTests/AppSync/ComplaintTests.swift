@@ -8,7 +8,8 @@ import Testing
 @testable import LarderHTTP
 
 /// What users of other clients of AppSync complain of, with the number of each complaint: A is amplify-swift, J amplify-js,
-/// P aws-mobile-appsync-sdk-ios.
+/// P aws-mobile-appsync-sdk-ios. Others are named by tests of what they are about; there R is
+/// appsync-realtime-client-ios, Q aws-mobile-appsync-sdk-js and S aws-sdk-ios.
 @Suite(
     "Complaints about AppSync's subscriptions", .timeLimit(.minutes(10)),
     .enabled(if: ForeignServer.isAvailable, "\(ForeignServer.requirement)"))
@@ -154,6 +155,25 @@ struct ComplaintTests {
             #expect(asked.withLock { $0 } == 0)
             network.isConnected = true
             #expect(await live(subscription))
+        }
+    }
+
+    @Test("A2167: stopped and started offline, it crashes. What is asked for last is live once there is a network")
+    func restartedOffline() async throws {
+        try await AppSyncFixture.run { fixture in
+            let network = SwitchedConnectivity()
+            let app = partition(fixture) { $0.subscriptions.pacing.connectivity = network }
+            let first = try await app.subscribe(Self.renamed)
+            #expect(await live(first))
+            network.isConnected = false
+            try await fixture.control(#"{"cut": true}"#)
+            for _ in 0..<20 { _ = try await app.subscribe(GraphQLOperation("subscription { a: renamed { id } }")) }
+            let last = try await app.subscribe(GraphQLOperation("subscription { renamed { id name } }"))
+            network.isConnected = true
+            #expect(await live(last))
+            try await fixture.push(#"{"id": "1", "name": "Vega", "owner": "a"}"#)
+            for await event in last { if case .data = event { break } }
+            #expect(try await fixture.realTime().connects.count == 2)
         }
     }
 }

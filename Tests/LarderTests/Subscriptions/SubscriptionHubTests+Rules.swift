@@ -150,7 +150,7 @@ extension SubscriptionHubTests {
         }
     }
 
-    @Test("A pause between two connections ends as soon as the network returns, and not before")
+    @Test("A2152: after airplane mode it stays stopped. A pause ends as soon as the network returns, and not before")
     func connectsOnNetwork() async throws {
         let network = SwitchedConnectivity()
         var pacing = SubscriptionPacing()

@@ -45,6 +45,29 @@ extension SubscriptionHubTests {
         }
     }
 
+    @Test("P114: events that come out of order overwrite newer rows. One of an older version changes nothing")
+    func olderEvent() async throws {
+        let transport = ScriptedLine()
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: SyncServer.schema))
+            let app = try store.partition(server: transport)
+            let subscription = try await app.subscribe(GraphQLOperation("subscription { changed { id title } }"))
+            let (connection, id) = try await transport.started()
+            for (title, version) in [("new", 2), ("old", 1)] {
+                let versions = #""_version":\#(version),"_deleted":null,"_lastChangedAt":\#(version)"#
+                await connection.line.tell(id, #"{"id":"1","title":"\#(title)",\#(versions)}"#)
+            }
+            var count = 0
+            for await event in subscription {
+                if case .data = event { count += 1 }
+                if count == 2 { break }
+            }
+            let fragment = GraphQLFragment("fragment F on Todo { title }")
+            #expect(try app.read("Todo:1", fragment)["title"]?.string == "new")
+            try store.close()
+        }
+    }
+
     @Test("What came before a connection broke is stored before what is fetched on the next one")
     func storesBeforeFetch() async throws {
         let isCut = Flag()

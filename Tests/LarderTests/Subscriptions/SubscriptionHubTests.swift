@@ -86,7 +86,9 @@ struct SubscriptionHubTests {
         }
     }
 
-    @Test("A subscription is stale from the loss of its connection until what was missed has been fetched")
+    @Test(
+        "P391, P427: changes made while offline never arrive. A subscription is stale until what was missed was fetched"
+    )
     func isStale() async throws {
         let transport = ScriptedLine()
         try await withApp(transport) { app in
@@ -174,7 +176,7 @@ struct SubscriptionHubTests {
         }
     }
 
-    @Test("A reader that is slow is told how many events it missed, and the cache has them all")
+    @Test("S1213: events are dropped without a word. A slow reader is told how many, and the cache has them all")
     func countsMissed() async throws {
         let transport = ScriptedLine()
         try await withApp(transport) { app in

@@ -11,7 +11,9 @@ struct SuspendedSubscriptionTests {
         type Item { id: ID! text: String }
         """
 
-    @Test("A suspension ends the connection, and after resume the subscription begins anew and catches up")
+    @Test(
+        "P17, P396, R24, A702: after the background the socket never returns. After resume, the subscription catches up"
+    )
     func suspended() async throws {
         let transport = ScriptedLine { _ in #"{"data":{"items":[{"id":"1","text":"fetched"}]}}"# }
         try await withTemporaryFolder { folder in

@@ -63,7 +63,7 @@ struct SyncTests {
         }
     }
 
-    @Test("The handler of a synchronization is called for each page, with what has come so far")
+    @Test("P457: handlers of a synchronization are never called. Its handler is called for each page")
     func progress() async throws {
         try await withServer(["a", "b", "c", "d", "e"]) { _, app in
             let told = Mutex<[SyncReport]>([])
@@ -314,7 +314,7 @@ struct SyncTests {
         }
     }
 
-    @Test("Two calls at once synchronize one after the other")
+    @Test("P217: two synchronizations at once crash. Two calls at once synchronize one after the other")
     func twoAtOnce() async throws {
         try await withServer(["a", "b", "c"]) { server, app in
             async let first = app.sync(paged)
