@@ -55,16 +55,21 @@ struct WatchTests {
         }
     }
 
+    /// Watches the title of a recipe until it was told twice, and waits until it was told once.
+    private func watchTitle(_ fixture: CommandFixture) async throws -> LarderProcess.Running {
+        let fragment = try fixture.write("fragment Title on Recipe { title }", to: "title.graphql")
+        let watch = try LarderProcess.start([
+            "watch", "Recipe:1", "--fragment", fragment, "--schema", fixture.path("schema.graphqls"), "--count", "2",
+            "--store", fixture.store,
+        ])
+        try await watch.waitForLines(1)
+        return watch
+    }
+
     @Test("A fragment on an object is told again when another process changes it")
     func watchesFragment() async throws {
         try await CommandFixture.withStore { fixture in
-            let fragment = try fixture.write("fragment Title on Recipe { title }", to: "title.graphql")
-            let watch = try LarderProcess.start([
-                "watch", "Recipe:1", "--fragment", fragment, "--schema", fixture.path("schema.graphqls"), "--count",
-                "2",
-                "--store", fixture.store,
-            ])
-            try await watch.waitForLines(1)
+            let watch = try await watchTitle(fixture)
             try await fixture.rename("1", to: "Stew")
             let outcome = try await watch.finish()
             #expect(outcome.output == "{\"data\":{\"title\":\"Soup\"}}\n{\"data\":{\"title\":\"Stew\"}}\n")
@@ -74,13 +79,7 @@ struct WatchTests {
     @Test("A fragment's object that is known to be no more is told as that")
     func watchesDeleted() async throws {
         try await CommandFixture.withStore { fixture in
-            let fragment = try fixture.write("fragment Title on Recipe { title }", to: "title.graphql")
-            let watch = try LarderProcess.start([
-                "watch", "Recipe:1", "--fragment", fragment, "--schema", fixture.path("schema.graphqls"), "--count",
-                "2",
-                "--store", fixture.store,
-            ])
-            try await watch.waitForLines(1)
+            let watch = try await watchTitle(fixture)
             #expect(try await fixture.larder("rm", "Recipe:1", "--as", "deleted").status == 0)
             let outcome = try await watch.finish()
             #expect(outcome.output == "{\"data\":{\"title\":\"Soup\"}}\n{\"data\":null}\n")

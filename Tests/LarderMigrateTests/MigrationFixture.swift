@@ -77,6 +77,13 @@ struct MigrationFixture {
         }
     }
 
+    /// Queues a mutation whose idempotency key is the program's own, and always the same.
+    func queueByOwnKey() async throws -> UUID {
+        var draft = MutationDraft.note()
+        draft.idempotencyKey = "the program's own"
+        return try await withDatabase { [draft] in try await $0.mutations.enqueue(draft).id }
+    }
+
     /// Queues a mutation and sets it aside, rejected by the server.
     func queueDeadLetter() async throws -> UUID {
         let id = try await queue(1)[0]

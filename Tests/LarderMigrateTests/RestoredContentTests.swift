@@ -375,15 +375,10 @@ struct RestoredLinkTests {
     @Test("A mutation does not come back whose key is queued again under another id")
     func queuedKey() async throws {
         try await MigrationFixture.with { fixture in
-            func queue() async throws -> UUID {
-                var draft = MutationDraft.note()
-                draft.idempotencyKey = "the program's own"
-                return try await fixture.withDatabase { [draft] in try await $0.mutations.enqueue(draft).id }
-            }
-            _ = try await queue()
+            _ = try await fixture.queueByOwnKey()
             let backup = try await fixture.makeBackup()
             try fixture.execute("DELETE FROM mutation")
-            let again = try await queue()
+            let again = try await fixture.queueByOwnKey()
             let outcome = try await fixture.restore(backup)
             #expect(outcome.status == 0, "\(outcome.errors)")
             #expect(try await fixture.mutations() == [again])

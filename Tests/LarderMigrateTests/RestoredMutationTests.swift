@@ -193,15 +193,10 @@ struct RestoredMutationTests {
     @Test("A mutation does not come back whose key has taken effect since under another id")
     func sameKey() async throws {
         try await MigrationFixture.with { fixture in
-            func queue() async throws -> UUID {
-                var draft = MutationDraft.note()
-                draft.idempotencyKey = "the program's own"
-                return try await fixture.withDatabase { [draft] in try await $0.mutations.enqueue(draft).id }
-            }
-            _ = try await queue()
+            _ = try await fixture.queueByOwnKey()
             let backup = try await fixture.makeBackup()
             try await fixture.withPartition { _, app in try await app.erase(unsent: .discard) }
-            try await fixture.settle(queue())
+            try await fixture.settle(fixture.queueByOwnKey())
             let outcome = try await fixture.restore(backup, "--json")
             #expect(outcome.status == 0, "\(outcome.errors)")
             #expect(try await fixture.mutations() == [])

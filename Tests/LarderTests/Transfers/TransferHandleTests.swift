@@ -142,14 +142,21 @@ struct TransferHandleTests {
         }
     }
 
-    @Test("A transfer whose time is over before it is begun fails as expired")
-    func expired() async throws {
+    /// Runs `body` with an upload whose time was over before it was begun.
+    private func withExpired(_ body: (TransferFixture, Transfer) async throws -> Void) async throws {
         try await withTransferFixture { fixture in
             let (file, _) = try fixture.file(bytes: 10)
             let upload = try await fixture.app.transfers.upload(
                 file, to: TransferFixture.location, options: .init(expires: Date(timeIntervalSinceNow: -1)))
             try await fixture.drain()
             await expectCode(.expiredTransfer) { try await upload.finished() }
+            try await body(fixture, upload)
+        }
+    }
+
+    @Test("A transfer whose time is over before it is begun fails as expired")
+    func expired() async throws {
+        try await withExpired { fixture, upload in
             #expect(fixture.storage.calls.isEmpty)
             try await upload.retry()
             try await fixture.drain()
@@ -159,12 +166,7 @@ struct TransferHandleTests {
 
     @Test("A transfer that is retried has the expiry that the retry says")
     func renewed() async throws {
-        try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 10)
-            let upload = try await fixture.app.transfers.upload(
-                file, to: TransferFixture.location, options: .init(expires: Date(timeIntervalSinceNow: -1)))
-            try await fixture.drain()
-            await expectCode(.expiredTransfer) { try await upload.finished() }
+        try await withExpired { fixture, upload in
             let later = Date(timeIntervalSince1970: 4_000_000_000)
             try await upload.retry(expires: later)
             #expect(try upload.status().expires == later)
