@@ -18,10 +18,16 @@ extension File {
         let status = call(.lock) { systemLock(descriptor, (kind == .shared ? LOCK_SH : LOCK_EX) | LOCK_NB) }
         if status == EWOULDBLOCK { return false }
         guard status == 0 else { throw FileError(status, doing: "Locking a file", path: path) }
+        isLocked.store(true, ordering: .relaxed)
         return true
     }
 
-    package func unlock() { _ = systemLock(descriptor, LOCK_UN) }
+    package func unlock() { unlock(descriptor) }
+
+    /// Closing alone would leave the lock to a child that is being started, until it runs its program.
+    func unlock(_ descriptor: Int32) {
+        if isLocked.exchange(false, ordering: .relaxed) { _ = systemLock(descriptor, LOCK_UN) }
+    }
 
     // MARK: Locks on ranges
 

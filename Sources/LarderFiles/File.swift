@@ -15,6 +15,8 @@ package final class File: Sendable {
     package let system: FileSystem
     /// -1 once the file is closed.
     private let held: Atomic<Int32>
+    /// Whether it may have the kernel's lock.
+    let isLocked = Atomic(false)
 
     init(_ descriptor: Int32, _ path: String, _ system: FileSystem) {
         held = Atomic(descriptor)
@@ -30,7 +32,9 @@ package final class File: Sendable {
     /// another thread may be under way: the system may give the number to another file meanwhile.
     package func close() {
         let descriptor = held.exchange(-1, ordering: .relaxed)
-        if descriptor >= 0 { closeDescriptor(descriptor) }
+        guard descriptor >= 0 else { return }
+        unlock(descriptor)
+        closeDescriptor(descriptor)
     }
 
     func call(_ kind: FileCall.Kind, _ body: () -> Int32) -> Int32 { system.call(kind, path, body) }

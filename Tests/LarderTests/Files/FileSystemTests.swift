@@ -189,6 +189,23 @@ struct FileSystemTests {
         #expect(FileError(status, doing: "Writing a file", path: "/file").code == .noSpace)
     }
 
+    @Test("A lock ends with its file, although a child that is being started has it open still")
+    func inheritedLock() async throws {
+        try await withTemporaryFolder { folder in
+            func open() throws -> File {
+                try FileSystem().open(folder.appending(path: "lock").path, [.reading, .writing, .making])
+            }
+            let file = try open()
+            #expect(try file.tryLock(.exclusive))
+            // As a fork does.
+            let inherited = dup(file.descriptor)
+            defer { close(inherited) }
+            #expect(try !open().tryLock(.exclusive))
+            file.close()
+            #expect(try open().tryLock(.exclusive))
+        }
+    }
+
     @Test("A note of a lock file takes the place of a longer one")
     func notes() async throws {
         try await withTemporaryFolder { folder in
