@@ -104,6 +104,51 @@ struct CheckTests {
         }
     }
 
+    @Test("A reference to an object that no key leads to is a problem")
+    func lostObject() async throws {
+        try await withTemporaryFolder { folder in
+            let library = try LibraryCache(folder)
+            try await library.fill(4)
+            let generation = library.cache.generations.current
+            let tables = generation.tables
+            var transaction = try generation.environment.beginWrite(deadline: .now + .seconds(300))
+            let author = try #require(try tables.record(of: "Author:1", transaction))
+            try transaction.delete(Array("Author:1".utf8).rawSpan, in: tables.keys)
+            try transaction.delete(author, in: tables.records)
+            try transaction.commit()
+            #expect(
+                try library.cache.check().problems.contains {
+                    $0.what == "it refers to \(author), which no key leads to"
+                })
+        }
+    }
+
+    @Test("A part that is held twice is a problem, and so is the one that it took the place of")
+    func heldTwice() async throws {
+        try await withTemporaryFolder { folder in
+            let library = try LibraryCache(folder)
+            try await library.fill(4)
+            let generation = library.cache.generations.current
+            let tables = generation.tables
+            var transaction = try generation.environment.beginWrite(deadline: .now + .seconds(300))
+            let book = try #require(try tables.record(of: "Book:3", transaction))
+            let notes = try #require(try generation.names.number(of: "notes", transaction, tables))
+            var bytes = try transaction.get(book, in: tables.records)?.withUnsafeBytes { Array($0) } ?? []
+            let (words, parts) = try bytes.withUnsafeBytes { (bytes) throws in
+                let record = try RecordView(bytes)
+                let list = try record.payload.list(#require(record.value(of: notes)))
+                return (list.range, try (0..<list.count).map { try record.payload.record(list[$0]) })
+            }
+            try #require(parts.count == 3)
+            bytes.replaceSubrange(words.lowerBound..<(words.lowerBound + 4), with: bytes[words.suffix(4)])
+            seal(&bytes, at: 4) { RecordView.checksum($0, of: book) }
+            try transaction.put(book, bytes.rawSpan, in: tables.records)
+            try transaction.commit()
+            let problems = try library.cache.check().problems.map(\.description)
+            #expect(problems == ["record \(parts[0]): nothing holds it", "record \(parts[2]): it is held 2 times"])
+        }
+    }
+
     @Test("A flipped bit is an error at opening, or changes no answer", arguments: [1, 2, 3, 4] as [UInt64])
     func flippedBits(seed: UInt64) async throws {
         try await withTemporaryFolder { base in
