@@ -25,6 +25,23 @@ struct InspectionTests {
         }
     }
 
+    @Test("Keys are listed by a prefix of any length")
+    func longPrefixes() async throws {
+        try await withTemporaryFolder { folder in
+            let library = try LibraryCache(folder)
+            let operation = try library.operation("{ book(id: 1) { id } }")
+            let start = String(repeating: "long ", count: 100)
+            for id in ["\(start)a", "\(start)b", String(start.dropLast(20))] {
+                try await library.write(#"{"data":{"book":{"__typename":"Book","id":"\#(id)"}}}"#, operation)
+            }
+            let inspect = library.cache.inspect
+            #expect(try inspect.keys(prefix: "Book:\(start.prefix(450))").count == 3)
+            #expect(try Set(inspect.keys(prefix: "Book:\(start)")) == ["Book:\(start)a", "Book:\(start)b"])
+            #expect(try inspect.keys(prefix: "Book:\(start)b") == ["Book:\(start)b"])
+            try expectSound(library.cache)
+        }
+    }
+
     @Test("A deleted object is shown as a tombstone, and is none once it is evicted")
     func tombstone() async throws {
         try await withTemporaryFolder { folder in

@@ -56,6 +56,16 @@ struct SplitRecordTests {
         }
     }
 
+    @Test("The fields of a split record are counted among the bytes of its type")
+    func bytes() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            try await sample.write(query(0..<50), data: data(0..<50, "a"))
+            let root = try #require(try sample.cache.inspect.record(key: "QUERY_ROOT"))
+            #expect(root.isSplit && root.byteCount > 1_000)
+            #expect(try sample.cache.inspect.types().first { $0.type == "Query" }?.bytes == root.byteCount)
+        }
+    }
+
     @Test("Fields are removed from a split record with what they hold")
     func removing() async throws {
         try await withSampleCache(movieSchema) { sample in
