@@ -6,6 +6,21 @@ import Testing
 
 @Suite("Large integers", .timeLimit(.minutes(10)))
 struct LargeIntegerTests {
+    @Test("An integer is given as a double where a double keeps it exactly, and only there")
+    func doubles() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            let query = "{ movie(id: 1) { year } }"
+            for (year, double) in [
+                (9_007_199_254_740_992, 9_007_199_254_740_992), (9_007_199_254_740_993, nil),
+                (-9_007_199_254_740_993, nil),
+            ] as [(Int64, Double?)] {
+                try await sample.write(query, data: #"{"movie":{"__typename":"Movie","id":1,"year":\#(year)}}"#)
+                let value = try #require(try sample.cache.read(sample.operation(query)).response["movie"]?["year"])
+                #expect(value.int == year && value.double == double)
+            }
+        }
+    }
+
     @Test("Large whole numbers are integers, however many zeros they end in")
     func largeIntegers() async throws {
         try await withSampleCache(movieSchema) { sample in
