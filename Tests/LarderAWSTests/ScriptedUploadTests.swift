@@ -166,6 +166,10 @@ struct ScriptedUploadTests {
             ("\"b2b8e1e7e9d8cbd0f0a7dbf6c6a1c5ae\"", [:], false),
             ("\"d9d19acd1e9fb21dd2c8bb0aaf3c8a26\"", ["x-amz-server-side-encryption": "aws:kms"], true),
             ("\"d9d19acd1e9fb21dd2c8bb0aaf3c8a26\"", ["x-amz-server-side-encryption": "AES256"], false),
+            (
+                "\"d9d19acd1e9fb21dd2c8bb0aaf3c8a26\"",
+                ["x-amz-server-side-encryption-customer-algorithm": "AES256"], true
+            ),
             ("\"not-a-digest\"", [:], true),
         ] as [(String, [String: String], Bool)])
     func etag(etag: String, headers: [String: String], isAccepted: Bool) async throws {
