@@ -198,7 +198,7 @@ struct KeyFileTests {
 struct KeyProviderTests {
     @Test("A variable's key is the base64 of 32 bytes, and everything else is told for what it is")
     func variable() async throws {
-        let (one, two) = (MasterKey(), MasterKey())
+        let (one, two, three, four) = (MasterKey(), MasterKey(), MasterKey(), MasterKey())
         func provider(_ key: String?, _ previous: String? = nil) -> EnvironmentKeyProvider {
             EnvironmentKeyProvider { ["LARDER_KEY": key, "LARDER_PREVIOUS_KEYS": previous].compactMapValues(\.self) }
         }
@@ -207,6 +207,9 @@ struct KeyProviderTests {
         #expect(
             try await provider(text(one) + "\n", text(two)).keys(within: soon)
                 == MasterKeys(current: one, previous: [two]))
+        #expect(
+            try await provider(text(one), " \(text(two))  \(text(three))\t\n\(text(four)) ").keys(within: soon).previous
+                == [two, three, four])
         await expectKeyError(.missing, containing: "openssl rand -base64 32") {
             _ = try await provider(nil).makeKey(within: soon)
         }
