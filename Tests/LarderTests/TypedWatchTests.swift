@@ -63,6 +63,27 @@ struct TypedWatchTests {
         }
     }
 
+    @Test("The data of a typed watcher stays while an answer does not fit its type")
+    func staying() async throws {
+        struct Rated: TypedOperation {
+            struct Data: Decodable, Sendable { var recipe: Recipe }
+            struct Recipe: Decodable, Sendable { var rating: Double }
+            var operation: GraphQLOperation { GraphQLOperation("{ recipe(id: 1) { rating } }") }
+        }
+        try await withStoreFixture { app in
+            let fragment = GraphQLFragment("fragment F on Recipe { rating }")
+            try await app.write("Recipe:1", fragment, ["rating": 1])
+            var states = try app.watch(Rated()).makeAsyncIterator()
+            #expect(await states.next()?.data?.recipe.rating == 1)
+            for (rating, shown) in [(.null, 1), (2, 2)] as [(Value, Double)] {
+                try await app.write("Recipe:1", fragment, ["rating": rating])
+                let state = await states.next()
+                #expect(state?.data?.recipe.rating == shown)
+                #expect(state?.error?.code == (rating == .null ? .data : nil))
+            }
+        }
+    }
+
     @Test("An answer that is the same as before is not decoded again")
     func decodedOnce() async throws {
         let server = ScriptedServer { _ in recipeListAnswer }
