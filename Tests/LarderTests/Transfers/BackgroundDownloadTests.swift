@@ -102,6 +102,17 @@ struct BackgroundDownloadTests {
         }
     }
 
+    @Test("What was received is not put in its place where the executor says the ETag of another object")
+    func otherETag() async throws {
+        try await withDownload { app, download, background in
+            try await handOver(app, background)
+            try background.receive(download.id.uuid, as: bytes, etag: "\"other\"")
+            try await runner(app, background).drain()
+            #expect(try download.status().failure?.code.rawValue == "object.changed")
+            #expect(!FileManager.default.fileExists(atPath: try download.status().file.path))
+        }
+    }
+
     @Test("A runner that does not know the executor leaves a download, and receives nothing itself")
     func unknownExecutor() async throws {
         try await withDownload { app, download, background in

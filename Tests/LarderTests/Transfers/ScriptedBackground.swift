@@ -39,11 +39,12 @@ final class ScriptedBackground: BackgroundTransport {
         state.withLock { $0.uploads[id]?.end = .success(StoredObject(etag: etag)) }
     }
 
-    /// Receives an object, or what a test has in its place; no file where that is nil.
-    func receive(_ id: UUID, as bytes: [UInt8]?) throws {
-        guard let download = state.withLock({ $0.uploads[id] }), let etag = download.etag else { return }
+    /// Receives an object, or what a test has in its place; no file where that is nil. It has the ETag that was asked
+    /// for where the test says no other.
+    func receive(_ id: UUID, as bytes: [UInt8]?, etag: String? = nil) throws {
+        guard let download = state.withLock({ $0.uploads[id] }), let asked = download.etag else { return }
         if let bytes { try Data(bytes).write(to: download.file, options: .atomic) }
-        state.withLock { $0.uploads[id]?.end = .success(StoredObject(etag: etag)) }
+        state.withLock { $0.uploads[id]?.end = .success(StoredObject(etag: etag ?? asked)) }
     }
 
     func fail(_ id: UUID, _ code: ObjectError.Code) {
