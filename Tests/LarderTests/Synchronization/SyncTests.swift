@@ -401,6 +401,14 @@ struct SyncTests {
             let input = try #require(other.requests.first?.values["input"] as? [String: Any])
             #expect((input["_version"] as? NSNumber)?.intValue == 2)
             #expect(title(app, "a") == "mine")
+            // The program's own stays.
+            var old = update
+            old.variables = ["input": ["id": "a", "title": "mine", "_version": 1]]
+            _ = try await app.with(server: other).send(old)
+            #expect(other.requests.last?.variableValues == old.variables)
+            try await app.enqueue(old)
+            try await MutationRunner(app.with(server: other)).drain()
+            #expect(other.requests.count == 3 && other.requests.last?.variableValues == old.variables)
         }
     }
 
