@@ -138,6 +138,29 @@ struct MutationFileTests {
         }
     }
 
+    @Test("When the cancelling of an upload returns, what the mutation was expected to do is not shown any more")
+    func cancelled() async throws {
+        try await withTemporaryFolder { folder in
+            try await withAlbum(ScriptedServer { _ in answered }, folder, MemoryStorage()) { fixture in
+                let fragment = GraphQLFragment("fragment F on Photo { title }")
+                // More than once: the store itself shows its queue anew after a commit, but soon after another not at
+                // once.
+                for _ in 0..<4 {
+                    let (file, _) = try fixture.file(bytes: 10)
+                    let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+                    try await fixture.app.enqueue(
+                        addPhoto,
+                        options: .init(
+                            files: [MutationFile(upload, in: "input.file")],
+                            optimisticResponse: ["addPhoto": ["__typename": "Photo", "id": "p1", "title": "Sea"]]))
+                    #expect(try fixture.app.read("Photo:p1", fragment)["title"]?.string == "Sea")
+                    try await upload.cancel()
+                    await expectCode(.miss) { _ = try fixture.app.read("Photo:p1", fragment) }
+                }
+            }
+        }
+    }
+
     @Test("A cancelled upload sets the mutation aside; what cannot be filled in is refused before it is queued")
     func refused() async throws {
         try await withTemporaryFolder { folder in
