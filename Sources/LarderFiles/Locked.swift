@@ -12,8 +12,7 @@ import Musl
 /// from thread to thread. Threads that read all the time then wait for each other's wake-ups. With this lock the
 /// running thread takes it again, and the thread sanitizer sees it.
 ///
-/// The lock and the value lie in memory that begins a cache line, and share no line with anything else: who takes the
-/// lock gets the value with it, and holds up nobody who uses another one.
+/// The lock and the value lie side by side: who takes the lock mostly gets the value with it.
 ///
 /// Other modules have code of their own for each type of value. The compiler heeds `@inlinable` in a package's type only
 /// where the type is `@usableFromInline` as well.
@@ -51,17 +50,13 @@ package struct Locked<Value>: ~Copyable, @unchecked Sendable {
 /// The lock of a `Locked`, at a place where it stays, with room behind it for what it guards. Its owner ends it.
 @usableFromInline
 struct ThreadLock {
-    /// In bytes; a multiple of that of every processor.
-    private static let cacheLine = 128
-
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
 
     @usableFromInline
     init<Value>(before value: MemoryLayout<Value>.Type) {
-        let size = Self.offset(of: Value.self) + value.size
         mutex = UnsafeMutableRawPointer.allocate(
-            byteCount: (size + Self.cacheLine - 1) / Self.cacheLine * Self.cacheLine,
-            alignment: max(Self.cacheLine, value.alignment)
+            byteCount: Self.offset(of: Value.self) + value.size,
+            alignment: max(MemoryLayout<pthread_mutex_t>.alignment, value.alignment)
         ).initializeMemory(as: pthread_mutex_t.self, to: pthread_mutex_t())
         #if canImport(Glibc)
         // A thread that finds it taken looks again some times before it sleeps: what it guards takes less than a wake-up.

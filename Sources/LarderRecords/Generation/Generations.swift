@@ -9,8 +9,6 @@ import Synchronization
 final class Generations: Sendable {
     let folder: GenerationFolder
     private let held: Locked<Generation>
-    /// What is in `held`, for those who read; replaced under the lock of `held`.
-    private let published: ReadMostly<Generation>
     private let isClosed = Atomic<Bool>(false)
     private let isSuspended = Atomic<Bool>(false)
     /// Whether the current generation was closed by `rest`. Changes under the lock of `held`.
@@ -22,10 +20,9 @@ final class Generations: Sendable {
         self.folder = folder
         self.observers = observers
         held = Locked(first)
-        published = ReadMostly(first)
     }
 
-    var current: Generation { published.value }
+    var current: Generation { held.withLock { $0 } }
 
     /// Closes cleanly. Reads and writes that are under way end first.
     func close() throws {
@@ -71,7 +68,6 @@ final class Generations: Sendable {
             let next = try folder.openCurrent(above: current.number - 1)
             if next.identity != current.identity { observers.entered(next.identity) }
             current = next
-            published.replace(with: next)
             isSuspended.store(false, ordering: .sequentiallyConsistent)
         }
     }
@@ -147,7 +143,6 @@ final class Generations: Sendable {
             if try !isResting.load(ordering: .relaxed) && isCurrent(old) { return }
             current = try folder.openCurrent(
                 above: isResting.load(ordering: .relaxed) ? old.number - 1 : old.number)
-            published.replace(with: current)
             isResting.store(false, ordering: .relaxed)
             if current.identity != old.identity { observers.entered(current.identity) }
             // Reads under way end first. An error is of no use here: no caller opens that environment again.
