@@ -24,7 +24,8 @@ extension File {
 
     package func unlock() { unlock(descriptor) }
 
-    /// Closing alone would leave the lock to a child that is being started, until it runs its program.
+    /// Gives the lock up for every copy of the descriptor. To close this one alone would leave the lock to a child that is
+    /// being started, until it runs its program. A process that forks and runs no program must close no file.
     func unlock(_ descriptor: Int32) {
         if isLocked.exchange(false, ordering: .relaxed) { _ = systemLock(descriptor, LOCK_UN) }
     }

@@ -15,7 +15,7 @@ package final class File: Sendable {
     package let system: FileSystem
     /// -1 once the file is closed.
     private let held: Atomic<Int32>
-    /// Whether it may have the kernel's lock.
+    /// Whether it may have the kernel's lock: it was taken, and not given up since.
     let isLocked = Atomic(false)
 
     init(_ descriptor: Int32, _ path: String, _ system: FileSystem) {

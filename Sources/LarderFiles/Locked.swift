@@ -14,8 +14,8 @@ import Musl
 ///
 /// The lock and the value lie side by side: who takes the lock mostly gets the value with it.
 ///
-/// Other modules have code of their own for each type of value. The compiler heeds `@inlinable` in a package's type only
-/// where the type is `@usableFromInline` as well.
+/// Its functions can be inlined, so that each module has them for its own types of values. The compiler heeds `@inlinable`
+/// in a package's type only where the type is `@usableFromInline` as well.
 ///
 /// Unchecked: the value is touched only between locking and unlocking.
 @usableFromInline
@@ -25,7 +25,7 @@ package struct Locked<Value>: ~Copyable, @unchecked Sendable {
 
     @inlinable
     package init(_ value: sending Value) {
-        lock = ThreadLock(before: MemoryLayout<Value>.self)
+        lock = ThreadLock(before: Value.self)
         self.value = lock.place(of: Value.self)
         self.value.initialize(to: value)
     }
@@ -47,19 +47,20 @@ package struct Locked<Value>: ~Copyable, @unchecked Sendable {
     }
 }
 
-/// The lock of a `Locked`, at a place where it stays, with room behind it for what it guards. Its owner ends it.
+/// A handle to a lock at a place where it stays, with room behind it for what it guards. Copies are the same lock:
+/// `Locked` alone calls `end`, once.
 @usableFromInline
 struct ThreadLock {
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
 
     @usableFromInline
-    init<Value>(before value: MemoryLayout<Value>.Type) {
+    init<Value>(before type: Value.Type) {
         mutex = UnsafeMutableRawPointer.allocate(
-            byteCount: Self.offset(of: Value.self) + value.size,
-            alignment: max(MemoryLayout<pthread_mutex_t>.alignment, value.alignment)
+            byteCount: Self.offset(of: type) + MemoryLayout<Value>.stride,
+            alignment: max(MemoryLayout<pthread_mutex_t>.alignment, MemoryLayout<Value>.alignment)
         ).initializeMemory(as: pthread_mutex_t.self, to: pthread_mutex_t())
         #if canImport(Glibc)
-        // A thread that finds it taken looks again some times before it sleeps: what it guards takes less than a wake-up.
+        // A waiting thread looks again for a bounded time before it sleeps: most owners are done sooner than it would wake.
         var attributes = pthread_mutexattr_t()
         check(pthread_mutexattr_init(&attributes))
         check(pthread_mutexattr_settype(&attributes, Int32(PTHREAD_MUTEX_ADAPTIVE_NP)))
@@ -93,6 +94,7 @@ struct ThreadLock {
     @usableFromInline
     func unlock() { check(pthread_mutex_unlock(mutex)) }
 
-    /// The calls fail only for a lock that is none, or that is destroyed while it is held.
+    /// Making a lock fails where the system has no memory for it, and other calls only for a lock that is none, or that is
+    /// destroyed while it is held.
     private func check(_ status: Int32) { precondition(status == 0, "A lock failed with \(status)") }
 }

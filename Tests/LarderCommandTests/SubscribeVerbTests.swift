@@ -59,7 +59,8 @@ struct SubscribeVerbTests {
             ]
             // One that comes before the subscription has begun is no event of it.
             let deadline = SuspendingClock.now + .seconds(60)
-            while !subscribe.output.contains(#""event":"data""#), .now < deadline {
+            while !subscribe.output.contains(#""event":"data""#) {
+                try #require(.now < deadline, "no event came")
                 let sent = try await LarderProcess.run(send + ["--store", fixture.path("other")])
                 #expect(sent.status == 0, "\(sent.errors)")
             }

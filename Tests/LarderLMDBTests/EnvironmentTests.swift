@@ -248,7 +248,7 @@ struct EnvironmentTests {
     }
 
     @Test(
-        "Before each commit both meta pages are written once more: its sync makes good what failed ones have lost",
+        "Before each commit both meta pages are written once more, in one write",
         arguments: [Environment.Durability.full, .withoutMetaSync])
     func metaPagesAgain(durability: Environment.Durability) async throws {
         let calls = Mutex<[FileCall]>([])

@@ -27,7 +27,7 @@ struct BackupPlaceTests {
         }
     }
 
-    @Test("So does restore")
+    @Test("restore makes its backup in the folder that is named, and none where that is said")
     func restoring() async throws {
         try await MigrationFixture.with { fixture in
             try await fixture.queue(1)

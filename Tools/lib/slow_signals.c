@@ -1,4 +1,4 @@
-// Preloaded into a program on Linux, a handler of the interrupt key is installed half a second late.
+// Preloaded into a program on Linux, this installs each handler of the interrupt key half a second late.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>

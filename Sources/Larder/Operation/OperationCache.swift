@@ -6,7 +6,7 @@ import LarderRecords
 final class OperationCache: Sendable {
     /// A document and the name of the operation or fragment in it.
     ///
-    /// It is hashed once, and not at each look behind the lock: a document has hundreds of bytes.
+    /// It is hashed when it is made, before the lock is taken: a document has hundreds of bytes.
     private struct DocumentKey: Hashable {
         let document: ExactText
         let name: ExactText?

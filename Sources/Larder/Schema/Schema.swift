@@ -93,7 +93,8 @@ public struct Schema: Sendable, Hashable {
     /// `@cacheControl(maxAge:)`: see <doc:Lifecycle>.
     ///
     /// - Parameters:
-    ///   - maxAge: In whole seconds; nil for as long as they are there, and of one field for as long as its type says.
+    ///   - maxAge: In whole seconds. Where it is nil, a type's fields may be used for as long as they are there, and one
+    ///     field for as long as its type says.
     ///   - field: One field of the type, which goes before the type; every field of the type where absent.
     ///   - type: An object type, or an interface for the types that say nothing of their own.
     /// - Throws: `.schema` where there is no such type or field.

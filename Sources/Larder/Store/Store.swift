@@ -242,7 +242,7 @@ extension Store.Options {
         return options
     }
 
-    /// Of the caches of the store in a folder, whose programs are told of each commit.
+    /// What a cache of the store in a folder is opened with: programs that watch the folder are told of each commit.
     func records(of store: URL) -> RecordCache.Options {
         var options = RecordCache.Options()
         options.watchedFolder = store.path

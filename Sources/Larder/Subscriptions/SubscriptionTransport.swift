@@ -47,7 +47,8 @@ public struct SubscriptionLine: Sendable {
         ///
         /// `mayRecover`: whether another start may succeed.
         case failed(id: String, response: [UInt8], mayRecover: Bool)
-        /// The way to the server broke for this subscription alone, and the others go on. It is started again.
+        /// The answer of this subscription broke off, and the line's others go on. The partition starts it again after a
+        /// pause, and tells the error as its cause.
         case broken(id: String, TransportError)
         /// The server ends the subscription, or has ended it since that was asked: there will be no more events.
         case completed(id: String)

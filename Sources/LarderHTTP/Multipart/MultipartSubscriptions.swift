@@ -179,7 +179,7 @@ private final class SilenceWatch: Sendable {
         var limit: Duration
         var heard = ContinuousClock.now
         var isSilent = false
-        /// The wait until the answer would have been silent for too long.
+        /// Ends when the answer has been silent for as long as the limit says.
         var wait: Task<Void, Never>?
     }
 
@@ -194,7 +194,7 @@ private final class SilenceWatch: Sendable {
             (state.limit, state.heard) = (limit, .now)
             return state.wait
         }
-        // With another limit, silence may be too long sooner than is waited for.
+        // The new limit may end before this wait: `untilSilent` looks again.
         wait?.cancel()
     }
 

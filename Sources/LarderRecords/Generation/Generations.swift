@@ -22,6 +22,7 @@ final class Generations: Sendable {
         held = Locked(first)
     }
 
+    /// Waits for a reopening that is under way: `close` must get the environment that it opens.
     var current: Generation { held.withLock { $0 } }
 
     /// Closes cleanly. Reads and writes that are under way end first.

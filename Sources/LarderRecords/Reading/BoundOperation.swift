@@ -12,15 +12,15 @@ package final class BoundOperation: Sendable {
     private let resolved = Locked<ResolvedPlan?>(nil)
     /// The plan with the numbers of one overlay, and of the snapshot under it.
     private let resolvedUnder = Locked<(overlay: Overlay, plan: ResolvedPlan)?>(nil)
-    /// About the bytes of the last answer, which is a good guess for the next.
-    let expectedSize = Atomic<Int>(0)
+    /// About how many bytes the next answer takes.
+    let expectedAnswerSize = Atomic<Int>(0)
 
-    /// Takes down an answer's bytes. Most answers are about as large as the one before: threads that read at the same time
-    /// need not write what the others read.
+    /// Expects as much of the next answer. Only what is more, or less than half, is written down, so that threads that read
+    /// at the same time seldom write.
     @inline(__always)
-    func noteSize(_ size: Int) {
-        let expected = expectedSize.load(ordering: .relaxed)
-        if size > expected || size < expected / 2 { expectedSize.store(size, ordering: .relaxed) }
+    func noteAnswerSize(_ size: Int) {
+        let expected = expectedAnswerSize.load(ordering: .relaxed)
+        if size > expected || size < expected / 2 { expectedAnswerSize.store(size, ordering: .relaxed) }
     }
 
     /// About how much memory it takes beside its plan and its variables, in bytes.

@@ -58,7 +58,7 @@ import LarderLMDB
         layout = operation.layout
         limit = plan.generation.maximumAnswerSize
         ages = AgeReading(now: ReceivedTime(milliseconds: plan.generation.now()))
-        builder = ResponseBuilder(capacity: operation.expectedSize.load(ordering: .relaxed), limit: limit)
+        builder = ResponseBuilder(capacity: operation.expectedAnswerSize.load(ordering: .relaxed), limit: limit)
     }
 
     /// - Parameters:
@@ -89,7 +89,7 @@ import LarderLMDB
         case .missing: builder.store(ResponseCell(.absent), at: 0)
         }
         let buffer = builder.finish(shapes: layout.shapes)
-        operation.noteSize(buffer.count)
+        operation.noteAnswerSize(buffer.count)
         return CacheAnswer(
             response: Response(
                 buffer: buffer, missing: missing, age: ages.age, isExpired: ages.isExpired,

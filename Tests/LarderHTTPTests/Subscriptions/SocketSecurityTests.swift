@@ -3,11 +3,12 @@ import LarderHTTP
 import LarderTestSupport
 import Testing
 
-@Suite("The security of a connection for subscriptions", .timeLimit(.minutes(5)))
+@Suite(
+    "The security of a connection for subscriptions", .timeLimit(.minutes(5)),
+    .enabled(if: TestCertificate.canBeMade, "needs openssl"))
 struct SocketSecurityTests {
     @Test("A certificate is trusted that the options of subscriptions know, and no other", arguments: [true, false])
     func trusted(isKnown: Bool) async throws {
-        try #require(TestCertificate.canBeMade, "there is no openssl here, which makes the certificate")
         try await withTemporaryFolder { folder in
             let certificate = try TestCertificate(in: folder)
             try await FaultyServer.run(tellsRepeats: false, certificate: certificate) { server in

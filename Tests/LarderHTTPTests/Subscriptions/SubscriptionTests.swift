@@ -188,20 +188,4 @@ struct SubscriptionTests {
     }
 
     private struct Untold: Error {}
-
-    @Test("After a connection's lifetime another takes its place, and the subscription stays live", arguments: kinds)
-    func replaced(_ kind: String) async throws {
-        try await EventServer.run(kind) { options in
-            options.subscriptions.lifetime = .milliseconds(200)
-        } _: { server in
-            let subscription = try await server.app.subscribe(EventServer.changed)
-            await subscription.wait(for: .live)
-            let end = SuspendingClock.now + .seconds(60)
-            while try await server.order().begun < 4 {
-                try #require(.now < end, "no other connection takes its place")
-                try await Task.sleep(for: .milliseconds(5))
-            }
-            #expect(subscription.state.phase == .live && subscription.state.error == nil)
-        }
-    }
 }

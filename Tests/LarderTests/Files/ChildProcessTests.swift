@@ -25,7 +25,7 @@ struct ChildProcessTests {
         #expect(child.status() == nil && child.complaint.isEmpty)
     }
 
-    @Test("With a program ends what it has started")
+    @Test("To end a program ends the processes that it has started")
     func group() async throws {
         try await withTemporaryFolder { folder in
             let pipe = folder.appending(path: "pipe").path

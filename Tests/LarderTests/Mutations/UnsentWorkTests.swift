@@ -81,7 +81,8 @@ struct UnsentWorkTests {
     func discarded() async throws {
         try await withStoreFixture { (app) throws in
             var receipts: [MutationReceipt] = []
-            // More than once: the store itself shows its queue anew after a commit, but soon after another not at once.
+            // More than once: after one commit the store shows its queue anew by itself, which would hide that `clear` does
+            // not. Of commits that follow each other quickly it waits a moment.
             for _ in 0..<4 {
                 try await write(app)
                 let receipt = try await app.enqueue(rate(5), options: expected(5))

@@ -204,7 +204,7 @@ struct RefreshTests {
         }
     }
 
-    @Test("A refresh that waited while another process found the user refused asks no provider")
+    @Test("A refresh asks no provider once another process has found the user refused")
     func refusedElsewhere() async throws {
         try await withSessions { bench in
             let session = bench.session()

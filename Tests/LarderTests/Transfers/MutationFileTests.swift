@@ -143,8 +143,8 @@ struct MutationFileTests {
         try await withTemporaryFolder { folder in
             try await withAlbum(ScriptedServer { _ in answered }, folder, MemoryStorage()) { fixture in
                 let fragment = GraphQLFragment("fragment F on Photo { title }")
-                // More than once: the store itself shows its queue anew after a commit, but soon after another not at
-                // once.
+                // More than once: after one commit the store shows its queue anew by itself, which would hide that
+                // `cancel` does not. Of commits that follow each other quickly it waits a moment.
                 for _ in 0..<4 {
                     let (file, _) = try fixture.file(bytes: 10)
                     let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)

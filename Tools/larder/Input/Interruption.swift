@@ -28,10 +28,11 @@ final class Interruption: Sendable {
                 signal(number, SIG_DFL)
             }
             source.activate()
-            // Until then it ends the process; were it ignored, one that comes now would be lost.
+            // Until the system knows of the source, the signal ends the process. If it were ignored meanwhile, it would
+            // be lost.
             _ = isTaken.wait(timeout: .now() + 10)
             #if canImport(Darwin)
-            // There the source sees the signal, and it ends the process still.
+            // There the source only sees the signal, which would end the process still.
             signal(number, SIG_IGN)
             #endif
             return Source(source)
