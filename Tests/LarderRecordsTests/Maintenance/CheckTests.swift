@@ -104,14 +104,23 @@ struct CheckTests {
         }
     }
 
-    @Test("A reference to an object that no key leads to is a problem")
-    func lostObject() async throws {
+    /// Runs `body` with a cache of four books, and a transaction that writes into it past its rules.
+    private func withLibrary(
+        _ body: (LibraryCache, Tables, consuming WriteTransaction) async throws -> Void
+    ) async throws {
         try await withTemporaryFolder { folder in
             let library = try LibraryCache(folder)
             try await library.fill(4)
             let generation = library.cache.generations.current
-            let tables = generation.tables
-            var transaction = try generation.environment.beginWrite(deadline: .now + .seconds(300))
+            try await body(
+                library, generation.tables, try generation.environment.beginWrite(deadline: .now + .seconds(300)))
+        }
+    }
+
+    @Test("A reference to an object that no key leads to is a problem")
+    func lostObject() async throws {
+        try await withLibrary { library, tables, opened in
+            var transaction = opened
             let author = try #require(try tables.record(of: "Author:1", transaction))
             try transaction.delete(Array("Author:1".utf8).rawSpan, in: tables.keys)
             try transaction.delete(author, in: tables.records)
@@ -125,14 +134,11 @@ struct CheckTests {
 
     @Test("A part that is held twice is a problem, and so is the one that it took the place of")
     func heldTwice() async throws {
-        try await withTemporaryFolder { folder in
-            let library = try LibraryCache(folder)
-            try await library.fill(4)
-            let generation = library.cache.generations.current
-            let tables = generation.tables
-            var transaction = try generation.environment.beginWrite(deadline: .now + .seconds(300))
+        try await withLibrary { library, tables, opened in
+            var transaction = opened
             let book = try #require(try tables.record(of: "Book:3", transaction))
-            let notes = try #require(try generation.names.number(of: "notes", transaction, tables))
+            let names = library.cache.generations.current.names
+            let notes = try #require(try names.number(of: "notes", transaction, tables))
             var bytes = try transaction.get(book, in: tables.records)?.withUnsafeBytes { Array($0) } ?? []
             let (words, parts) = try bytes.withUnsafeBytes { (bytes) throws in
                 let record = try RecordView(bytes)
