@@ -19,7 +19,7 @@ final class Claims: Sendable {
     /// What could not be shown here; nil where all was.
     var leftOut: String? { missing.withLock { $0 } }
 
-    func leaveOut(_ what: String) { missing.withLock { $0 = what } }
+    func leaveOut(_ what: String) { missing.withLock { $0 = $0.map { "\($0); \(what)" } ?? what } }
 
     func expect<Value: Equatable>(_ claim: String, _ found: Value, is expected: Value) throws(Mismatch) {
         guard found == expected else {

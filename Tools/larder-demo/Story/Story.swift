@@ -64,6 +64,7 @@ final class Story {
         try await transfer()
         try await listAll()
         try await useCloud()
+        try await followOthers()
         try close()
     }
 
@@ -97,7 +98,7 @@ final class Story {
 
     private func close() throws {
         try store.close()
-        printout.step(23, "In short")
+        printout.step(24, "In short")
         printout.fact("the fetch", fetchDuration)
         printout.fact("the same from disk", readDuration)
         printout.fact("requests the server saw in all", server.requestCount)
