@@ -7,8 +7,9 @@ extension Partition {
     /// Brings the objects of a type to the state of the server: the first time in a walk through everything, then by
     /// what has changed since.
     ///
-    /// Each page is stored in one commit with the place that was reached. A walk that was interrupted, by whatever, goes
-    /// on with its next page. Calls for the same synchronization wait for each other.
+    /// Each page is stored in one commit with the place that was reached, while the server is asked for the next one. A
+    /// walk that was interrupted, by whatever, goes on with the page after the last that was stored. Calls for the same
+    /// synchronization wait for each other.
     ///
     /// - Parameters:
     ///   - synchronization: The delta query, and what it follows.
@@ -110,12 +111,21 @@ private struct SyncWalk {
         isResumed = position.walk != nil
         var beganEarlier = isResumed
         var since = position.walk == nil ? lastSync : position.walk?.since
+        /// What came of asking for the next page while the one before it was stored.
+        var ahead: Result<Page, LarderError>?
         while true {
             try await partition.core.requireAwake()
             guard !Task.isCancelled else { throw LarderError(.cancelled, "The task was cancelled") }
             if let limit = synchronization.maximumPageCount, report.pageCount >= limit { return report }
+            let answered: Result<Page, LarderError>
+            if let asked = ahead {
+                answered = asked
+            } else {
+                answered = await asking(since: since, token: position.walk?.token)
+            }
+            ahead = nil
             let page: Page
-            do throws(LarderError) { page = try await fetch(since: since, token: position.walk?.token) } catch {
+            do throws(LarderError) { page = try answered.get() } catch {
                 // A token is good for a time only; the walk begins again.
                 guard position.walk != nil, error.mayBeOfToken else { throw error }
                 try await giveUp()
@@ -140,6 +150,14 @@ private struct SyncWalk {
                         .paging,
                         "The pages of \(plan.place) have no end: a token comes again, or too many pages are empty")
                 }
+            }
+            if let next = page.next, report.pageCount + 1 < synchronization.maximumPageCount ?? .max {
+                let (walk, begun) = (self, since)
+                async let following = walk.asking(since: begun, token: next)
+                try await store(page, since: since, startedAt: startedAt)
+                progress(report)
+                ahead = await following
+                continue
             }
             try await store(page, since: since, startedAt: startedAt)
             progress(report)
@@ -198,6 +216,12 @@ private struct SyncWalk {
         var next: String?
         if case .string(let token)? = parsed.leaf(at: [plan.field, plan.nextToken]) { next = token }
         return Page(parsed: parsed, operation: bound, next: next, startedAt: startedAt, objectCount: count)
+    }
+
+    private func asking(since: Int64?, token: String?) async -> Result<Page, LarderError> {
+        do throws(LarderError) { return .success(try await fetch(since: since, token: token)) } catch {
+            return .failure(error)
+        }
     }
 
     private mutating func store(_ page: Page, since: Int64?, startedAt: Int64) async throws(LarderError) {
