@@ -25,6 +25,23 @@ struct ChildProcessTests {
         #expect(child.status() == nil && child.complaint.isEmpty)
     }
 
+    @Test("A program is given up to 4 KiB of input, and no more")
+    func inputLimit() async throws {
+        func start(_ count: Int) throws -> ChildProcess {
+            try ChildProcess(
+                "/bin/sh", ["-c", "wc -c; exit 3"], environment: ["PATH": "/usr/bin:/bin"],
+                input: Array(repeating: 1, count: count), readingAtMost: 1_000)
+        }
+        let child = try start(4_096)
+        try await eventually {
+            child.read()
+            return String(decoding: child.output, as: UTF8.self).contains("4096")
+        }
+        try await eventually { child.status() == 3 }
+        let error = #expect(throws: FileError.self) { _ = try start(4_097) }
+        #expect(error?.status == EMSGSIZE)
+    }
+
     @Test("To end a program ends the processes that it has started")
     func group() async throws {
         try await withTemporaryFolder { folder in

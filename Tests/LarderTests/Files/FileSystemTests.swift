@@ -151,6 +151,30 @@ struct FileSystemTests {
         }
     }
 
+    @Test("A file that another process makes meanwhile is there, and one that vanishes on the way is an error")
+    func madeMeanwhile() async throws {
+        for isMade in [true, false] {
+            try await withTemporaryFolder { folder in
+                let path = folder.appending(path: "file").path
+                let files = FileSystem { call in
+                    guard call.kind == .link else { return nil }
+                    // The other process has removed the file that both give the name to.
+                    if isMade { try? Data([1, 2]).write(to: URL(filePath: path)) }
+                    return .failure(ENOENT)
+                }
+                if isMade {
+                    try files.makeEmptyFile(path)
+                    #expect(try Array(Data(contentsOf: URL(filePath: path))) == [1, 2])
+                } else {
+                    let error = #expect(throws: FileError.self) { try files.makeEmptyFile(path) }
+                    #expect(error?.code == .missing)
+                    #expect(error?.path == path)
+                }
+                #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == (isMade ? ["file"] : []))
+            }
+        }
+    }
+
     @Test("A tree is removed with the links in it, and not with what they lead to")
     func removedTree() async throws {
         try await withTemporaryFolder { folder in
