@@ -231,6 +231,37 @@ struct EnvironmentTests {
         }
     }
 
+    @Test("A file with pages that are neither in use nor free is damaged to a compacted copy, which leaves no file")
+    func copyOfLostPages() async throws {
+        try await withTemporaryFolder { folder in
+            let path = folder.appending(path: "a")
+            let environment = try Environment(folder: path.path, tables: sampleTables, options: .fast)
+            try environment.write { try $0.put(1, bytes("one").rawSpan, in: try environment.records) }
+            let handle = try FileHandle(forUpdating: path.appending(path: "data.mdb"))
+            defer { try? handle.close() }
+            // Each meta page says how many pages there are.
+            func shift(by count: Int) throws {
+                for page in 0...1 {
+                    let place = UInt64(page * pageSize + 136)
+                    try handle.seek(toOffset: place)
+                    let last = Int(try handle.read(upToCount: 1)?.first ?? 0)
+                    try handle.seek(toOffset: place)
+                    try handle.write(contentsOf: [UInt8(last + count)])
+                }
+            }
+            try shift(by: 3)
+            let target = folder.appending(path: "b")
+            expectFailure(.damaged) { try environment.copy(to: target.path, compacting: true) }
+            let left = try FileManager.default.contentsOfDirectory(atPath: target.path)
+            #expect(left == [])
+            try shift(by: -3)
+            try FileManager.default.removeItem(at: target)
+            try environment.copy(to: target.path, compacting: true)
+            try requireSound(target)
+            try environment.close()
+        }
+    }
+
     @Test("Statistics say what is there")
     func statistics() async throws {
         try await withEnvironment { environment in

@@ -233,6 +233,19 @@ struct PageWalkTests {
         }
     }
 
+    @Test(
+        "A second meta page that has no magic number, or does not call itself one, is damage", arguments: [16, 0, 10])
+    func damagedSecondPage(place: Int) async throws {
+        try await withTemporaryFolder { folder in
+            var content = try sampleFile(seed: 1, in: folder)
+            content[pageSize + place] ^= 0xFF
+            try Data(content).write(to: folder.appending(path: "data.mdb"))
+            let error = #expect(throws: LMDBError.self) { try requireSound(folder) }
+            #expect(error?.code == .damaged)
+            #expect(error?.page == 1)
+        }
+    }
+
     @Test("A transaction whose number belongs on the other meta page is damage")
     func misplacedTransaction() async throws {
         try await withTemporaryFolder { folder in

@@ -205,15 +205,21 @@ struct ProcessTests {
     }
 
     @Test(
-        "A snapshot shows what another process has stored beyond this one's map",
-        .enabled(if: hasPython, "needs python3 and liblmdb"))
-    func storedBeyondMap() async throws {
+        "Snapshots and writes find what another process has stored beyond this one's map",
+        .enabled(if: hasPython, "needs python3 and liblmdb"), arguments: ["new reader", "earlier reader", "writer"])
+    func storedBeyondMap(first: String) async throws {
         var options = Environment.Options.fast
         options.startingMapSize = 1 << 20
         options.mapSize = 64 << 20
+        options.lockTimeout = .seconds(10)
         try await withEnvironment(options) { environment in
             let records = try environment.records
             try environment.write { try $0.put(1, bytes("one").rawSpan, in: records) }
+            func value(_ id: UInt64) throws -> [UInt8]? {
+                let transaction = try environment.beginRead()
+                return try transaction.get(id, in: records).copied
+            }
+            if first == "earlier reader" { #expect(try value(1) == bytes("one")) }
             let script = """
                 \(loadLibrary)
                 import struct, sys
@@ -232,9 +238,10 @@ struct ProcessTests {
                 assert m.mdb_txn_commit(txn) == 0
                 print("ready", flush=True)
                 """
-            try withChild("python3", ["-c", script, environment.folder]) { _ in
-                let transaction = try environment.beginRead()
-                #expect(try transaction.get(59, in: records).copied == [UInt8](repeating: 59, count: 50_000))
+            try withChild("python3", ["-c", script, environment.folder]) { (_) throws -> Void in
+                if first == "writer" { try environment.write { try $0.put(60, bytes("mine").rawSpan, in: records) } }
+                for _ in 0..<3 { #expect(try value(59) == [UInt8](repeating: 59, count: 50_000)) }
+                if first == "writer" { #expect(try value(60) == bytes("mine")) }
             }
         }
     }
@@ -261,6 +268,26 @@ struct ProcessTests {
             }
             try look()
             try requireSound(folder)
+        }
+    }
+
+    @Test(
+        "A copy that its disk has no room for is a typed error, and leaves no file",
+        .enabled(if: canMount, "may not mount a tmpfs"), arguments: [true, false])
+    func copyToFullDisk(isCompacting: Bool) async throws {
+        try await withEnvironment { environment in
+            let records = try environment.records
+            try environment.write { transaction in
+                for id in 0..<40 as Range<UInt64> {
+                    try transaction.put(id, [UInt8](repeating: 1, count: 100_000).rawSpan, in: records)
+                }
+            }
+            try await withSmallVolume(2 << 20) { volume in
+                let target = volume.appending(path: "copy")
+                expectFailure(.diskFull) { try environment.copy(to: target.path, compacting: isCompacting) }
+                let left = try FileManager.default.contentsOfDirectory(atPath: target.path)
+                #expect(left == [])
+            }
         }
     }
 

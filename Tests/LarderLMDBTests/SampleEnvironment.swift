@@ -42,11 +42,11 @@ extension RawSpan {
 func withEnvironment(
     _ options: Environment.Options = .fast,
     tables: [TableDefinition] = sampleTables,
-    _ body: (Environment) throws -> Void
+    _ body: (Environment) async throws -> Void
 ) async throws {
     try await withTemporaryFolder { folder in
         let environment = try Environment(folder: folder.path, tables: tables, options: options)
-        try body(environment)
+        try await body(environment)
         try environment.close()
         try requireSound(folder)
     }
