@@ -51,6 +51,22 @@ struct PolicyTests {
                 == "policy -: Recipe needs key fields of its own: those of Node and Named differ")
     }
 
+    @Test("An object type inherits its interfaces' field policies, unless they differ and it has none of its own")
+    func inheritedFieldPolicies() throws {
+        func fault(_ first: String, _ second: String, own: String = "") -> String? {
+            schemaFault(
+                """
+                type Query { one: One }
+                interface A @fieldPolicy(forField: "node", keyArgs: ["\(first)"]) { node(a: ID b: ID): One }
+                interface B @fieldPolicy(forField: "node", keyArgs: ["\(second)"]) { node(a: ID b: ID): One }
+                type One implements A & B \(own) { id: ID! node(a: ID b: ID): One }
+                """)
+        }
+        #expect(fault("a", "b") == "policy -: One.node needs a field policy of its own: its interfaces' differ")
+        #expect(fault("a", "a") == nil)
+        #expect(fault("a", "b", own: #"@fieldPolicy(forField: "node", keyArgs: ["b"])"#) == nil)
+    }
+
     @Test("A field policy names arguments, paths into them, and pages")
     func fieldPolicies() throws {
         let schema = try SchemaIndex(parsing: [

@@ -389,6 +389,23 @@ struct ValidationTests {
         #expect(try faults(text) == expected.map { "fieldSelectionMerging \($0)" })
     }
 
+    @Test("A value that a program nests deeper than any text may be is refused")
+    func deepValue() throws {
+        func faults(depth: Int) throws -> [String] {
+            var value = Literal.object([.init(name: "name", value: .string("x"))])
+            for _ in 0..<depth {
+                value = .object([.init(name: "name", value: .string("x")), .init(name: "and", value: value)])
+            }
+            let name = Field(name: "name")
+            let find = Field(
+                name: "find", arguments: [Argument(name: "where", value: value)], selections: [.field(name)])
+            let document = Document(operations: [OperationDefinition(kind: .query, selections: [.field(find)])])
+            return validate(document, against: try Self.schema.get()).map { "\($0.rule): \($0.message)" }
+        }
+        #expect(try faults(depth: 10) == [])
+        #expect(try faults(depth: ParserLimits.deepest + 1).contains { $0.hasSuffix("is nested too deep") })
+    }
+
     @Test("Errors come in the order of the text, and not without end")
     func orderAndNumber() throws {
         let text = "{ b:nope dog { x } " + String(repeating: "nope ", count: 1_000) + "}"
