@@ -189,6 +189,61 @@ struct LayerTests {
         }
     }
 
+    @Test("A part of many fields that one layer changes is replaced whole by the next")
+    func replacedSplitPart() async throws {
+        let fields = (0..<72).map { "f\($0): Int" }.joined(separator: " ")
+        let schema = "type Query { wide: Wide } type Wide { \(fields) }"
+        try await withSampleCache(schema) { sample in
+            let all = (0..<70).map { "f\($0)" }.joined(separator: " ")
+            let values = (0..<70).map { "\"f\($0)\":\($0)" }.joined(separator: ",")
+            try await sample.write("{ wide { \(all) } }", data: "{\"wide\":{\(values)}}")
+            let query = "{ wide { f0 f3 f69 f70 f71 } }"
+            let further = try sample.layer(
+                "a", "{ wide { f70 f71 } }", data: #"{"wide":{"f70":70,"f71":71}}"#)
+            // It contradicts the stored one, and so is another object.
+            let other = try sample.layer("b", "{ wide { f3 f71 } }", data: #"{"wide":{"f3":9,"f71":72}}"#)
+            try sample.cache.setLayers([further])
+            #expect(try sample.json(query) == #"{"wide":{"f0":0,"f3":3,"f69":69,"f70":70,"f71":71}}"#)
+            try sample.cache.setLayers([further, other])
+            #expect(try sample.json("{ wide { f3 f71 } }") == #"{"wide":{"f3":9,"f71":72}}"#)
+            #expect(try sample.missing(query) == ["wide.f0", "wide.f69", "wide.f70"])
+            try sample.cache.setLayers([])
+            #expect(try sample.missing(query) == ["wide.f70", "wide.f71"])
+        }
+    }
+
+    @Test("Long values in layers are whole, however many layers and commits come after them")
+    func longValues() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            func text(_ number: Int) -> String { String(repeating: "text \(number) ", count: 700) }
+            var layers: [OptimisticLayer] = []
+            for number in 0..<20 {
+                try await sample.writeMovie("\(number)", title: "short")
+                layers.append(try sample.titleLayer("k\(number)", movie: "\(number)", text(number)))
+                try sample.cache.setLayers(layers)
+                for known in 0...number {
+                    #expect(try sample.title("\(known)") == "{\"title\":\"\(text(known))\"}")
+                }
+            }
+        }
+    }
+
+    @Test("A cache that is closed has nothing to tell of its layers")
+    func toldAfterClosing() async throws {
+        try await withTemporaryFolder { folder in
+            let sample = try SampleCache(
+                SchemaIndex(parsing: movieSchema), path: folder.appending(path: "records").path)
+            try await sample.writeMovie("1", title: "Old")
+            let cache = sample.cache
+            try cache.setLayers([sample.titleLayer("k", movie: "1", "New")])
+            #expect(cache.layers.untold(of: cache.generations)?.changes.isEverything == true)
+            #expect(cache.layers.untold(of: cache.generations) == nil)
+            cache.replaceLayers([])
+            try cache.close()
+            #expect(cache.layers.untold(of: cache.generations) == nil)
+        }
+    }
+
     @Test("A layer that does not fit is left out and reported, and reads go on")
     func failing() async throws {
         try await withSampleCache(movieSchema) { sample in

@@ -172,6 +172,25 @@ struct ListEditTests {
         }
     }
 
+    @Test("An edit is made anew over a commit that changes more than the log tells one by one")
+    func overGreatCommit() async throws {
+        try await withMovies { sample in
+            let layer = OptimisticLayer(
+                key: try #require(AppliedKey("k")), edits: [ListEdit(field: "movies", .remove(key: "Movie:1"))])
+            try sample.cache.setLayers([layer])
+            #expect(try ids(in: sample) == "2 3")
+            func movie(_ id: Int) -> String { #"{"__typename":"Movie","id":"\#(id)"}"# }
+            let top = (100..<(ChangeSet.storedLimit + 200)).map(movie).joined(separator: ",")
+            let operation = try sample.operation("{ movies { id } top { id } }")
+            let text = "{\"data\":{\"movies\":[\(movie(3)),\(movie(1)),\(movie(9))],\"top\":[\(top)]}}"
+            let parsed = try ParsedResponse.parse(Array(text.utf8), along: operation.layout)
+            let position = try sample.cache.position
+            _ = try await sample.cache.write(parsed, of: operation)
+            #expect(try sample.cache.changes(since: position) != .changes([]))
+            #expect(try ids(in: sample) == "3 9")
+        }
+    }
+
     @Test("A list of a record of very many fields is edited alike")
     func splitRecord() async throws {
         try await withMovies { sample in
@@ -190,6 +209,40 @@ struct ListEditTests {
             let answer = try ParsedResponse.parse(Array(#"{"data":{"count":1}}"#.utf8), along: operation.layout)
             try await sample.changing { try await $0.write(answer, of: operation, edits: edits) }
             #expect(try ids(in: sample) == "2 3 9 1")
+        }
+    }
+
+    @Test("Edits of several lists of one object, in turns, all count, in the list of a record of many fields too")
+    func twoListsInTurns() async throws {
+        try await withMovies { sample in
+            let two = "{ movies { id } top { id } }"
+            try await sample.write(
+                "{ top { id } }",
+                data: #"{"top":[{"__typename":"Movie","id":"1"},{"__typename":"Movie","id":"2"}]}"#)
+            let edits = [
+                ListEdit(field: "movies", .insert(key: "Movie:9", at: .start)),
+                ListEdit(field: "top", .remove(key: "Movie:1")),
+                ListEdit(field: "movies", .remove(key: "Movie:2")),
+                ListEdit(field: "top", .insert(key: "Movie:9", at: .end)),
+            ]
+            func expectEdited(after count: Int) throws {
+                try sample.cache.setLayers(
+                    edits.prefix(count).enumerated().map { number, edit in
+                        OptimisticLayer(key: try #require(AppliedKey("k\(number)")), edits: [edit])
+                    })
+                let lists = [
+                    #"{"movies":[{"id":"9"},{"id":"1"},{"id":"2"},{"id":"3"}],"top":[{"id":"2"}]}"#,
+                    #"{"movies":[{"id":"9"},{"id":"1"},{"id":"3"}],"top":[{"id":"2"}]}"#,
+                    #"{"movies":[{"id":"9"},{"id":"1"},{"id":"3"}],"top":[{"id":"2"},{"id":"9"}]}"#,
+                ]
+                #expect(try sample.json(two) == lists[count - 2])
+                try sample.cache.setLayers([])
+            }
+            for count in 2...4 { try expectEdited(after: count) }
+            for number in 0..<80 {
+                try await sample.write("{ note(text: \"\(number)\") }", data: "{\"note\":\"\(number)\"}")
+            }
+            for count in 2...4 { try expectEdited(after: count) }
         }
     }
 }
