@@ -1,6 +1,7 @@
 import Foundation
 import LarderFiles
 import LarderGraphQL
+import LarderLMDB
 import LarderTestSupport
 import Synchronization
 import Testing
@@ -293,6 +294,72 @@ struct GarbageTests {
             try await sample.remove(["Node:8"], collection)
             #expect(collection.outcome == .outdated)
             #expect(try sample.keys == ["Node:7", "Node:8", "Node:9", "QUERY_ROOT"])
+        }
+    }
+
+    @Test("A collection that is outrun again and again gives up, and one that is outrun a few times goes on")
+    func outrun() async throws {
+        try await withSampleCache(nodeSchema) { sample in
+            try await sample.link([1, 2])
+            try await sample.link([1])
+            let generation = sample.cache.generations.current
+            for (times, isOver) in [(100, true), (3, false)] {
+                let calls = Mutex(0)
+                do throws(RecordError) {
+                    let report = try await sample.cache.collectGarbage(keeping: StatedRoots()) { _ in
+                        let count = calls.withLock { calls in
+                            calls += 1
+                            return calls
+                        }
+                        guard count <= times else { return }
+                        // What was noted of changes tells nothing any more.
+                        try? generation.environment.write(deadline: .now + .seconds(300)) { transaction in
+                            var state = try GenerationState.stored(transaction, generation.tables)
+                            state.startEpoch()
+                            try state.store(&transaction, generation.tables)
+                        }
+                    }
+                    #expect(!isOver)
+                    #expect((report.objects, report.restarts) == (1, times))
+                } catch {
+                    #expect(isOver)
+                    #expect(error.code == .busy)
+                    // The first round, and sixteen more.
+                    #expect(calls.withLock { $0 } == 17)
+                }
+                #expect(try sample.keys == ["Node:1"] + (isOver ? ["Node:2"] : []) + ["QUERY_ROOT"])
+            }
+        }
+    }
+
+    @Test("What was looked into in a write that was not made is looked into again")
+    func lookedIntoInVain() async throws {
+        try await withSampleCache(nodeSchema) { sample in
+            try await sample.link([1, 4, 6, 7], next: [4: 6])
+            try await sample.link([1])
+            let collection = try sample.collection()
+            try await sample.link([1], next: [1: 4])
+            let generation = sample.cache.generations.current
+            func number(_ name: String, _ transaction: borrowing WriteTransaction) throws -> RecordID {
+                try #require(try generation.tables.record(of: name, transaction))
+            }
+            func removeInVain() throws {
+                var transaction = try generation.environment.beginWrite(deadline: .now + .seconds(300))
+                // Here the object that became reachable leads nowhere.
+                var changes = RecordChanges(try GenerationState.stored(transaction, generation.tables))
+                _ = try changes.removeEntity(
+                    number("Node:4", transaction), leavingTombstone: true, generation, transaction)
+                try changes.store(generation, &transaction)
+                var removal = RecordChanges(changes.state)
+                collection.propose([.object(try number("Node:7", transaction))])
+                try collection.remove(from: generation, transaction, &removal)
+                #expect(collection.outcome == .done)
+                #expect(!collection.uncertain.isEmpty)
+            }
+            try removeInVain()
+            try await sample.remove(["Node:6", "Node:7"], collection)
+            #expect(collection.outcome == .done)
+            #expect(try sample.keys == ["Node:1", "Node:4", "Node:6", "QUERY_ROOT"])
         }
     }
 
