@@ -116,6 +116,31 @@ struct RepeatedObjectTests {
         ["name", "login"].filter { user.contains("\"\($0)\"") }.joined(separator: " ")
     }
 
+    @Test("An object of many fields that comes several times has the last of each, and each once")
+    func manyFieldsMetAgain() async throws {
+        let fields = (0...41).map { "f\($0): Int" }.joined(separator: " ")
+        try await withSampleCache("type Query { wide: Wide } type Wide { id: ID! \(fields) }") { sample in
+            let many = (0..<40).map { "f\($0)" }.joined(separator: " ")
+            let values = (0..<40).map { "\"f\($0)\":\($0)" }.joined(separator: ",")
+            let query = """
+                { a: wide { id \(many) } b: wide { id one: f1 more: f40 } c: wide { id f40 f1 f41 } d: wide { id f41 } }
+                """
+            let wide = #""__typename":"Wide","id":"1""#
+            for _ in 0..<2 {
+                try await sample.write(
+                    query,
+                    data: """
+                        {"a":{\(wide),\(values)},"b":{\(wide),"one":101,"more":140},
+                        "c":{\(wide),"f40":240,"f1":201,"f41":241},"d":{\(wide),"f41":341}}
+                        """)
+                #expect(
+                    try sample.json("{ wide { f0 f1 f2 f39 f40 f41 } }")
+                        == #"{"wide":{"f0":0,"f1":201,"f2":2,"f39":39,"f40":240,"f41":341}}"#)
+                #expect(try sample.cache.inspect.record(key: "Wide:1")?.fields.count == 43)
+            }
+        }
+    }
+
     @Test("A list that has the same object twice keeps the later of both")
     func twiceInAList() async throws {
         try await withSampleCache(movieSchema) { sample in

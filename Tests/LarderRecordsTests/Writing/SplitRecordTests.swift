@@ -119,6 +119,22 @@ struct SplitRecordTests {
         }
     }
 
+    @Test("A field whose very name is too long for a key is removed with its arguments")
+    func longName() async throws {
+        let name = "n" + String(repeating: "o", count: 500)
+        try await withSampleCache("type Query { \(name)(text: String): Int \(name)r(text: String): Int }") { sample in
+            for text in ["a", "b"] {
+                try await sample.write("{ \(name)(text: \"\(text)\") }", data: "{\"\(name)\":1}")
+                try await sample.write("{ \(name)r(text: \"\(text)\") }", data: "{\"\(name)r\":2}")
+            }
+            try await sample.changing { try await $0.remove(field: name, of: "QUERY_ROOT") }
+            for text in ["a", "b"] {
+                #expect(try sample.missing("{ \(name)(text: \"\(text)\") }") == [name])
+                #expect(try sample.missing("{ \(name)r(text: \"\(text)\") }") == [])
+            }
+        }
+    }
+
     @Test("A part of many fields is split, and replaced whole in a list")
     func splitPart() async throws {
         let fields = (0..<70).map { "f\($0): Int" }.joined(separator: " ")

@@ -48,6 +48,18 @@ struct VersionTests {
         }
     }
 
+    @Test("The version counts wherever the program asks for it, as the first field of all too")
+    func askedForFirst() async throws {
+        try await withSampleCache(Self.schema) { sample in
+            let fragment = try sample.fragment("fragment F on Todo { _version id title }")
+            for (version, title) in [(3, "new"), (2, "old")] {
+                try await sample.write(
+                    fragment, response: "{\"data\":\(todo(1, title, version: version))}", to: .object(key: "Todo:1"))
+            }
+            #expect(try sample.json(fragment, from: .object(key: "Todo:1")).contains(#""title":"new""#))
+        }
+    }
+
     @Test("The same version brings further fields, and a newer one replaces what it says")
     func newer() async throws {
         try await withSampleCache(Self.schema) { sample in
