@@ -185,6 +185,25 @@ struct AgeTests {
         }
     }
 
+    @Test("What is expired stays so beside what came in the future, and may have any age")
+    func expiredBesideFuture() async throws {
+        let text = """
+            type Query { node(id: ID): Node other: Other }
+            type Node @cacheControl(maxAge: 10) { id: ID! a: Int }
+            type Other { id: ID! x: Int }
+            """
+        try await AgedCache.with(text) { aged in
+            try await aged.sample.write(short, data: #"{"node":{"id":"1","a":1}}"#)
+            aged.now = 1_000
+            try await aged.sample.write("{ other { id x } }", data: #"{"other":{"id":"2","x":1}}"#)
+            aged.now = 100
+            #expect(try !aged.response("{ other { id x } }").isExpired)
+            for fields in [#"node(id: "1") { id a } other { id x }"#, #"other { id x } node(id: "1") { id a }"#] {
+                #expect(try aged.response("{ \(fields) }").isExpired)
+            }
+        }
+    }
+
     @Test("A policy of a type can give a field of the schema's a maximum age")
     func fieldOfType() async throws {
         let text = schema + #" extend type Query @cacheControl(forField: "node", maxAge: 3)"#

@@ -1,5 +1,6 @@
 import Foundation
 import LarderGraphQL
+import LarderLMDB
 import LarderTestSupport
 import Synchronization
 import Testing
@@ -177,6 +178,10 @@ struct CompactionTests {
             options.isReadOnly = true
             let reader = try LibraryCache(folder, options: options)
             #expect(try reader.cache.read(operation).response["books"]?.count == 5)
+            let refusal = #expect(throws: LMDBError.self) {
+                _ = try reader.cache.generations.current.environment.beginWrite(deadline: .now)
+            }
+            #expect(refusal?.code == .readOnly)
             #expect(try generations() == ["1", "2"])
             try reader.cache.close()
             let writer = try LibraryCache(folder)

@@ -23,6 +23,8 @@ struct ExactTextTests {
         #expect(Set([Literal.string(Self.composed), .string(Self.decomposed)]).count == 2)
         #expect(RecordCache.Root.object(key: Self.composed) != .object(key: Self.decomposed))
         #expect(PolicyTarget.object([Self.composed]) != .object([Self.decomposed]))
+        #expect(PolicyTarget.list([[Self.composed]]) != .list([[Self.decomposed]]))
+        #expect(PolicyTarget.list([[Self.composed], []]) == .list([[Self.composed], []]))
     }
 
     @Test("As arguments in a document they are two fields, each with its own answer")

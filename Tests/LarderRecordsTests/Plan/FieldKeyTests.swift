@@ -72,6 +72,14 @@ struct FieldKeyTests {
                 "{ movies(filter: {id: 7}) { id } }", "query($i: ID) { movies(filter: {id: $i}) { id } }",
                 ["i": .string("7")]
             ),
+            (
+                "{ movie(id: 18446744073709551616) { id } }", "query($i: ID) { movie(id: $i) { id } }",
+                ["i": .number("18446744073709551616")]
+            ),
+            (
+                "{ movie(id: \"18446744073709551616\") { id } }", "query($i: ID) { movie(id: $i) { id } }",
+                ["i": .number("18446744073709551616")]
+            ),
             ("{ search(ratio: 1) { __typename } }", "{ search(ratio: 1.0) { __typename } }", [:]),
             (
                 "{ search(ratio: 1) { __typename } }", "query($r: Float) { search(ratio: $r) { __typename } }",
@@ -113,6 +121,11 @@ struct FieldKeyTests {
             ),
             ("{ search(tags: [[\"a,b\"]]) { __typename } }", "{ search(tags: [[\"a\", \"b\"]]) { __typename } }"),
             ("{ search(raw: 1) { __typename } }", "{ search(raw: \"1\") { __typename } }"),
+            ("{ search(raw: 18446744073709551616) { __typename } }", "{ search(raw: null) { __typename } }"),
+            (
+                "{ search(raw: 18446744073709551616) { __typename } }",
+                "{ search(raw: 18446744073709551617) { __typename } }"
+            ),
             ("{ search(raw: null) { __typename } }", "{ search { __typename } }"),
             ("{ movies(filter: {}) { id } }", "{ movies { id } }"),
             ("{ movies(filter: {text: null}) { id } }", "{ movies(filter: {}) { id } }"),
