@@ -31,6 +31,9 @@ struct CredentialTests {
         #expect(!dumped.contains(text))
         #expect(!dumped.contains("\(key.bytes[0]), \(key.bytes[1])"))
         #expect(dumped.contains(key.id))
+        #expect(dumped.contains("user pool tokens with a refresh token, "))
+        let alone = Credentials(userPool: .init(idToken: "i", accessToken: "a", refreshToken: nil, expires: nil))
+        #expect("\(alone)" == "user pool tokens without a refresh token, without an end")
     }
 
     @Test("Sealed credentials are read again, all of them, by another process as well")
@@ -159,6 +162,7 @@ struct CredentialTests {
             #expect(reading == .unavailable(KeyError(.unknownKey, "")))
             let nothing = try await bench.session(keys: InMemoryKeyProvider()).storedCredentials(within: soon)
             #expect(nothing == .unavailable(KeyError(.missing, "")))
+            #expect(nothing != .unavailable(KeyError(.locked, "")))
             #expect(try await bench.session().storedCredentials(within: soon) == .present(Self.secret))
         }
     }
@@ -337,6 +341,12 @@ struct CredentialTests {
                 expires: nil, clientSecret: "TOKEN-client"),
             cloud: .init(identityID: "region:1", accessKeyID: "AK2", secretAccessKey: "s2", expires: nil))
         #expect(new == expected)
+        // What it has goes before what was there.
+        let other = Credentials(
+            userPool: .init(
+                idToken: "i3", accessToken: "a3", refreshToken: "r3", deviceKey: "d3", expires: nil, clientSecret: "c3"),
+            cloud: .init(identityID: "region:3", accessKeyID: "AK3", secretAccessKey: "s3", expires: nil))
+        #expect(other.completed(by: old) == other)
     }
 
     @Test("Credentials end when the first of their parts ends")

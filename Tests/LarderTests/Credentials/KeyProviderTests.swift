@@ -2,6 +2,7 @@ import Crypto
 import Foundation
 import LarderFiles
 import LarderTestSupport
+import Synchronization
 import Testing
 
 @testable import Larder
@@ -54,6 +55,34 @@ struct KeyFileTests {
         }
     }
 
+    @Test("The maker of a key file whose unfinished file another maker removed takes the other's key")
+    func removedMeanwhile() async throws {
+        try await withTemporaryFolder { folder in
+            let file = folder.appending(path: "k")
+            let others = Mutex<MasterKeys?>(nil)
+            var provider = FileKeyProvider(file: file)
+            provider.files = FileSystem(injecting: { call in
+                guard call.kind == .link else { return nil }
+                let keys = MasterKeys(current: MasterKey())
+                others.withLock { $0 = keys }
+                try? Data(KeyText(keys).text.utf8).write(to: file)
+                try? FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file.path)
+                return .failure(ENOENT)
+            })
+            let made = try await provider.makeKey(within: soon)
+            #expect(made == others.withLock { $0 })
+            try FileManager.default.removeItem(at: file)
+            provider.files = FileSystem(injecting: { $0.kind == .link ? .failure(ENOENT) : nil })
+            await expectKeyError(.notWritable) { [provider] in _ = try await provider.makeKey(within: soon) }
+            provider.files = FileSystem(injecting: { call in
+                guard call.kind == .link else { return nil }
+                try? Data("x".utf8).write(to: file)
+                return .failure(EACCES)
+            })
+            await expectKeyError(.notWritable) { [provider] in _ = try await provider.makeKey(within: soon) }
+        }
+    }
+
     @Test("The next process removes what a killed maker of a key file left, and nothing else")
     func leftovers() async throws {
         try await withTemporaryFolder { folder in
@@ -61,14 +90,15 @@ struct KeyFileTests {
             func names() throws -> [String] {
                 try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
             }
-            for name in ["k.new.0123ABCD", "k.new.txt", "k.new.0123ABCDE", "j.new.0123ABCD"] {
+            for name in ["k.new.0123ABCD", "k.new.txt", "k.new.0123ABCDE", "k.new.old-keys", "j.new.0123ABCD"] {
                 try Data("x".utf8).write(to: folder.appending(path: name))
             }
+            let kept = ["j.new.0123ABCD", "k", "k.new.0123ABCDE", "k.new.old-keys", "k.new.txt"]
             _ = try await provider.makeKey(within: soon)
-            #expect(try names() == ["j.new.0123ABCD", "k", "k.new.0123ABCDE", "k.new.txt"])
+            #expect(try names() == kept)
             try Data("x".utf8).write(to: folder.appending(path: "k.new.FEDC9876"))
             _ = try await provider.addKey(within: soon)
-            #expect(try names() == ["j.new.0123ABCD", "k", "k.new.0123ABCDE", "k.new.txt"])
+            #expect(try names() == kept)
         }
     }
 
@@ -121,6 +151,10 @@ struct KeyFileTests {
             try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: provider.file.path)
             await expectKeyError(.foreign) { _ = try await provider.keys(within: soon) }
             #expect(try Data(contentsOf: provider.file) == Data(text.utf8))
+            // As large as one may be.
+            try Data(text.utf8.prefix(1 << 16)).write(to: provider.file)
+            try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: provider.file.path)
+            await expectKeyError(.damaged) { _ = try await provider.keys(within: soon) }
         }
     }
 

@@ -108,6 +108,22 @@ struct PartTests {
         }
     }
 
+    @Test("A refresh during which the partition's key is destroyed brings nothing back")
+    func keyDestroyedMeanwhile() async throws {
+        try await withParts { bench, provider, session in
+            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
+            bench.clock.advance(by: .seconds(3600))
+            provider.state.withLock { state in
+                state.before[.userPool] = {
+                    _ = try? await bench.database.credentials.destroyKey(of: "main", until: .now + soon)
+                }
+            }
+            await expectCode(.notSignedIn) { _ = try await session.userPoolTokens(within: .seconds(2)) }
+            #expect(provider.given == [.userPool] && session.state == .signedOut)
+            #expect(try bench.snapshot().credentials.isEmpty)
+        }
+    }
+
     @Test("While a process waits for the identity pool, another one refreshes the tokens")
     func hangingPool() async throws {
         try await withParts { bench, provider, session in
