@@ -46,6 +46,15 @@ struct AdoptionTests {
         #expect(LegacyTokens(mobileClient: items, clientID: "other") == nil)
     }
 
+    @Test("Tokens of which one does not say when it ends are refreshed before they are used")
+    func endless() {
+        let endless = Self.token(#"{"sub":"7a","token_use":"access"}"#)
+        for (id, access) in [(Self.id(), endless), (endless, Self.access()), (endless, endless), ("x", "y")] {
+            let found = LegacyTokens(idToken: id, accessToken: access, refreshToken: "refresh")
+            #expect(found.tokens.expires == Date(timeIntervalSince1970: 0))
+        }
+    }
+
     @Test(
         "Tokens are read as Amplify has left them in the Keychain",
         arguments: ["userPoolOnly", "userPoolAndIdentityPool"])
@@ -58,6 +67,10 @@ struct AdoptionTests {
             """
         let found = try #require(LegacyTokens(amplify: Data(session.utf8)))
         #expect(found == Self.legacy())
+        // No item is larger than a mebibyte.
+        let largest = session + String(repeating: " ", count: (1 << 20) - session.utf8.count)
+        #expect(LegacyTokens(amplify: Data(largest.utf8)) == Self.legacy())
+        #expect(LegacyTokens(amplify: Data((largest + " ").utf8)) == nil)
     }
 
     @Test(

@@ -104,6 +104,21 @@ struct ArticleStateTests {
         }
     }
 
+    @Test("What the identity pool refuses says nothing of a user's tokens, whatever state is stored")
+    func tokensBesideRefusal() async throws {
+        try await withSessions { bench in
+            let (session, mine) = (bench.session(), bench.provider.signIn("ada"))
+            try await session.signIn(mine, within: soon)
+            let refused = SessionStanding.change(by: .federatedRefused, now: bench.clock.now)
+            try await bench.database.credentials.changeSession(of: "main", refused)
+            #expect(session.state == .federatedTokensInvalid)
+            #expect(try await session.userPoolTokens(within: soon) == mine.userPool)
+            await expectCode(.init(rawValue: "identity.federatedRefused")) {
+                _ = try await session.cloudCredentials(within: .zero)
+            }
+        }
+    }
+
     @Test("signedOutUserPoolTokensInvalid: only from a sign-in to the user pool; a call waits for the next sign-in")
     func userPoolTokensInvalid() async throws {
         try await withSessions { bench in

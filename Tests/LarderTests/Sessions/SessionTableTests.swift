@@ -74,4 +74,16 @@ struct SessionTableTests {
             #expect(try await told() == nil)
         }
     }
+
+    @Test("A look at the session that finds nothing new is told to no reader")
+    func nothingNew() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            var standings = session.standings.makeAsyncIterator()
+            #expect(try await next(&standings)?.state == .signedIn)
+            session.noticeChanges()
+            await #expect(throws: Silence.self) { _ = try await next(&standings, within: .milliseconds(20)) }
+        }
+    }
 }
