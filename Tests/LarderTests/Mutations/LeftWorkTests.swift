@@ -1,0 +1,71 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Testing
+
+@Suite("What is left for runners to do", .timeLimit(.minutes(5)))
+struct LeftWorkTests {
+    private let schema = """
+        type Photo @typePolicy(keyFields: "id") { id: ID! title: String! }
+        input S3ObjectInput { bucket: String! key: String! region: String! mimeType: String localUri: String }
+        input PhotoInput { title: String! file: S3ObjectInput }
+        type Query { photo(id: ID!): Photo }
+        type Mutation { addPhoto(input: PhotoInput!): Photo! }
+        """
+    private let addPhoto = GraphQLOperation(
+        "mutation Add($input: PhotoInput!) { addPhoto(input: $input) { id title } }",
+        variables: ["input": .object(["title": .string("Sea")])])
+
+    private func withStore(_ body: (TransferFixture) async throws -> Void) async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder.appending(path: "store"), schema: try Schema(parsing: schema))
+            let app = try store.partition(server: ScriptedServer { _ in "{}" })
+            try await body(TransferFixture(folder: folder, store: store, app: app, storage: MemoryStorage()))
+            try store.close()
+        }
+    }
+
+    @Test("A file of a storage that no runner has is no work, nor is a mutation that waits for it, by whatever way")
+    func waiting() async throws {
+        try await withStore { fixture in
+            let app = fixture.app
+            #expect(try !app.hasWork(storages: []))
+            // Asking makes no queue.
+            let database = fixture.folder.appending(path: "store/larder.sqlite")
+            #expect(try app.mutations().isEmpty && !FileManager.default.fileExists(atPath: database.path))
+            let (file, _) = try fixture.file(bytes: 10)
+            let place = ObjectLocation(bucket: "media", key: "a", region: "eu-west-1", storage: "archive")
+            let upload = try await app.transfers.upload(file, to: place)
+            func hasWork() throws -> [Bool] {
+                let storages: [Set<String?>] = [[], [nil], ["photos"], ["archive"]]
+                return try storages.map { try app.hasWork(storages: $0) }
+            }
+            #expect(try hasWork() == [false, false, false, true])
+            let first = try await app.enqueue(
+                addPhoto, options: .init(lane: "photos", files: [MutationFile(upload, in: "input.file")]))
+            #expect(try hasWork() == [false, false, false, true])
+            // Behind it in its lane, and in another lane after it.
+            try await app.enqueue(addPhoto, options: .init(lane: "photos"))
+            let second = try await app.enqueue(addPhoto, options: .init(lane: "other", dependencies: [first.id]))
+            try await app.enqueue(addPhoto, options: .init(lane: "third", dependencies: [second.id]))
+            #expect(try hasWork() == [false, false, false, true])
+            try await app.enqueue(addPhoto, options: .init(lane: "fourth"))
+            #expect(try hasWork() == [true, true, true, true])
+        }
+    }
+
+    @Test("What waits for a mutation that was set aside is no work until that is queued again")
+    func stalled() async throws {
+        let server = ScriptedServer { _ in #"{"data":null,"errors":[{"message":"no such recipe"}]}"# }
+        try await withStoreFixture(server) { app in
+            let bad = try await app.enqueue(giveStars("9", 1))
+            try await app.enqueue(giveStars("9", 2), options: .init(lane: "other", dependencies: [bad.id]))
+            #expect(try app.hasWork(storages: []))
+            try await quickRunner(app).drain()
+            #expect(try bad.status()?.state == .deadLetter)
+            #expect(try !app.hasWork(storages: []))
+            try await app.replayMutation(bad.id)
+            #expect(try app.hasWork(storages: []))
+        }
+    }
+}
