@@ -206,6 +206,26 @@ struct ConfigurationFileTests {
         }
     }
 
+    @Test("A file of 16 MiB is read, and one of a byte more is none")
+    func largest() async throws {
+        try await withTemporaryFolder { folder in
+            let file = folder.appending(path: "larder.json")
+            for (size, said) in [(1 << 24, "in line 1"), ((1 << 24) + 1, "more than 16 MiB")] {
+                try Data().write(to: file)
+                let handle = try FileHandle(forWritingTo: file)
+                try handle.truncate(atOffset: UInt64(size))
+                try handle.close()
+                for read in [
+                    { try ConfigurationFile(contentsOf: file) },
+                    { try ConfigurationFile(json: [UInt8](repeating: 0, count: size), origin: "file.json") },
+                ] {
+                    let error = #expect(throws: LarderError.self) { try read() }
+                    #expect(error?.message.contains(said) == true, "\(error?.message ?? "")")
+                }
+            }
+        }
+    }
+
     @Test(
         "A file that the disk or its rights withhold is an error that says what to look after",
         arguments: [(EIO, "check the volume"), (EACCES, "give access to it")])
@@ -347,6 +367,9 @@ struct ConfigurationFileTests {
         for (from, to, path) in [
             (#""protected""#, #""protcted""#, "environments.staging.protcted"),
             (#""clientID""#, #""clientId""#, "environments.staging.userPool.clientId"),
+            (#""id": "eu-west-1:"#, #""role": 1, "id": "eu-west-1:"#, "environments.staging.identityPool.role"),
+            (#""name": "media""#, #""acl": 1, "name": "media""#, "environments.staging.bucket.acl"),
+            (#""url": "https://abc"#, #""key": 1, "url": "https://abc"#, "environments.staging.api.key"),
         ] {
             let text = WrittenConfiguration.own.replacingOccurrences(of: from, with: to)
             let error = #expect(throws: LarderError.self) { try configuration(text).environment(named: "staging") }
@@ -361,7 +384,7 @@ struct ConfigurationFileTests {
     @Test("A choice that is not there is an error that lists those that are")
     func unknownChoice() throws {
         for (text, name, api, expected) in [
-            (WrittenConfiguration.aws, "e", "Nope", #"there is "Default", "Other""#),
+            (WrittenConfiguration.aws, "e", "Nope", #"named "Nope"; there is "Default", "Other""#),
             (WrittenConfiguration.amplify, "e", "admin", #"there is "movies""#),
             (WrittenConfiguration.outputs, "e", "Default", "name none"),
             (WrittenConfiguration.own, "staging", "Default", "name none"),
@@ -388,5 +411,9 @@ struct ConfigurationFileTests {
         dump(file.root, to: &kept)
         #expect(!kept.contains("very-secret"))
         #expect(environment.clientSecret == "very-secret")
+        let own = WrittenConfiguration.own.replacing(
+            #""apiKey": "da2-secret""#, with: #""apiKey": "da2-secret", "clientSecret": "very-secret""#)
+        #expect(try configuration(own).environment(named: "staging").clientSecret == "very-secret")
+        #expect(try configuration(own).environment(named: "local").clientSecret == nil)
     }
 }

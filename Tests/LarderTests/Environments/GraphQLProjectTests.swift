@@ -45,6 +45,12 @@ struct GraphQLProjectTests {
         #expect(try project(text).schema.lastPathComponent == "the cook's 'own'.graphql")
     }
 
+    @Test("In double quotes a backslash and a sign stand for one sign, and two braces are a section with nothing in it")
+    func escapedSigns() throws {
+        let text = #"schemaPath: "a\\b\"c\td\ne\/f.graphql""# + "\nincludes: [a.graphql]\nextensions: {}\n"
+        #expect(try project(text).schema.path == "/p/a\\b\"c\td\ne/f.graphql")
+    }
+
     @Test("The schema is read from a file as Amplify writes it")
     func amplify() throws {
         for text in [Self.written, "\u{FEFF}" + Self.written.replacingOccurrences(of: "\n", with: "\r\n")] {
@@ -60,6 +66,7 @@ struct GraphQLProjectTests {
             "# nothing\n---\nschemaPath:   s.graphql\nincludes:\n- a/*.graphql\n- 'b # c.graphql'\n",
             "\"schemaPath\": \"s.graphql\"\nincludes:\n   - a/*.graphql\n\n   # more\n   - \"b \\x23 c.graphql\"\n",
             #"{"schemaPath": "s.graphql", "includes": ["a/*.graphql", "b # c.graphql"]}"#,
+            "schemaPath:\ts.graphql\n\"includes\":\t['a/*.graphql', b]\n",
         ])
     func forms(text: String) throws {
         // Of a quoted text, only the escapes are read that such files have.
@@ -80,6 +87,7 @@ struct GraphQLProjectTests {
             ("a: 1\na: 2", "line 2: this name is here twice"), ("includes:\n  - a: b", "line 2: a list has something"),
             ("includes: [a, [b]]", "line 1: a list in brackets"), ("includes: [a", "line 1: a list in brackets"),
             ("includes: [a] b", "line 1: a list in brackets does not end its line"),
+            ("includes: ['a' b]", "line 1: a list in brackets does not end in its line"),
             ("schemaPath: \"s", "line 1: a quoted text does not end"),
             ("schemaPath: 's' t", "line 1: something follows"),
             ("schemaPath: s\nincludes:\n  - *a", "line 3: a value that begins with *"),
@@ -101,6 +109,7 @@ struct GraphQLProjectTests {
         #expect(fault("projects: a").contains("projects: this is a string"))
         #expect(fault("{\"schemaPath\": ").contains("begins as JSON"))
         #expect(fault(String(repeating: " ", count: 1 << 20) + "a: b").contains("more than 1 MiB"))
+        #expect(fault(String(repeating: " ", count: (1 << 20) - 4) + "a: b").contains("more than 1 MiB") == false)
     }
 
     @Test("Bytes that are no text, and texts of any bytes, end in an error or a project", arguments: 0..<300)

@@ -57,6 +57,16 @@ struct SigningInTests {
         }
     }
 
+    @Test("A partition's identity is printed as its environment and its user")
+    func printedIdentity() async throws {
+        try await withGuest { store, _ in
+            _ = try await store.signIn(tokens(1), as: "ada", pending: .park, within: soon)
+            #expect(try store.partitionIdentities().map { "\($0)" }.sorted() == ["a, ada", "a, guest"])
+        }
+        #expect("\(PartitionIdentity(name: "main", environment: nil, user: .guest))" == "no environment")
+        #expect("\(PartitionUser.guest)" == "guest" && "\(PartitionUser.user("ada"))" == "ada")
+    }
+
     @Test("A user who is not named is the subject of the id token, and one who is named is not")
     func subject() async throws {
         try await withGuest { store, _ in
@@ -68,6 +78,17 @@ struct SigningInTests {
             await expectCode(.sessionState) {
                 _ = try await store.signIn(tokens(2), pending: .park, within: soon)
             }
+        }
+    }
+
+    @Test("Credentials with nothing in them sign no user in, whoever is named")
+    func nothing() async throws {
+        try await withGuest { (store, guest) async throws in
+            await expectCode(.sessionState) {
+                _ = try await store.signIn(Credentials(), as: "ada", pending: .park, within: soon)
+            }
+            #expect(try store.current()?.user == .guest)
+            #expect(try guest.session.state == .signedOut)
         }
     }
 
