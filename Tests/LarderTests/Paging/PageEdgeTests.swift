@@ -44,6 +44,7 @@ struct PageEdgeTests {
     func readsNoMore() async throws {
         try await withPages(["": OrderDesk.tokenPage(1...2, next: nil)], orderList) { (pages, _, app, _) async throws in
             #expect(try pages.page(0) == nil)
+            #expect(try await pages.status() == PagesStatus(pageCount: 0, objectCount: 0, isComplete: false))
             try await pages.all()
             #expect(try pages.page(0)?.skus == skus(1...2))
             #expect(try pages.page(1) == nil && pages.page(-1) == nil)
@@ -216,6 +217,12 @@ struct PageEdgeTests {
             // Objects without identity are other objects on each page.
             #expect(try await pages.all() == PagesStatus(pageCount: 3, objectCount: 7, isComplete: true))
             #expect(try pages.page(0)?.objects.count == 5 && pages.page(1)?.objects.count == 2)
+            var states = try pages.watch().makeAsyncIterator()
+            while let state = try await next(&states) {
+                guard state.isComplete else { continue }
+                #expect(state.pages.map(\.objects.count) == [5, 2, 0])
+                break
+            }
         }
     }
 
@@ -264,6 +271,20 @@ struct PageEdgeTests {
             let pages = try app.pages(orderList)
             try store.close()
             #expect(await larderError { try await pages.next() }?.code == .parked)
+        }
+    }
+
+    @Test("The pages of a partition that is not the current one any more are neither loaded nor watched")
+    func left() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: orderSchema))
+            let app = try await store.switch(to: backend("a"), pending: .park).partition
+            let pages = try app.pages(orderList)
+            _ = try await store.switch(to: backend("b"), pending: .park)
+            #expect(await larderError { try await pages.next() }?.code == .parked)
+            #expect(await larderError { try pages.watch() }?.code == .parked)
+            #expect(await larderError { try app.pages(orderList) }?.code == .parked)
+            try store.close()
         }
     }
 
@@ -350,6 +371,52 @@ struct PageEdgeTests {
             _ = try await app.records.compact()
             #expect(try await pages.all() == PagesStatus(pageCount: 3, objectCount: 7, isComplete: true))
             #expect(try await pages.skus() == skus(1...7))
+        }
+    }
+
+    /// Clears the cache and stores pages of the list again, whose objects have other numbers then.
+    private static func renumber(_ app: Partition, _ pages: [(token: String?, page: String)]) async throws {
+        _ = try await app.records.clear()
+        let others = OrderDesk.objects(100..<140)
+        try await app.write(ordersAt, json: Array(#"{"ordersAt":[\#(others)]}"#.utf8))
+        for (token, page) in pages {
+            var operation = orderList
+            operation.variables = ["limit": 1_000]
+            if let token { operation.variables["nextToken"] = .string(token) }
+            try await app.write(operation, json: Array("{\(page)}".utf8))
+        }
+    }
+
+    @Test("Objects on overlapping pages appear once where the cache was cleared and filled again")
+    func renumbered() async throws {
+        let (first, second) = (OrderDesk.tokenPage(1...3, next: "a"), OrderDesk.tokenPage(3...5, next: nil))
+        try await withPages(["": first, "a": second], orderList) { (pages, _, app, _) async throws in
+            try await pages.all()
+            try await Self.renumber(app, [(nil, first), ("a", second)])
+            #expect(try pages.page(1)?.skus == skus(4...5))
+            #expect(try await pages.skus() == skus(1...5))
+        }
+    }
+
+    @Test("Objects on overlapping pages appear once where that happens while a page is asked for")
+    func renumberedMeanwhile() async throws {
+        let (first, second) = (OrderDesk.tokenPage(1...3, next: "a"), OrderDesk.tokenPage(3...5, next: nil))
+        try await withPages(["": first, "a": second], orderList) { (pages, desk, app, _) async throws in
+            _ = try await pages.next()
+            desk.hold { _ in try? await Self.renumber(app, [(nil, first)]) }
+            #expect(try await pages.next()?.skus == skus(4...5))
+            #expect(try await pages.skus() == skus(1...5))
+        }
+    }
+
+    @Test("A page that a clear has taken away hides no object of the page that is asked for meanwhile")
+    func clearedMeanwhile() async throws {
+        let pages = ["": OrderDesk.tokenPage(1...3, next: "a"), "a": OrderDesk.tokenPage(4...6, next: nil)]
+        try await withPages(pages, orderList) { (pages, desk, app, _) async throws in
+            _ = try await pages.next()
+            // The objects that come next are given the numbers of those that were there.
+            desk.hold { _ in _ = try? await app.records.clear() }
+            #expect(try await pages.next()?.skus == skus(4...6))
         }
     }
 

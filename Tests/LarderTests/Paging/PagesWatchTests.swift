@@ -157,6 +157,24 @@ struct PagesWatchTests {
         }
     }
 
+    @Test("A watcher of each page sees the new first page while the list is loaded anew")
+    func seesNewFirstPage() async throws {
+        try await withPages { (pages, desk, _) async throws in
+            try await pages.all()
+            var states = try pages.watch().makeAsyncIterator()
+            _ = try await state(&states) { $0.isComplete }
+            desk.set(OrderDesk.tokenPage([7], next: "b"), at: "")
+            desk.set(OrderDesk.tokenPage([8], next: nil), at: "b")
+            let isSeen = Flag()
+            defer { isSeen.set() }
+            desk.hold { token in if token == "b" { await isSeen.wait() } }
+            let loading = Task { try await pages.all(startingOver: true) }
+            _ = try await state(&states, within: .seconds(20)) { skus($0) == ["s7"] }
+            isSeen.set()
+            #expect(try await loading.value.objectCount == 2)
+        }
+    }
+
     @Test("A watcher of whole lists sees none that is made of pages of two lists while one is loaded anew")
     func waitsForOwnPages() async throws {
         try await withPages { (pages, desk, _) async throws in
