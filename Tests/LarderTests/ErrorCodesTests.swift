@@ -1,7 +1,9 @@
 import Foundation
-import Larder
+import LarderFiles
 import LarderTestSupport
 import Testing
+
+@testable import Larder
 
 @Suite("The error codes")
 struct ErrorCodesTests {
@@ -52,6 +54,44 @@ struct ErrorCodesTests {
             #expect(error.errorDescription?.isEmpty == false && error.errorDescription != "x", "\(error)")
             #expect(error.failureReason == "x")
         }
+        #expect("\(IdentityError(.throttled, "x", cause: KeyError(.locked, "so")))".contains(": so"))
+    }
+
+    @Test("An error's description has the first five places of what is missing, and counts the others")
+    func missingPlaces() {
+        func description(_ count: Int) -> String {
+            "\(LarderError(.miss, "x", missing: (0..<count).map { ResponsePath([.field("f\($0)")]) }))"
+        }
+        #expect(description(0) == "x [larder.miss]")
+        #expect(description(5) == "x: f0, f1, f2, f3, f4 [larder.miss]")
+        #expect(description(6) == "x: f0, f1, f2, f3, f4 and 1 more [larder.miss]")
+    }
+
+    @Test("Of the codes that are stored, those that begin with a layer's name and a dot are the library's")
+    func storedCodes() {
+        for name in ["keys", "identity", "", "keysx.locked", "BAD.keys"] {
+            #expect(LarderError.Code(ofLayer: name) == nil, "\(name)")
+        }
+        #expect(LarderError.Code(ofLayer: "keys.locked") == .keysLocked)
+    }
+
+    @Test("A full disk, missing rights and protected files have their codes, whichever layer has met them")
+    func layers() {
+        func file(_ status: Int32, isProtected: Bool = false) -> FileError {
+            FileError(status, doing: "writing", path: "x", isProtected: isProtected)
+        }
+        let failures: [(error: any Error, code: LarderError.Code)] = [
+            (file(ENOSPC), .operationsFull), (CocoaError(.fileWriteOutOfSpace), .operationsFull),
+            (file(EACCES), .operationsNotWritable), (file(EROFS), .operationsNotWritable),
+            (CocoaError(.fileWriteNoPermission), .operationsNotWritable),
+            (CocoaError(.fileReadNoPermission), .operationsNotWritable),
+            (file(EIO), .backup), (CocoaError(.fileNoSuchFile), .backup),
+        ]
+        for failure in failures {
+            #expect(BackupFailure.typed(failure.error).code == failure.code, "\(failure.error)")
+        }
+        #expect(LarderError(translating: file(EACCES, isProtected: true)).code == .protected)
+        #expect(LarderError(translating: file(EACCES)).code == .notRunnable)
     }
 
     /// The public codes that follow a text: those of this package's layers that a program sees.
