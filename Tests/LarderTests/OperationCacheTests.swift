@@ -21,6 +21,30 @@ struct OperationCacheTests {
         #expect(cache.size <= OperationCache.compiledLimit + OperationCache.boundLimit)
     }
 
+    @Test("Fragments are equal by the bytes of their documents, by their names and by their variables")
+    func fragments() {
+        let one = GraphQLFragment("fragment F on Caf\u{E9} { id }", name: "F", variables: ["a": 1])
+        var others = [one, one, one]
+        others[0].document = "fragment F on Cafe\u{301} { id }"
+        others[1].name = nil
+        others[2].variables = ["a": 2]
+        for other in others { #expect(one != other) }
+        #expect(Set(others + [one] + others).count == 4)
+        for other in [others[0], others[2]] { #expect(one.hashValue != other.hashValue) }
+    }
+
+    @Test("Operations are equal by the bytes of their documents, by their names and by their variables")
+    func operations() {
+        let one = GraphQLOperation("query Caf\u{E9} { note }", name: "F", variables: ["a": 1])
+        var others = [one, one, one]
+        others[0].document = "query Cafe\u{301} { note }"
+        others[1].name = nil
+        others[2].variables = ["a": 2]
+        for other in others { #expect(one != other) }
+        #expect(Set(others + [one] + others).count == 4)
+        for other in [others[0], others[2]] { #expect(one.hashValue != other.hashValue) }
+    }
+
     @Test("A compiled document counts with its text")
     func counts() throws {
         let cache = OperationCache(try SchemaIndex(parsing: "type Query { note(text: String): String }"))

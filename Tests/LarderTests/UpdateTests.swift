@@ -108,6 +108,35 @@ struct UpdateTests {
         }
     }
 
+    @Test("What an object's key tells has the kind of its field: a number, a truth or a text")
+    func keyedKinds() async throws {
+        let schema = """
+            type Shelf @typePolicy(keyFields: "row") { row: Int! name: String }
+            type Scale @typePolicy(keyFields: "step") { step: Float! name: String }
+            type Switch @typePolicy(keyFields: "isOn place") { isOn: Boolean! place: ID! name: String }
+            type Query { shelf: Shelf }
+            """
+        try await withStoreFixture(schema: schema) { app in
+            let shelf = GraphQLFragment("fragment F on Shelf { row name }")
+            try await app.write("Shelf:3", shelf, ["name": "top"])
+            #expect(try app.read("Shelf:3", shelf)["row"]?.int == 3)
+            await #expect(throws: LarderError.self) { try await app.write("Shelf:x", shelf, ["name": "top"]) }
+            let scale = GraphQLFragment("fragment F on Scale { step name }")
+            try await app.write("Scale:2.5", scale, ["name": "fine"])
+            #expect(try app.read("Scale:2.5", scale)["step"]?.double == 2.5)
+            await #expect(throws: LarderError.self) { try await app.write("Scale:x", scale, ["name": "fine"]) }
+            let light = GraphQLFragment("fragment F on Switch { isOn place name }")
+            for isOn in [true, false] {
+                let key = CacheKey(#"Switch:{"isOn":"\#(isOn)","place":"hall"}"#)
+                try await app.write(key, light, ["name": "light"])
+                #expect(try app.read(key, light)["isOn"]?.boolean == isOn)
+            }
+            await #expect(throws: LarderError.self) {
+                try await app.write(#"Switch:{"isOn":"x","place":"hall"}"#, light, ["name": "light"])
+            }
+        }
+    }
+
     @Test("A field is removed with whatever arguments it was fetched")
     func removeField() async throws {
         try await withStoreFixture { app in
