@@ -39,6 +39,16 @@ struct CacheFormatTests {
                 path: fixture.store.appending(path: "records/main").path, stamp: "main", options: .init(),
                 steps: [step])
             #expect(folder.isTransformed(from: 0))
+            var status = try StoreStatus(of: fixture.store)
+            let format = CacheFormat(generation: 1, state: .older(0), byteCount: 7)
+            for isTransformed in [true, false] {
+                status.caches = [.init(partition: "main", format: format, isTransformed: isTransformed)]
+                let step: MigrationPlan.Step =
+                    isTransformed
+                    ? .transformCache(partition: "main", from: 0)
+                    : .rebuildCache(partition: "main", from: 0, byteCount: 7)
+                #expect(try MigrationPlan(for: status, backingUpInto: nil).steps == [step])
+            }
             try folder.migrate(deadline: .now + .seconds(300))
             #expect(try folder.format().state == .current)
             #expect(try await fixture.number() == 7)

@@ -30,6 +30,22 @@ struct ChangedSchemaTests {
         Change(old: "[[Int]]", stored: "[[1]]", new: "[Int]", answer: "[2]"),
     ]
 
+    @Test("A schema's text is kept compiled, for the next opening; a store that is only read keeps none")
+    func keptCompiled() async throws {
+        try await withTemporaryFolder { folder in
+            let place = folder.appending(path: "store")
+            func kept() -> [String] {
+                (try? FileManager.default.contentsOfDirectory(atPath: place.appending(path: "schemas").path)) ?? []
+            }
+            var options = Store.Options()
+            options.isReadOnly = true
+            try Store.open(at: place, schemaText: [fixtureSchema], options: options).close()
+            #expect(kept().isEmpty && !FileManager.default.fileExists(atPath: place.path))
+            try Store.open(at: place, schemaText: [fixtureSchema]).close()
+            #expect(kept().count == 1 && kept().first?.hasSuffix(".schema") == true)
+        }
+    }
+
     @Test("Cached data that does not fit the changed schema is fetched again, and never shown", arguments: changes)
     func misfit(_ change: Change) async throws {
         func schema(_ type: String) throws -> Schema {

@@ -17,6 +17,20 @@ struct DeadlineTests {
         #expect(error?.code == code, sourceLocation: sourceLocation)
     }
 
+    @Test("What does not answer in its time is cancelled")
+    func unanswered() async throws {
+        let isCancelled = Flag()
+        await expectCode(.cancelled) {
+            try await answering(within: .milliseconds(20)) {
+                do { try await Task.sleep(for: .seconds(600)) } catch {
+                    isCancelled.set()
+                    throw error
+                }
+            }
+        }
+        try await eventually { isCancelled.isSet }
+    }
+
     @Test("A wait for a sign-in ends at its deadline")
     func signIn() async throws {
         try await withSessions { bench in

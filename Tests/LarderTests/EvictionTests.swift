@@ -71,6 +71,19 @@ struct EvictionTests {
         }
     }
 
+    @Test("A bound that what stays reaches exactly is kept, and one of a byte less is an error")
+    func exactBound() async throws {
+        try await withStoreFixture { app in
+            try await app.store(1)
+            try await app.pin(named: "offline", stored(1))
+            let least = await larderError { try await app.evict(maxBytes: 0) }
+            #expect(least?.code == .recordsFull)
+            let rest = try await app.evict(maxBytes: .max).bytesInUse
+            #expect(try await app.evict(maxBytes: rest).bytesInUse == rest)
+            await expectCode(.recordsFull) { try await app.evict(maxBytes: rest - 1) }
+        }
+    }
+
     @Test("A rehearsal for a bound that cannot be kept tells how much stays, and throws nothing")
     func rehearsedTooSmall() async throws {
         try await withStoreFixture { app in

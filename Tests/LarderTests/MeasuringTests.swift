@@ -49,6 +49,19 @@ struct MeasuringTests {
         }
     }
 
+    @Test("A read of an object that was deleted is a miss and no failure")
+    func deletedReads() async throws {
+        try await measured { app, metrics, _ in
+            let card = GraphQLFragment("fragment F on Recipe { title }")
+            try await app.write("Recipe:5", card, ["title": "Pie"])
+            try await app.remove("Recipe:5", as: .deleted)
+            await expectCode(.deleted) { _ = try app.read("Recipe:5", card) }
+            #expect(metrics.counterTotal(label: "larder.read.misses") == 1)
+            #expect(count("larder.read.duration", "success", in: metrics) == 1)
+            #expect(count("larder.read.duration", "failure", in: metrics) == 0)
+        }
+    }
+
     @Test("A commit is timed")
     func commits() async throws {
         try await measured { app, metrics, _ in

@@ -73,6 +73,18 @@ struct NamedWatchTests {
         }
     }
 
+    @Test("What is to be confirmed and looks as the answer that was given is no new one")
+    func confirmed() async throws {
+        try await withStoreFixture { app in
+            try await app.write(recipe(1), ["recipe": ["id": "1", "title": "Soup", "author": nil]])
+            var states = try await app.watch(named: "one", recipe(1)).makeAsyncIterator()
+            #expect(try await next(&states)?.changes == .anything)
+            let same: Value = ["rate": ["__typename": "Recipe", "id": "1", "title": "Soup", "rating": 5]]
+            try await app.enqueue(giveStars("1", 5), options: .init(optimisticResponse: same))
+            await #expect(throws: Silence.self) { _ = try await next(&states, within: .milliseconds(50)) }
+        }
+    }
+
     @Test("A name that was never stored, and one that was removed, are errors")
     func unknown() async throws {
         try await withStoreFixture { (app) throws in

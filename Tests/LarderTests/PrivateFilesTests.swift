@@ -163,6 +163,23 @@ struct PrivateFilesTests {
         }
     }
 
+    @Test("The log names the first three files that were exposed, and counts the others")
+    func listed() async throws {
+        try await withExposedStore { place, warnings in
+            try open(place, warnings)
+            let names = ["larder.sqlite", "locks", "records", "records/main"]
+            for count in 1...4 {
+                for name in names.prefix(count) {
+                    try setMode(name.contains(".") ? 0o644 : 0o755, place.appending(path: name))
+                }
+                try open(place, warnings)
+                let text = try #require(warnings.texts.withLock { $0.last })
+                let end = count > 3 ? " and 1 more of the store" : ") of the store"
+                #expect(text.contains(end) && text.components(separatedBy: "(").count == min(count, 3) + 1, "\(text)")
+            }
+        }
+    }
+
     @Test("A store that is only read is reported, and nothing of it is changed")
     func told() async throws {
         try await withExposedStore { place, warnings in

@@ -68,6 +68,12 @@ struct VerifiedStoreTests {
             try? trusting.close()
             let verifying = try open(folder, verifies: true)
             await expectCode(.operationsDamaged) { _ = try verifying.operationsDatabase() }
+            let steps = try StoreRepair(of: folder).steps
+            #expect(steps.count == 1)
+            guard case .salvageDatabase? = steps.first else {
+                Issue.record("the database is not to be repaired: \(steps)")
+                return
+            }
             try? verifying.close()
         }
     }

@@ -282,6 +282,7 @@ struct WatchRuleTests {
             _ = try await store.switch(to: environment("b"), pending: .park)
             await expectCode(.parked) { _ = try app.watch(recipeList) }
             await expectCode(.parked) { _ = try app.watch("Recipe:1", Self.card) }
+            await expectCode(.parked) { try await app.pin(named: "list", recipeList) }
             for await _ in list {}
             for await _ in object {}
             for await _ in app.watch("Recipe:1") {}
