@@ -1,4 +1,5 @@
 import Foundation
+import LarderTestSupport
 import Testing
 
 @testable import Larder
@@ -19,6 +20,18 @@ struct EnvironmentValidationTests {
     func names() throws {
         for name in ["a", "staging", "eu-west-1.v2", "7_x", String(repeating: "n", count: 64)] {
             try BackendEnvironment(name: name, api: api).validate()
+        }
+    }
+
+    @Test("A store enters no environment that cannot be named, and makes nothing for it")
+    func entered() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema))
+            let bad = BackendEnvironment(name: "../x", api: api)
+            await expectCode(.environment) { _ = try await store.switch(to: bad) }
+            await expectCode(.environment) { _ = try store.partition(of: bad) }
+            #expect(try store.partitionIdentities().isEmpty && store.current() == nil)
+            try store.close()
         }
     }
 

@@ -51,6 +51,13 @@ struct GraphQLProjectTests {
         #expect(try project(text).schema.path == "/p/a\\b\"c\td\ne/f.graphql")
     }
 
+    @Test("A hash begins a comment only after a space or a tab, and never within quotes")
+    func comments() throws {
+        for text in ["s#1.graphql # x", "s#1.graphql\t#x", "'s#1.graphql' # 'x", "\"s#1.graphql\""] {
+            #expect(try project("# x\nschemaPath: \(text)").schema.path == "/p/s#1.graphql", "\(text)")
+        }
+    }
+
     @Test("The schema is read from a file as Amplify writes it")
     func amplify() throws {
         for text in [Self.written, "\u{FEFF}" + Self.written.replacingOccurrences(of: "\n", with: "\r\n")] {

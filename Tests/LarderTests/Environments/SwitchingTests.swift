@@ -322,6 +322,28 @@ struct SwitchingTests {
         }
     }
 
+    @Test("What a program that named no environment has only fetched is taken over as well")
+    func unnamedCache() async throws {
+        try await withStore { store in
+            try await store.partition().write("Recipe:1", title, ["title": "Soup"])
+            let app = try store.partition(of: backend("a", succeeds: .unnamed))
+            #expect(try app.read("Recipe:1", title)["title"]?.string == "Soup")
+        }
+    }
+
+    @Test("A switch to the environment and the user who are at work leaves nothing")
+    func same() async throws {
+        try await withStore { store in
+            let first = try await store.switch(to: backend("a"))
+            #expect(first.left == nil)
+            try await first.partition.enqueue(giveStars("1", 5))
+            let again = try await store.switch(to: backend("a"), pending: .park)
+            #expect(again.left == nil && again.carried == 0 && again.discarded == 0)
+            #expect(try again.partition.mutations().count == 1)
+            #expect(try await store.switch(to: backend("b"), pending: .park).left?.after.pending == 1)
+        }
+    }
+
     @Test("The cache of a partition is stamped, and is not taken for another's")
     func stamped() async throws {
         try await withTemporaryFolder { folder in
