@@ -12,6 +12,23 @@ struct ClosingTests {
         return (store, try store.partition())
     }
 
+    @Test("A closed store opens no partition, whether it was open before or not")
+    func closedForAll() async throws {
+        try await withTemporaryFolder { folder in
+            let (store, app) = try open(folder.appending(path: "one"))
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            try store.close()
+            let never = try Store.open(at: folder.appending(path: "two"), schema: try Schema(parsing: fixtureSchema))
+            try never.close()
+            for closed in [store, never] {
+                await expectCode(.parked) { _ = try closed.partition() }
+                await expectCode(.parked) { _ = try closed.partition(of: backend("a")) }
+                await expectCode(.parked) { _ = try closed.operationsDatabase() }
+            }
+            #expect(!FileManager.default.fileExists(atPath: folder.appending(path: "two").path))
+        }
+    }
+
     @Test("Closing while watchers read and writes wait ends all of them, and what was acknowledged is there")
     func busy() async throws {
         try await withTemporaryFolder { folder in

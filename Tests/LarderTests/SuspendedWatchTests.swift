@@ -69,6 +69,19 @@ struct SuspendedWatchTests {
         }
     }
 
+    @Test("A suspended store opens no partition that was not open")
+    func unopened() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            try await store.suspend(within: soon)
+            await expectCode(.suspended) { _ = try store.partition() }
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == [])
+            try store.resume()
+            try await store.partition().write("Recipe:5", card, ["title": "Pie"])
+            try store.close()
+        }
+    }
+
     @Test("No work begins while a suspension is asked for")
     func work() async throws {
         let suspension = Suspension()
