@@ -17,6 +17,23 @@ struct DeadlineTests {
         #expect(error?.code == code, sourceLocation: sourceLocation)
     }
 
+    @Test("A caller who is cancelled waits for no lock")
+    func cancelledLock() async throws {
+        try await withTemporaryFolder { folder in
+            let (files, isWaiting) = (FileSystem(), Flag())
+            let held = try await HeldLock.acquire("l", in: folder, files, for: "a", label: "b", until: .now + soon)
+            let waiting = Task {
+                try await HeldLock.acquire(
+                    "l", in: folder, files, for: "c", label: "d", until: .now + .seconds(5)
+                ) { _ in isWaiting.set() }
+            }
+            await isWaiting.wait()
+            waiting.cancel()
+            await expectCode(.cancelled) { _ = try await waiting.value }
+            held.release()
+        }
+    }
+
     @Test("What does not answer in its time is cancelled")
     func unanswered() async throws {
         let isCancelled = Flag()

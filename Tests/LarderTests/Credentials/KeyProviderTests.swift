@@ -341,6 +341,14 @@ struct KeyProviderTests {
         }
     }
 
+    @Test("That the program could not look is not that there are no keys, whatever a search says")
+    func failedLookup() async throws {
+        try await withTemporaryFolder { folder in
+            let provider = try await stand("case $1 in lookup) echo 'no bus' >&2; exit 1 ;; esac", in: folder)
+            await expectKeyError(.unreadable, containing: "no bus") { _ = try await provider.keys(within: soon) }
+        }
+    }
+
     @Test("A program that hangs, fails, is not there or says something else is told for what it is")
     func failures() async throws {
         try await withTemporaryFolder { folder in

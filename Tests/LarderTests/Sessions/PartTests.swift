@@ -124,6 +124,17 @@ struct PartTests {
         }
     }
 
+    @Test("Where the identity pool refuses tokens and the user pool gives no others, the end of the session is told")
+    func bothRefuse() async throws {
+        try await withParts { bench, provider, session in
+            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
+            provider.fail(.cloud, .federatedRefused)
+            provider.fail(.userPool, .userPoolRefused)
+            await expectCode(.notSignedIn) { _ = try await session.cloudCredentials(within: soon) }
+            #expect(session.state == .userPoolTokensInvalid)
+        }
+    }
+
     @Test("While a process waits for the identity pool, another one refreshes the tokens")
     func hangingPool() async throws {
         try await withParts { bench, provider, session in
