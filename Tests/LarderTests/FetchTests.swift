@@ -297,6 +297,12 @@ struct FetchTests {
         try await withStoreFixture { app in
             let error = await #expect(throws: LarderError.self) { try await app.fetch(recipeList) }
             #expect(error?.code == .noTransport)
+            await expectCode(.noTransport) { _ = try await app.fetch(recipeList, policy: .networkFirst) }
+            // What the cache knows stands in.
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            let cached = try await app.fetch(recipeList, policy: .networkFirst)
+            #expect(cached["recipes"]?[0]?["title"]?.string == "Soup")
+            await expectCode(.noTransport) { _ = try await app.fetch(recipeList, policy: .networkOnly) }
         }
     }
 

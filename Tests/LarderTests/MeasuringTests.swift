@@ -49,6 +49,21 @@ struct MeasuringTests {
         }
     }
 
+    @Test("A tracer without metrics has spans, and metrics without a tracer have times", arguments: [true, false])
+    func alone(isTracer: Bool) async throws {
+        try await withTemporaryFolder { folder in
+            let (metrics, tracer) = (TestMetrics(), InMemoryTracer())
+            var options = Store.Options()
+            if isTracer { options.tracer = tracer } else { options.metrics = metrics }
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+            let app = try store.partition(server: ScriptedServer { _ in Self.answer })
+            _ = try await app.fetch(Self.names, policy: .networkOnly)
+            #expect(tracer.finishedSpans.map(\.operationName) == (isTracer ? ["Names"] : []))
+            #expect(metrics.timers(label: "larder.request.duration").isEmpty == isTracer)
+            try store.close()
+        }
+    }
+
     @Test("A read of an object that was deleted is a miss and no failure")
     func deletedReads() async throws {
         try await measured { app, metrics, _ in

@@ -45,6 +45,21 @@ struct OperationCacheTests {
         for other in [others[0], others[2]] { #expect(one.hashValue != other.hashValue) }
     }
 
+    @Test("A variable that no JSON can say is refused, also where the operation is compiled for one use")
+    func unsoundVariables() throws {
+        let cache = OperationCache(
+            try SchemaIndex(parsing: "scalar Any type Query { note(any: Any, at: Float): String }"))
+        let document = "query($any: Any, $at: Float) { note(any: $any, at: $at) }"
+        for variables: [String: Value] in [["any": .number("1x")], ["any": [.float(.nan)]], ["at": .float(.infinity)]] {
+            let operation = GraphQLOperation(document, variables: variables)
+            for compile in [{ try cache.bound(operation) }, { try cache.boundOnce(operation) }] {
+                let error = #expect(throws: LarderError.self) { try compile() }
+                #expect(error?.code == .variables)
+                #expect(error?.message.hasPrefix("A variable cannot be used: ") == true, "\(error as Any)")
+            }
+        }
+    }
+
     @Test("A compiled document counts with its text")
     func counts() throws {
         let cache = OperationCache(try SchemaIndex(parsing: "type Query { note(text: String): String }"))

@@ -269,6 +269,33 @@ struct WatchRuleTests {
         }
     }
 
+    @Test("An object's watcher that has not taken its first state is told that anything may have changed since")
+    func untaken() async throws {
+        try await withStoreFixture { app in
+            try await app.write("Recipe:5", Self.card, ["title": "Pie", "rating": 1])
+            var states = app.watch("Recipe:5").makeAsyncIterator()
+            var others = app.watch("Recipe:5").makeAsyncIterator()
+            _ = try await next(&others)
+            for title: Value in ["Cake", "Flan"] {
+                try await app.write("Recipe:5", Self.card, ["title": title, "rating": 1])
+                #expect(try await next(&others)?.changedFields == ["title"])
+            }
+            #expect(try await next(&states)?.changedFields == [])
+        }
+    }
+
+    @Test("That a change is to be confirmed is told, also where the answer looks the same")
+    func optimisticAlone() async throws {
+        try await withStoreFixture { app in
+            try await app.write(recipe(1), ["recipe": ["id": "1", "title": "Soup", "author": nil]])
+            var states = try app.watch(recipe(1)).makeAsyncIterator()
+            #expect(try await next(&states)?.isOptimistic == false)
+            let same: Value = ["rate": ["__typename": "Recipe", "id": "1", "title": "Soup", "rating": 5]]
+            try await app.enqueue(giveStars("1", 5), options: .init(optimisticResponse: same))
+            #expect(try await next(&states, within: .seconds(60))?.isOptimistic == true)
+        }
+    }
+
     @Test("A partition that is parked is not watched any more, whatever is asked")
     func parked() async throws {
         func environment(_ name: String) throws -> BackendEnvironment {

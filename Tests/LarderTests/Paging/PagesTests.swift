@@ -216,6 +216,27 @@ struct PagesTests {
         }
     }
 
+    @Test("An old token whose page the server has no time for starts nothing over")
+    func busyRenewal() async throws {
+        let desk = OrderDesk(Self.three)
+        let isFailing = Flag()
+        let server = ScriptedServer { request in
+            let answer = await desk.answer(request)
+            guard isFailing.isSet, desk.requests.last == "a/1000" else { return answer }
+            return #"{"data":null,"errors":[{"message":"m","extensions":{"code":"THROTTLED"}}]}"#
+        }
+        try await withStoreFixture(server, schema: orderSchema) { app in
+            try await app.pages(orderList).all(upTo: 4)
+            let before = desk.requests
+            desk.removePage(at: "b")
+            isFailing.set()
+            let later = try app.pages(orderList)
+            #expect(await larderError { try await later.all() }?.code == .serverErrors)
+            #expect(desk.requests == before + ["b/1000", "a/1000"])
+            #expect(try await later.status() == PagesStatus(pageCount: 2, objectCount: 6))
+        }
+    }
+
     @Test(
         "An error that says nothing of an old token starts nothing over",
         arguments: [
