@@ -1,0 +1,60 @@
+import Larder
+import LarderRecords
+import Testing
+
+@testable import LarderHTTP
+
+@Suite("Messages of graphql-transport-ws")
+struct DialectTests {
+    private let dialect = GraphQLTransportWS(openedBy: .now) { nil }
+
+    private func request(named name: String?) -> GraphQLRequest {
+        GraphQLRequest(
+            kind: .subscription, operationName: name, document: "subscription Watch { changed }",
+            documentHash: GraphQLRequest.someHash, variables: Array(#"{"a":1}"#.utf8))
+    }
+
+    private func reaction(_ text: String) throws -> DialectReaction {
+        try dialect.reaction(to: JSONMembers(Array(text.utf8)))
+    }
+
+    /// Whether a subscription was acknowledged by a message.
+    private func isStart(_ reaction: DialectReaction) -> Bool {
+        reaction.messages.contains { if case .started("1") = $0 { true } else { false } }
+    }
+
+    @Test("A start names its operation where that has a name", arguments: ["Watch", nil])
+    func start(name: String?) throws {
+        let message = try #require(dialect.messages(for: .start(id: "1", request(named: name))).first)
+        let payload = try #require(JSONValue(message)?["payload"]?.object)
+        #expect(payload["operationName"]?.string == name)
+        #expect(payload["query"] == "subscription Watch { changed }")
+        #expect(payload["variables"] == ["a": 1])
+    }
+
+    @Test("The first event acknowledges a start that was not yet acknowledged, and no later one does")
+    func firstEvent() throws {
+        _ = dialect.messages(for: .start(id: "1", request(named: nil)))
+        let event = #"{"type":"next","id":"1","payload":{"data":{"changed":1}}}"#
+        #expect(try isStart(reaction(event)))
+        _ = try reaction(#"{"type":"pong","payload":{"larder":"1"}}"#)
+        #expect(try !isStart(reaction(event)))
+    }
+
+    @Test("A ping of the protocol is answered")
+    func ping() throws {
+        #expect(try reaction(#"{"type":"ping"}"#).replies.compactMap { JSONValue($0) } == [["type": "pong"]])
+    }
+
+    @Test("The second pong without what the pings said acknowledges a start; one that says something else does not")
+    func pongs() throws {
+        _ = dialect.messages(for: .start(id: "1", request(named: nil)))
+        for text in [
+            #"{"type":"pong","payload":{}}"#, #"{"type":"pong","payload":{"x":1}}"#,
+            #"{"type":"pong","payload":{"larder":7}}"#, #"{"type":"pong","payload":{"larder":"2"}}"#,
+        ] {
+            #expect(try !isStart(reaction(text)), "\(text)")
+        }
+        #expect(try isStart(reaction(#"{"type":"pong","payload":{}}"#)))
+    }
+}

@@ -1,0 +1,83 @@
+import Foundation
+import Larder
+import LarderHTTP
+import LarderTestSupport
+import NIOPosix
+import Synchronization
+import Testing
+
+@Suite("Handshakes that open no socket", .timeLimit(.minutes(5)))
+struct HandshakeTests {
+    private func refusal(_ reply: Reply, headers: [GraphQLRequest.Header] = []) async throws -> (
+        error: TransportError, dates: [String?], request: Received?
+    ) {
+        try await ScriptedServer.run({ _ in reply }) { server in
+            let dates = Mutex<[String?]>([])
+            var connection = WebSocketConnection(url: server.url, subprotocols: ["ours"])
+            connection.headers = headers
+            connection.heard = { date in dates.withLock { $0.append(date) } }
+            let error = try await transportError { [connection] in
+                try await connection.run(on: MultiThreadedEventLoopGroup.singleton, openedBy: .now + .ample) { _, _ in }
+            }
+            // What it has of the answer is all that it wants.
+            if reply.ending == .hang { try await server.waitUntil("the client closes") { $0.exchangesBroken == 1 } }
+            return (error, dates.withLock { $0 }, server.requests.first)
+        }
+    }
+
+    @Test("A status of 401 or 403 says that the proof of who asks was not taken", arguments: [401, 403])
+    func notSignedIn(status: Int) async throws {
+        let error = try await refusal(Reply(status: .init(statusCode: status))).error
+        #expect(error.code == .notSignedIn)
+        #expect(error.status == status)
+    }
+
+    @Test("Another status is told, with the pause that the server asks for", arguments: [200, 404, 503])
+    func status(status: Int) async throws {
+        let reply = Reply(status: .init(statusCode: status), headers: ["Retry-After": "7"])
+        let error = try await refusal(reply).error
+        #expect(error.code == .status)
+        #expect(error.status == status)
+        #expect(error.phase == .beforeSending)
+        #expect(error.retryAfter == .seconds(7))
+    }
+
+    @Test("The server's time is known from a refusal too, and its connection is closed at once")
+    func date() async throws {
+        let date = "Sun, 06 Nov 1994 08:49:37 GMT"
+        let refusal = try await refusal(Reply(status: .forbidden, headers: ["Date": date], ending: .hang))
+        #expect(refusal.dates == [date])
+        #expect(refusal.error.code == .notSignedIn)
+    }
+
+    @Test("The request names the host of its URL, whatever the headers say, and has the other headers")
+    func host() async throws {
+        let given = [("Host", "other.example"), ("host", "third.example"), ("x-tenant", "7")]
+        let refusal = try await refusal(
+            Reply(status: .notFound), headers: given.map { .init(name: $0.0, value: $0.1) })
+        let headers = try #require(refusal.request?.headers)
+        #expect(headers["Host"].count == 1)
+        #expect(headers.first(name: "Host")?.hasPrefix("127.0.0.1:") == true)
+        #expect(headers["x-tenant"] == ["7"])
+        #expect(headers["Sec-WebSocket-Protocol"] == ["ours"])
+    }
+
+    @Test("A task that was cancelled before waits for no server")
+    func cancelledBefore() async throws {
+        try await ScriptedServer.run({ _ in .hang }) { server in
+            let connection = WebSocketConnection(url: server.url, subprotocols: ["ours"])
+            let opening = Task {
+                try? await Task.sleep(for: .ample)
+                return await #expect(throws: TransportError.self) {
+                    try await connection.run(
+                        on: MultiThreadedEventLoopGroup.singleton, openedBy: .now + .seconds(30)
+                    ) { _, _ in }
+                }
+            }
+            let cancelled = SuspendingClock.now
+            opening.cancel()
+            #expect(await opening.value?.code == .cancelled)
+            try requireNear(cancelled)
+        }
+    }
+}
