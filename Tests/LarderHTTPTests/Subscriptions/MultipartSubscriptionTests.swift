@@ -104,6 +104,51 @@ struct MultipartSubscriptionTests {
         }
     }
 
+    /// The errors of the first state that has one, with whether the subscription has ended by it.
+    private func failure(_ subscription: Subscription) async -> (error: LarderError, isEnd: Bool)? {
+        for await event in subscription {
+            if case .state(let state) = event, let error = state.error { return (error, state.phase == .ended) }
+        }
+        return nil
+    }
+
+    @Test("A part that says why no event can come any more breaks the subscription off, which is begun again")
+    func broken() async throws {
+        let part = #"{"payload":null,"errors":[{"message":"lost the way"}]}"#
+        let reply = Reply(
+            headers: ["Content-Type": #"multipart/mixed;boundary="b";subscriptionSpec=1.0"#],
+            body: Array("--b\r\nContent-Type: application/json\r\n\r\n\(part)\r\n--b--".utf8))
+        try await run(answering: reply) { server, subscription in
+            let failure = try #require(await failure(subscription))
+            #expect(failure.error.errors.map(\.message) == ["lost the way"])
+            #expect(!failure.isEnd)
+            try await server.waitUntil("it is begun again") { $0.requests.count > 1 }
+        }
+    }
+
+    @Test(
+        "Errors in place of a stream end the subscription, unless they are the server's own fault",
+        arguments: [(200, true), (400, true), (499, true), (500, false), (503, false)])
+    func refusedWithErrors(status: Int, ends: Bool) async throws {
+        let reply = Reply.json(#"{"errors":[{"message":"no"}]}"#, status: .init(statusCode: status))
+        try await run(answering: reply) { server, subscription in
+            let failure = try #require(await failure(subscription))
+            #expect(failure.error.code == .serverErrors)
+            #expect(failure.error.errors.map(\.message) == ["no"])
+            #expect(failure.isEnd == ends)
+            if !ends { try await server.waitUntil("it is begun again") { $0.requests.count > 1 } }
+        }
+    }
+
+    @Test("An answer that is neither a stream nor errors is told with its status", arguments: [200, 404])
+    func noStream(status: Int) async throws {
+        try await run(answering: .json(#"{"data":{}}"#, status: .init(statusCode: status))) { server, subscription in
+            let failure = try #require(await failure(subscription))
+            #expect(failure.error.code == .transportStatus)
+            #expect(!failure.isEnd)
+        }
+    }
+
     private func parts(_ text: String, _ size: Int, limit: Int = 100) throws -> (parts: [String], isAtEnd: Bool) {
         var reader = MultipartReader(boundary: "b", limit: limit)
         let bytes = Array(text.utf8)
