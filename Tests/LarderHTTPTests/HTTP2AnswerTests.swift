@@ -37,9 +37,11 @@ struct HTTP2AnswerTests {
         for isEarly in [false, true] { try await expectNoAnswer(frames, isEarly: isEarly) }
     }
 
-    @Test("A status that is one arrives", arguments: ["404", "500", "599", "999"])
-    func real(status: String) async throws {
-        try await withServer(answering: [.head("103"), .head(status, isLast: true)]) { transport in
+    @Test(
+        "A status that is one arrives, with and without a body and trailers", arguments: ["404", "500", "599", "999"],
+        [[], [.body(isLast: true)], [.body(isLast: false), .head(nil, isLast: true)]] as [[FrameServer.Frame]])
+    func real(status: String, rest: [FrameServer.Frame]) async throws {
+        try await withServer(answering: [.head("103"), .head(status, isLast: rest.isEmpty)] + rest) { transport in
             let error = try await transportError { try await transport.send(.query(), within: .ample) }
             #expect(error.status == Int(status), "\(error)")
         }
