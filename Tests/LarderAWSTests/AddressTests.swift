@@ -142,6 +142,20 @@ struct AddressTests {
         }
     }
 
+    @Test("A presigned URL has the token of credentials that have one", arguments: ["TOKEN/+=", nil])
+    func presignedToken(token: String?) async throws {
+        try await S3Transport.withTransport(
+            region: "eu-west-1",
+            credentials: { _ in
+                .init(accessKeyID: "key", secretAccessKey: "secret", sessionToken: token, expires: nil)
+            }
+        ) { transport in
+            let url = try await transport.presignedURL(.get, .somewhere, expiresAfter: .seconds(60), within: .ample)
+            let items = URLComponents(url: url, resolvingAgainstBaseURL: false)?.queryItems ?? []
+            #expect(items.first { $0.name == "X-Amz-Security-Token" }?.value == token)
+        }
+    }
+
     @Test("A presigned URL is good for reading, for looking or for writing, and not for two of them")
     func presignedUse() async throws {
         try await S3Transport.withTransport(region: "eu-west-1", credentials: { _ in .test }) { transport in

@@ -97,6 +97,19 @@ struct RegionTests {
         }
     }
 
+    @Test("A refusal that names neither a reason nor a region is one of the request")
+    func unexplained() async throws {
+        try await ScriptedStorage.run { _ in
+            var reply = Reply.error(.badRequest, "")
+            reply.body = []
+            return reply
+        } _: { storage, transport in
+            let error = try await objectError { () async throws(ObjectError) in try await put(transport) }
+            #expect(error.code == .rejected && error.status == 400)
+            #expect(storage.requests.count == 1)
+        }
+    }
+
     @Test("Of a refusal that breaks off the status is known")
     func brokenOff() async throws {
         try await ScriptedStorage.run { _ in

@@ -332,4 +332,16 @@ struct CognitoErrorTests {
             #expect(body.contains("token=R&"))
         }
     }
+
+    @Test("An answer has 1 MiB at most", arguments: [(0, nil), (1, CognitoError.Code.unusableAnswer)])
+    func longAnswer(excess: Int, code: CognitoError.Code?) async throws {
+        let answer = #"{"CodeDeliveryDetails": {"DeliveryMedium": "EMAIL", "Destination": "a***"}}"#
+        let rest = String(repeating: " ", count: (1 << 20) + excess - answer.utf8.count)
+        try await CognitoScript.run(["ForgotPassword": answer + rest]) { script in
+            do throws(CognitoError) {
+                let delivery = try await script.pool().forgotPassword(of: "ann", within: ample)
+                #expect(code == nil && delivery.destination == "a***")
+            } catch { #expect(error.code == code) }
+        }
+    }
 }

@@ -70,6 +70,24 @@ struct BackgroundTransportTests {
         }
     }
 
+    @Test(
+        "Whether the object is there does not matter; where the storage cannot tell, nothing is handed over",
+        arguments: [(200, true), (403, true), (404, true), (500, false), (503, false)])
+    func asked(status: Int, isHandedOver: Bool) async throws {
+        try await ScriptedStorage.run { _ in
+            Reply(status: .init(statusCode: status), headers: ["ETag": "\"abc\""])
+        } _: { _, storage in
+            let (executor, id) = (NotingExecutor(), UUID())
+            let background = S3BackgroundTransport(storage, executor: executor)
+            do throws(ObjectError) {
+                try await background.upload(
+                    URL(filePath: "/tmp/file"), as: id, to: .somewhere, ObjectAttributes(), crc32c: 0)
+                #expect(isHandedOver)
+            } catch { #expect(!isHandedOver && error.status == status) }
+            #expect((executor.request(id) != nil) == isHandedOver)
+        }
+    }
+
     /// What an upload ends with that is answered so.
     private func outcome(_ status: Int, _ headers: [String: String], _ body: String) async throws -> StoredObject? {
         try await S3Transport.withTransport(
