@@ -153,6 +153,23 @@ struct ReplacementTests {
         }
     }
 
+    @Test("An end that the server does not confirm in time is a gap, and the subscription goes on on the other")
+    func unconfirmed() async throws {
+        var pacing = SubscriptionPacing.quick
+        pacing.draining = .milliseconds(50)
+        try await live(pacing: pacing) { live in
+            await live.first.line.take(.expiring(after: .zero))
+            let (second, other) = try await live.second()
+            let ends = live.ends(live.first)
+            await second.line.take(.started(id: other))
+            await second.line.tell(other, #"{"id":"1","text":"held"}"#)
+            try await eventually { live.text() == "held" }
+            try await eventually { live.queries() == 2 && live.subscription.state.phase == .live }
+            #expect(live.subscription.state.staleSince == nil)
+            #expect(await ends.value == [live.id])
+        }
+    }
+
     @Test("A connection that cannot take the other's place is given up, the old one goes on, and another is tried")
     func fails() async throws {
         try await live { live in

@@ -234,4 +234,52 @@ extension SubscriptionHubTests {
             }
         }
     }
+
+    @Test("Where nothing is left between two states, a slow reader gets the newer alone")
+    func newestState() async throws {
+        let transport = ScriptedLine()
+        try await withApp(transport) { app in
+            var options = SubscriptionOptions()
+            options.bufferSize = 1
+            let subscription = try await app.subscribe(Self.changed, options: options)
+            let connection = try #require(await transport.next())
+            await connection.line.take(.opened)
+            let id = try #require(await connection.line.nextStart())
+            for number in 1...2 {
+                await connection.line.tell(id, #"{"id":"\#(number)","text":"x"}"#)
+                try await eventually { text(app, "\(number)") == "x" }
+                // By then the reader is told as well.
+                try await Task.sleep(for: .milliseconds(10))
+                await connection.line.take(.started(id: id))
+            }
+            await connection.line.take(.completed(id: id))
+            var phases: [SubscriptionState.Phase] = []
+            for await event in subscription { if case .state(let state) = event { phases.append(state.phase) } }
+            #expect(phases == [.live, .ended])
+        }
+    }
+
+    @Test("A connection that opens when nothing is asked on it any more is ended after a moment")
+    func opensUnused() async throws {
+        var pacing = SubscriptionPacing.quick
+        pacing.lingering = .milliseconds(10)
+        let transport = ScriptedLine(pacing: pacing)
+        try await withApp(transport) { app in
+            var subscription: Subscription? = try await app.subscribe(Self.changed)
+            let connection = try #require(await transport.next())
+            #expect(subscription?.state.phase == .connecting)
+            subscription = nil
+            // By then the hub knows that nothing reads it.
+            try await Task.sleep(for: .milliseconds(20))
+            await connection.line.take(.opened)
+            let isOver = Flag()
+            let reading = Task {
+                for await _ in connection.line.commands {}
+                isOver.set()
+            }
+            try await eventually { isOver.isSet }
+            await reading.value
+            connection.end(nil)
+        }
+    }
 }

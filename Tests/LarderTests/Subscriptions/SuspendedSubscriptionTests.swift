@@ -47,6 +47,24 @@ struct SuspendedSubscriptionTests {
         }
     }
 
+    @Test("A connection that is being opened is broken off by a suspension, and another is opened after it")
+    func suspendedWhileOpening() async throws {
+        let transport = ScriptedLine()
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema))
+            let app = try store.partition(server: transport)
+            let subscription = try await app.subscribe(GraphQLOperation("subscription { changed { id text } }"))
+            #expect(await transport.next() != nil)
+            try await store.suspend(within: .seconds(300))
+            #expect(transport.attemptCount == 1)
+            try store.resume()
+            try await eventually { transport.attemptCount == 2 }
+            try await begin(try #require(await transport.next()))
+            try await eventually { subscription.state.phase == .live }
+            try store.close()
+        }
+    }
+
     private func begin(_ connection: ScriptedLine.Opened) async throws {
         await connection.line.take(.opened)
         let id = try #require(await connection.line.nextStart())
