@@ -81,6 +81,26 @@ struct ConflictTests {
         }
     }
 
+    @Test("What a resolver says and the queue does not take sets its mutation aside, and others go on")
+    func unqueueable() async throws {
+        let server = ScriptedServer(ScriptedServer.key) { number, request in
+            number == 0 ? ScriptedServer.status(409) : ScriptedServer.done(request)
+        }
+        try await withStoreFixture(server) { app in
+            let receipt = try await app.enqueue(giveStars("1", 5), options: .init(resolver: "merge"))
+            let other = try await app.enqueue(giveStars("2", 3))
+            try await quickRunner(app) { options in
+                options.resolvers["merge"] = { _ in
+                    .retry(variables: ["recipe": TemporaryObjectID().value, "stars": 4])
+                }
+            }.drain()
+            let status = try #require(try receipt.status())
+            #expect(status.state == .deadLetter)
+            #expect(status.failure?.message.contains("cannot be queued") == true)
+            #expect(try other.status()?.state == .applied)
+        }
+    }
+
     @Test("A resolver is told what was sent under which key, what the server said and what it has")
     func told() async throws {
         let theirs = Self.todo("theirs", 7)

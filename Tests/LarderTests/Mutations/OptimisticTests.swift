@@ -148,6 +148,32 @@ struct OptimisticTests {
         }
     }
 
+    @Test("A change to a list of an object is shown in that list, and stays there once the mutation is applied")
+    func listOfObject() async throws {
+        let comments = GraphQLOperation(#"{ recipe(id: "1") { id comments { id text } } }"#)
+        try await withStoreFixture(ScriptedServer.rating()) { (app) throws in
+            func texts() throws -> [String] {
+                try app.read(comments)["recipe"]?["comments"]?.elements.compactMap { $0["text"]?.string } ?? []
+            }
+            for (recipe, text) in [("2", "fine"), ("1", "good")] {
+                let comment: Value = ["id": .string("c\(recipe)"), "text": .string(text)]
+                try await app.write(
+                    GraphQLOperation(#"{ recipe(id: "\#(recipe)") { id comments { id text } } }"#),
+                    ["recipe": ["id": .string(recipe), "comments": [comment]]])
+            }
+            #expect(try texts() == ["good"])
+            try await app.enqueue(
+                giveStars("1", 5),
+                options: MutationOptions(listChanges: [
+                    .insert("Comment:c2", into: "comments", of: "Recipe:1"),
+                    .remove("Comment:c1", from: "comments", of: "Recipe:1"),
+                ]))
+            #expect(try texts() == ["fine"])
+            try await MutationRunner(app).drain()
+            #expect(try texts() == ["fine"])
+        }
+    }
+
     @Test("An object that is to be made is in its list at once, and stays there under the server's id")
     func listChanges() async throws {
         let isOpen = Flag()

@@ -1,0 +1,90 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Synchronization
+import Testing
+
+@Suite("Receipts of queued mutations", .timeLimit(.minutes(10)))
+struct ReceiptTests {
+    /// Notes what a receipt tells, until that ends.
+    private final class Reader: Sendable {
+        private let told = Mutex<[MutationStatus]>([])
+        private let end = Flag()
+
+        init(_ receipt: MutationReceipt) {
+            Task {
+                for await status in receipt.changes { told.withLock { $0.append(status) } }
+                end.set()
+            }
+        }
+
+        var states: [MutationStatus] { told.withLock { $0 } }
+        var isOver: Bool { end.isSet }
+    }
+
+    @Test("Each status is told once, the last of them that of the end")
+    func changes() async throws {
+        try await withStoreFixture(ScriptedServer.rating()) { app in
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            let reader = Reader(receipt)
+            try await eventually { !reader.states.isEmpty }
+            try await Task.sleep(for: .milliseconds(20))
+            #expect(reader.states.map(\.state) == [.pending])
+            try await MutationRunner(app).drain()
+            try await eventually { reader.isOver }
+            #expect(zip(reader.states, reader.states.dropFirst()).allSatisfy { $0 != $1 })
+            #expect(reader.states.last?.state == .applied)
+        }
+    }
+
+    @Test("What is told of a mutation goes on where it was set aside, and ends where it is discarded")
+    func discarded() async throws {
+        let server = ScriptedServer.rating(errors: { _ in #"{"data":null,"errors":[{"message":"no"}]}"# })
+        try await withStoreFixture(server) { app in
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            let reader = Reader(receipt)
+            try await quickRunner(app).drain()
+            try await eventually { reader.states.last?.state == .deadLetter }
+            #expect(!reader.isOver)
+            try await app.discardMutation(receipt.id, dependents: .release)
+            try await eventually { reader.isOver }
+            #expect(reader.states.last?.state == .discarded)
+        }
+    }
+
+    @Test("A wait that is cancelled ends at once, and says so")
+    func cancelledWait() async throws {
+        try await withStoreFixture { app in
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            let waiting = Task {
+                await #expect(throws: LarderError.self) { _ = try await receipt.outcome(within: .seconds(5)) }
+            }
+            waiting.cancel()
+            #expect(await waiting.value?.code == .cancelled)
+        }
+    }
+
+    @Test("A wait for a mutation of a queue that cannot be read says why")
+    func unreadable() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            let receipt = try await store.partition().enqueue(giveStars("1", 5))
+            try OtherProgram(folder).run("ALTER TABLE mutation RENAME TO lost")
+            let error = await #expect(throws: LarderError.self) { _ = try await receipt.outcome(within: .seconds(60)) }
+            #expect(error?.code.rawValue.hasPrefix("operations.") == true)
+            try OtherProgram(folder).run("ALTER TABLE lost RENAME TO mutation")
+            try? store.close()
+        }
+    }
+
+    @Test("A failure that the library knows by its code is told by that, and not as a code of the server's")
+    func knownFailure() async throws {
+        try await withStoreFixture(ScriptedServer.away) { app in
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            try await runIntoPause(app, receipt) { _ in }
+            let failure = try #require(try receipt.status()?.failure)
+            #expect(failure.code == .transportUnreachable)
+            #expect(failure.serverCode == nil)
+        }
+    }
+}
