@@ -158,13 +158,15 @@ struct BackgroundUploadTests {
         }
     }
 
-    @Test("An upload whose object has the file's bytes and other attributes is handed over again")
-    func otherAttributes() async throws {
+    @Test(
+        "An upload whose object has the file's bytes and other attributes is handed over again",
+        arguments: [ObjectAttributes(metadata: ["a": "b"]), ObjectAttributes(contentType: "image/png")])
+    func otherAttributes(attributes: ObjectAttributes) async throws {
         try await withUpload { app, upload, background in
             try await upload.cancel()
             let file = try upload.status().file
             let named = try await app.transfers.upload(
-                file, to: place, options: UploadOptions(attributes: ObjectAttributes(metadata: ["a": "b"])))
+                file, to: place, options: UploadOptions(attributes: attributes))
             try await handOver(app, background)
             // Without the attributes.
             try background.send(named.id.uuid)

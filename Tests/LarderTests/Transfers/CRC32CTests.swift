@@ -21,6 +21,18 @@ struct CRC32CTests {
         ([], 0),
     ]
 
+    @Test("The size of parts is known where each part's is, also where that is nothing")
+    func partSizes() {
+        func size(_ sizes: Int64?...) -> Int64? {
+            PartsSummary.size(sizes.map { UploadedPart(number: 1, size: $0, etag: "e") })
+        }
+        #expect(size(7, 0, 5) == 12)
+        #expect(size(0) == 0)
+        #expect(size(7, nil) == nil)
+        #expect(size(7, -1) == nil)
+        #expect(size(.max, 1) == nil)
+    }
+
     @Test("The checksums of RFC 3720 come out", arguments: vectors.indices)
     func published(index: Int) {
         let (bytes, checksum) = Self.vectors[index]

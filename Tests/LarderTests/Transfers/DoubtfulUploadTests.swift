@@ -122,4 +122,20 @@ struct DoubtfulUploadTests {
             try await running.value
         }
     }
+
+    @Test("An upload that made its object and is not known just then is done, and aborted in case it is still there")
+    func forgottenWhenCompleted() async throws {
+        try await withTransferFixture { fixture in
+            let (file, bytes) = try fixture.file(bytes: 10_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            fixture.storage.onAnswer { call throws(ObjectError) in
+                if case .complete = call { throw ObjectError(.noSuchUpload, "there is none", status: 404) }
+            }
+            try await fixture.drain()
+            try await upload.finished(within: .zero)
+            #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
+            #expect(fixture.storage.calls.count { if case .abort = $0 { true } else { false } } == 1)
+            #expect(fixture.storage.calls.count { $0 == .complete } == 1)
+        }
+    }
 }

@@ -108,6 +108,25 @@ struct TransferHandleTests {
         }
     }
 
+    @Test("A transfer has the id that its options say, which can be used once", arguments: [true, false])
+    func givenID(isUpload: Bool) async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10)
+            let (id, location) = (TransferID(UUID()), TransferFixture.location)
+            var (up, down) = (UploadOptions(), DownloadOptions())
+            (up.id, down.id) = (id, id)
+            func queue() async throws -> Transfer {
+                isUpload
+                    ? try await fixture.app.transfers.upload(file, to: location, options: up)
+                    : try await fixture.app.transfers.download(
+                        location, to: fixture.folder.appending(path: "copy"), options: down)
+            }
+            #expect(try await queue().id == id)
+            #expect(try fixture.app.transfers.all().map(\.id) == [id])
+            await expectCode(.init(rawValue: "operations.duplicate")) { _ = try await queue() }
+        }
+    }
+
     @Test("Starting and finishing say what went wrong by one and the same way")
     func unknown() async throws {
         try await withTransferFixture { fixture in
