@@ -1,3 +1,4 @@
+import Foundation
 import Larder
 import LarderTesting
 import Testing
@@ -113,6 +114,31 @@ extension SyncTests {
                 }
             }
             #expect(title(app, "a") == "mine")
+        }
+    }
+
+    @Test("A mutation with several objects says the version that the cache has of each")
+    func sendsVersions() async throws {
+        try await withServer(["a", "a", "b"]) { _, app in
+            try await app.sync(paged)
+            func answer(_ id: String) -> String {
+                """
+                {"__typename":"Todo","id":"\(id)","title":"mine","_version":3,"_deleted":null,"_lastChangedAt":1}
+                """
+            }
+            let text = #"{"data":{"a":\#(answer("a")),"b":\#(answer("b"))}}"#
+            let other = ScriptedServer { (_: GraphQLRequest) in text }
+            _ = try await app.with(server: other).send(
+                GraphQLOperation(
+                    """
+                    mutation Update($a: UpdateInput!, $b: UpdateInput!) {
+                      a: update(input: $a) { id title } b: update(input: $b) { id title }
+                    }
+                    """, variables: ["a": ["id": "a", "title": "mine"], "b": ["id": "b", "title": "mine"]]))
+            let request = try #require(other.requests.first)
+            let inputs = ["a", "b"].map { request.values[$0] as? [String: Any] }
+            let versions = inputs.map { ($0?["_version"] as? NSNumber)?.intValue }
+            #expect(versions == [2, 1])
         }
     }
 }

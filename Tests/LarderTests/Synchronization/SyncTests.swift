@@ -280,18 +280,19 @@ struct SyncTests {
 
     @Test("Tokens that lead in a circle, and pages without end and without objects, are errors")
     func endless() async throws {
-        @Sendable func page(_ token: Int) -> String {
-            #"{"data":{"syncTodos":{"items":[],"nextToken":"t\#(token)","startedAt":1700000000000}}}"#
+        @Sendable func page(_ token: Int, _ items: String = "") -> String {
+            #"{"data":{"syncTodos":{"items":[\#(items)],"nextToken":"t\#(token)","startedAt":1700000000000}}}"#
         }
         try await withServer([]) { server, app in
             server.change { $0.script = { page($0 % 3) } }
             let circle = await #expect(throws: LarderError.self) { try await app.sync(paged) }
             #expect(circle?.code == .paging)
             #expect(server.requests.count == 4)
-            server.change { $0.script = { page($0) } }
+            let todo = #"{"__typename":"Todo","id":"a","title":"x","_version":1,"_deleted":null,"_lastChangedAt":1}"#
+            server.change { $0.script = { page($0, $0 == 4 ? todo : "") } }
             let empty = await #expect(throws: LarderError.self) { try await app.sync(paged) }
             #expect(empty?.code == .paging)
-            #expect(server.requests.count == 4 + 1_001)
+            #expect(server.requests.count == 4 + 1 + 1_001)
             let statuses = try app.synchronizations()
             #expect(statuses.allSatisfy { $0.openPageCount == nil })
         }
