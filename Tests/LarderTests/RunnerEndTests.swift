@@ -125,4 +125,14 @@ struct RunnerEndTests {
             #expect(await running.value == .parked)
         }
     }
+
+    @Test("What went wrong first is what a runner ends with")
+    func firstFailure() async throws {
+        try await withStoreFixture(ScriptedServer.rating()) { app in
+            let runner = MutationRunner(app)
+            runner.lifecycle.end(because: LarderError(.data, "first"))
+            runner.lifecycle.end(because: LarderError(.operation, "second"))
+            await expectCode(.data) { try await runner.drain() }
+        }
+    }
 }

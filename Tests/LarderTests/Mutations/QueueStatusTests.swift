@@ -52,6 +52,22 @@ struct QueueStatusTests {
         }
     }
 
+    @Test("Of many runners it is the state of the one that works")
+    func manyRunners() async throws {
+        try await withStoreFixture(ScriptedServer.rating()) { app in
+            let runners = (0..<6).map { _ in quickRunner(app) }
+            let working = runners.map { runner in Task { try await runner.run() } }
+            try await eventually {
+                let states = runners.map(\.state)
+                return states.contains(.running) && states.count { $0 == .standingBy } == 5
+            }
+            var iterator = app.queue.makeAsyncIterator()
+            #expect(await iterator.next(isolation: #isolation)?.runner == .running)
+            for task in working { task.cancel() }
+            for task in working { try await task.value }
+        }
+    }
+
     @Test("A reader is told of the queue ten times a second at most")
     func atMostTen() async throws {
         try await withStoreFixture { app in

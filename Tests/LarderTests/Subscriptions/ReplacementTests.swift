@@ -262,6 +262,16 @@ struct ReplacementTests {
         }
     }
 
+    @Test("A later end that a server announces does not put off an earlier one")
+    func keepsEarlier() async throws {
+        try await live { live in
+            await live.first.line.take(.expiring(after: .milliseconds(50)))
+            await live.first.line.take(.expiring(after: .seconds(3_600)))
+            try await eventually { live.transport.attemptCount == 2 }
+            _ = try await live.second()
+        }
+    }
+
     @Test("A subscription that begins meanwhile begins on both connections")
     func adds() async throws {
         try await live { live in

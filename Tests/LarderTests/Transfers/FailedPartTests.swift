@@ -174,4 +174,30 @@ struct FailedPartTests {
             #expect(try upload.status().state == .done)
         }
     }
+
+    @Test("A failure that will not pass breaks off the parts that are under way")
+    func breaksOffOthers() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 8 * 1024)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let hasBegun = Flag()
+            fixture.storage.onCall { call throws(ObjectError) in
+                switch call {
+                case .putPart(1):
+                    hasBegun.set()
+                    do { try await Task.sleep(for: .seconds(60)) } catch {
+                        throw ObjectError(.cancelled, "broken off")
+                    }
+                case .putPart(2):
+                    await hasBegun.wait()
+                    throw ObjectError(.accessDenied, "not here")
+                default: break
+                }
+            }
+            let begun = SuspendingClock.now
+            try await fixture.drain()
+            #expect(try upload.status().failure?.code == .objectAccessDenied)
+            try requireNear(begun)
+        }
+    }
 }

@@ -18,8 +18,13 @@ struct LeftoverTests {
             for name in kept + ["\(TransferID(UUID())).part"] {
                 try Data([1]).write(to: folder.appending(path: name))
             }
+            let others = (0..<2).map { _ in "\(TransferID(UUID())).part" }
+            try FileManager.default.createSymbolicLink(
+                at: folder.appending(path: others[0]), withDestinationURL: folder.appending(path: "notes"))
+            try FileManager.default.createDirectory(
+                at: folder.appending(path: others[1]), withIntermediateDirectories: false)
             try await fixture.drain()
-            #expect(Set(fixture.partials) == Set(kept))
+            #expect(Set(fixture.partials) == Set(kept + others))
         }
     }
 

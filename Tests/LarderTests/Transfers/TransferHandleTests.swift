@@ -1,6 +1,7 @@
 import Foundation
 import Larder
 import LarderTestSupport
+import Synchronization
 import Testing
 
 @Suite("Handles of transfers", .timeLimit(.minutes(10)))
@@ -124,6 +125,22 @@ struct TransferHandleTests {
             #expect(try await queue().id == id)
             #expect(try fixture.app.transfers.all().map(\.id) == [id])
             await expectCode(.init(rawValue: "operations.duplicate")) { _ = try await queue() }
+        }
+    }
+
+    @Test("Progress that does not change is told once")
+    func progressOnce() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let told = Mutex(0)
+            let reading = Task { for await _ in upload.progress { told.withLock { $0 += 1 } } }
+            try await eventually { told.withLock { $0 } > 0 }
+            // Longer than the pause between two that differ.
+            try await Task.sleep(for: .milliseconds(250))
+            #expect(told.withLock { $0 } == 1)
+            reading.cancel()
+            await reading.value
         }
     }
 
