@@ -123,6 +123,12 @@ struct AnswerTests {
         #expect(HTTPDate.secondsSince1970(date + " 00:00:00 GMT") == seconds)
     }
 
+    @Test("A date of another zone than HTTP's is none")
+    func zone() {
+        #expect(HTTPDate.secondsSince1970("Sun, 06 Nov 1994 08:49:37 GMT") == 784_111_777)
+        #expect(HTTPDate.secondsSince1970("Sun, 06 Nov 1994 08:49:37 PST") == nil)
+    }
+
     @Test("Without a date of the server's, Retry-After is held against the clock here")
     func readsRetryAfterByClock() async throws {
         let options = options { $0.wallClock = { Date(timeIntervalSince1970: 951_782_400) } }

@@ -107,13 +107,18 @@ struct PersistedQueryTests {
         }
     }
 
-    @Test("A hash that is none is refused")
-    func refusesBadHash() async throws {
+    @Test(
+        "A hash that is none is refused",
+        arguments: [
+            "\"}", String(repeating: "g", count: 64), String(repeating: "A", count: 64),
+            String(repeating: "a", count: 63), String(repeating: "0", count: 65),
+        ])
+    func refusesBadHash(hash: String) async throws {
         try await withServer(options: Self.automatic) { _ in
             .json(Self.answer)
         } _: { server, transport in
             var request = GraphQLRequest.query()
-            request.documentHash = "\"}"
+            request.documentHash = hash
             let error = try await transportError { try await transport.send(request, within: .ample) }
             #expect(error.code == .unusableRequest)
             #expect(server.requests.isEmpty)
@@ -127,10 +132,11 @@ struct PersistedQueryTests {
             (#"{"message":"no","extensions":{"code":"PERSISTED_QUERY_NOT_FOUND"}}"#, 4),
             (#"{"message":"PersistedQueryNotSupported"}"#, 3),
             (#"{"message":"no","extensions":{"code":"PERSISTED_QUERY_NOT_SUPPORTED"}}"#, 3),
-        ])
-    func readsRefusals(error: String, requestCount: Int) async throws {
+        ], ["", #""data":null,"#])
+    func readsRefusals(refusal: (error: String, requestCount: Int), before: String) async throws {
+        let (error, requestCount) = refusal
         try await withServer(options: Self.automatic) { request in
-            .json(request.json["query"] == nil ? #"{"errors":[\#(error)]}"# : Self.answer)
+            .json(request.json["query"] == nil ? #"{\#(before)"errors":[\#(error)]}"# : Self.answer)
         } _: { server, transport in
             for _ in 0..<2 { try await expect(Self.answer, from: transport, for: .query()) }
             #expect(server.requests.count == requestCount)

@@ -8,8 +8,8 @@ final class FrameServer: ChannelInboundHandler {
     enum Frame: Sendable {
         /// HEADERS with a status, or with another field.
         case head(String?, isLast: Bool = false)
-        /// DATA without a byte.
-        case body(isLast: Bool)
+        /// DATA, of at most 255 bytes.
+        case body(String = "", isLast: Bool)
         /// RST_STREAM, without an error.
         case reset
     }
@@ -54,8 +54,8 @@ final class FrameServer: ChannelInboundHandler {
             let bytes = Array((status ?? "none").utf8)
             let name: [UInt8] = status == nil ? [0x0F, 54 - 15] : [0x08]
             send(context, type: 1, flags: isLast ? 5 : 4, stream: stream, name + [UInt8(bytes.count)] + bytes)
-        case .body(let isLast):
-            send(context, type: 0, flags: isLast ? 1 : 0, stream: stream, [])
+        case .body(let text, let isLast):
+            send(context, type: 0, flags: isLast ? 1 : 0, stream: stream, Array(text.utf8))
         case .reset:
             send(context, type: 3, flags: 0, stream: stream, [0, 0, 0, 0])
         }
