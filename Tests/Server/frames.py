@@ -10,6 +10,9 @@ Its argument is JSON: `subprotocol`, null for none, and `script`, a list of step
     {"flood": N}         sends a text of N bytes in fragments of 1 MiB
     {"raw": TEXT}        sends bytes that are no frame
     {"close": CODE}      closes the connection
+    {"ping": TEXT}       sends a ping, and reads until it is answered
+    {"sleep": N}         waits for N seconds
+    {"deaf": N}          sends pings for N seconds, and reads nothing
 
 After the last step it says nothing more. With a script of `null` it takes connections and does not even answer the
 handshake. It prints `listening PORT`, and ends when its standard input does.
@@ -20,6 +23,7 @@ import os
 import socket
 import sys
 import threading
+import time
 
 from websockets.frames import Opcode
 from websockets.server import ServerProtocol
@@ -31,6 +35,7 @@ def converse(sock):
     protocol = ServerProtocol(subprotocols=[given["subprotocol"]] if given["subprotocol"] else None)
     last = ""
     texts = 0
+    pongs = []
 
     def flush():
         for data in protocol.data_to_send():
@@ -49,6 +54,8 @@ def converse(sock):
                 message = json.loads(event.data)
                 if message["type"] in ("start", "subscribe"):
                     last = message["id"]
+            elif getattr(event, "opcode", None) is Opcode.PONG:
+                pongs.append(event.data)
             elif not hasattr(event, "opcode"):
                 protocol.send_response(protocol.accept(event))
         flush()
@@ -84,6 +91,18 @@ def converse(sock):
             sock.sendall(step["raw"].encode())
         if "close" in step:
             protocol.send_close(step["close"], "")
+        if "ping" in step:
+            protocol.send_ping(step["ping"].encode())
+            flush()
+            while step["ping"].encode() not in pongs:
+                read()
+        if "sleep" in step:
+            time.sleep(step["sleep"])
+        if "deaf" in step:
+            end = time.monotonic() + step["deaf"]
+            while time.monotonic() < end:
+                protocol.send_ping(b"x" * 125)
+                flush()
         flush()
     while True:
         read()

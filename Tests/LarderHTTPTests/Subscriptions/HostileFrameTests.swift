@@ -140,6 +140,39 @@ struct HostileFrameTests {
         }
     }
 
+    @Test("A server that opens a socket and does not take the connection up is not waited for any longer than allowed")
+    func noAcknowledgement() async throws {
+        try await run(#"{"wait": 1}"#, greets: false) { options in
+            options.subscriptions.pacing.opening = .seconds(1)
+        } _: { _, subscription in
+            try await waitUntil("the wait ends") { subscription.state.error != nil }
+            #expect(subscription.state.error?.code == .transportTimedOut)
+        }
+    }
+
+    @Test("A connection that was taken up in time outlasts that time")
+    func outlastsOpening() async throws {
+        let event = #"{"text": "\#(Self.event("ID", "later"))"}"#
+        try await run(#"\#(Self.pong), \#(Self.pong), {"sleep": 1.5}, \#(event)"#) { options in
+            options.subscriptions.pacing.opening = .seconds(1)
+        } _: { _, subscription in
+            await subscription.wait(for: .live)
+            for await event in subscription {
+                guard case .state(let state) = event else { break }
+                try #require(state.error == nil)
+            }
+        }
+    }
+
+    @Test("A ping is answered by a pong that says the same")
+    func ping() async throws {
+        let steps = #"{"ping": "are you there?"}, {"text": "\#(Self.event("ID", "answered"))"}"#
+        try await run(steps) { app, subscription in
+            try await waitUntil("the server has its pong") { text(app) == "answered" }
+            withExtendedLifetime(subscription) {}
+        }
+    }
+
     @Test("One pong is no acknowledgement, since it may not have been asked for")
     func unaskedPong() async throws {
         try await run(Self.pong) { options in

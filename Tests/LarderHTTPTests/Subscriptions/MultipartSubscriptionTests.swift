@@ -2,6 +2,7 @@ import Foundation
 import Larder
 import LarderTestSupport
 import NIOHTTP1
+import Synchronization
 import Testing
 
 @testable import LarderHTTP
@@ -169,6 +170,45 @@ struct MultipartSubscriptionTests {
         #expect(read.parts == ["{}", #"{"payload":{"a":"}\"{\\"}}"#, #"{"x": {"--b": 1}}"#])
         #expect(read.isAtEnd)
         #expect(try parts("--b\r\n\r\n{}\r\n--b\r\n--b--\r\n", size).isAtEnd)
+    }
+
+    @Test("Each subscription may keep a connection: there may be 128, where the protocol is this one")
+    func connectionCount() {
+        func count(_ carrier: HTTPTransport.SubscriptionOptions.Carrier) -> Int {
+            var options = HTTPTransport.Options()
+            options.subscriptions.carrier = carrier
+            return HTTPTransport.clientConfiguration(for: options).connectionPool
+                .concurrentHTTP1ConnectionsPerHostSoftLimit
+        }
+        #expect(count(.multipart) == 128)
+        #expect(count(.webSocket) < 128)
+    }
+
+    @Test("A subscription that is stopped is told as completed, and not as broken")
+    func stopped() async throws {
+        let reply = Reply(
+            headers: ["Content-Type": #"multipart/mixed;boundary="b";subscriptionSpec=1.0"#],
+            body: Array("--b\r\nContent-Type: application/json\r\n\r\n{}\r\n--b\r\n".utf8), ending: .hang)
+        var options = HTTPTransport.Options()
+        options.subscriptions.carrier = .multipart
+        try await withServer(options: options) { _ in
+            reply
+        } _: { _, transport in
+            let (commands, commanding) = AsyncStream.makeStream(of: SubscriptionLine.Command.self)
+            let told = Mutex<[String]>([])
+            let line = SubscriptionLine(commands: commands) { message in
+                told.withLock { $0.append("\(message)") }
+            }
+            commanding.yield(.start(id: "1", .query()))
+            let carrying = Task { try await transport.carry(line, openedWithin: .ample) }
+            try await waitUntil("it has begun") { told.withLock { $0.count == 3 } }
+            commanding.yield(.stop(id: "1"))
+            commanding.finish()
+            try await carrying.value
+            let all = told.withLock { $0 }
+            #expect(all.last?.hasPrefix("completed") == true)
+            #expect(!all.contains { $0.hasPrefix("broken") })
+        }
     }
 
     @Test("A part is there with its last byte, before the boundary behind it")
