@@ -45,7 +45,7 @@ struct FieldKeyTests {
             ("search(numbers:[])", "search(numbers: [])"), ("search(ids:[a])", #"search(ids: ["a"])"#),
             ("search(filters:[course:MAIN,course:STARTER])", "search(filters: [{course: MAIN}, {course: STARTER}])"),
             ("search(filters:[text:])", #"search(filters: [{text: ""}])"#),
-            ("search(note:blue)", #"search(note: "blue")"#),
+            ("search(note:blue)", #"search(note: "blue")"#), ("search(note:1e999)", #"search(note: "1e999")"#),
         ])
     func readable(_ key: String, _ expected: String) { #expect(read(key) == expected) }
 
@@ -61,7 +61,7 @@ struct FieldKeyTests {
             // One object, or two.
             "search(filters:[course:MAIN,text:a])", "search(filters:[course:MAIN,[range:from:1]])",
             // Numbers, or texts, of a scalar that only the program knows.
-            "search(note:7)", "search(note:true)", "search(note:[a])", "search(note:<null>)",
+            "search(note:7)", "search(note:true)", "search(note:[a])", "search(note:<null>)", "search(note:1.5)",
             // Where another reading has a form that is not read.
             "search([filter:text:x],filters:[a],note:b])",
         ])
@@ -88,6 +88,10 @@ struct FieldKeyTests {
     func appSync() {
         #expect(read(#"search(ids:["a", "b, \"c\"\n"])"#, .appSync) == #"search(ids: ["a", "b, \"c\"\n"])"#)
         #expect(read(#"search(ids:["a\0"])"#, .appSync) == #"search(ids: ["a\u0000"])"#)
+        #expect(read(#"search(ids:["caf\u{e9}"])"#, .appSync) == #"search(ids: ["café"])"#)
+        for cut in [#""a\u"#, #""a\"#, #""a\u{zz}""#, #""a\ux41}""#, #""a\u{41""#] {
+            #expect(read("search(ids:[\(cut)])", .appSync) == "argumentsNotUnderstood", "\(cut)")
+        }
         #expect(read("search(ids:[a])", .appSync) == "argumentsNotUnderstood")
         #expect(read("recipes(text:null)", .appSync) == #"recipes(text: "null")"#)
         #expect(read("recipes(course:null)", .appSync) == "argumentsNotUnderstood")
@@ -103,6 +107,18 @@ struct FieldKeyTests {
         let time = try reader.field("at(time:7)", of: schema.queryType)
         let marks = try reader.field("at(marks:[1, <null>])", of: schema.queryType)
         #expect(time.selection.text == "at(time: 7)" && marks.selection.text == "at(marks: [1, null])")
+    }
+
+    @Test("A list in which one element can be read in two ways is not guessed")
+    func ambiguousElement() throws {
+        let schema = try SchemaIndex(parsing: "scalar Note type Query { all(notes: [Note!]): Int }")
+        let reader = FieldKeyReader(schema: schema, style: .appSync)
+        let texts = try reader.field(#"all(notes:["a", "b"])"#, of: schema.queryType)
+        #expect(texts.selection.text == #"all(notes: ["a", "b"])"#)
+        let error = #expect(throws: FieldKeyReader.Failure.self) {
+            try reader.field(#"all(notes:["a", "7"])"#, of: schema.queryType)
+        }
+        #expect(error?.reason == .argumentsAmbiguous)
     }
 
     @Test("However a key is made, reading it ends soon", .timeLimit(.minutes(10)))

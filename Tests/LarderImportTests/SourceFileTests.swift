@@ -173,6 +173,23 @@ struct SourceFileTests {
         }
     }
 
+    @Test("An empty log counts for nothing: the database is read where it is, and not copied")
+    func emptyLog() async throws {
+        try await withTemporaryFolder { folder in
+            let fixture = try makeCache(folder)
+            fixture.close()
+            try Data().write(to: URL(filePath: fixture.path + "-wal"))
+            let isCopied = Mutex(false)
+            var options = ForeignDatabase.Options()
+            options.files = FileSystem { call in
+                if call.path.contains("/larder-import-") { isCopied.withLock { $0 = true } }
+                return nil
+            }
+            #expect(try ForeignDatabase(fixture.path, options).count(of: "records") == 1)
+            #expect(!isCopied.withLock { $0 })
+        }
+    }
+
     @Test("A journal that was struck out counts neither as a transaction nor for the size")
     func struckJournal() async throws {
         try await withTemporaryFolder { folder in
@@ -244,6 +261,38 @@ struct SourceFileTests {
             #expect(error?.code == .busy)
             let made = copies.withLock { $0 }
             #expect(!made.isEmpty && made.allSatisfy { !FileManager.default.fileExists(atPath: $0) })
+        }
+    }
+
+    @Test("A database that cannot be copied with its log is told, and nothing of the copy is left")
+    func failedCopy() async throws {
+        try await withTemporaryFolder { folder in
+            let path = try makeCacheWithLog(folder)
+            let copies = Mutex<Set<String>>([])
+            var options = ForeignDatabase.Options()
+            options.files = FileSystem { call in
+                guard call.path.contains("/larder-import-") else { return nil }
+                copies.withLock { _ = $0.insert(call.path) }
+                return call.path.hasSuffix("/copy.db-wal") ? .failure(ENOSPC) : nil
+            }
+            let error = #expect(throws: ImportError.self) { try ForeignDatabase(path, options) }
+            #expect(error?.code == .unreadable && error?.message.contains("cannot be copied") == true)
+            let made = copies.withLock { $0 }
+            #expect(made.count > 1 && made.allSatisfy { !FileManager.default.fileExists(atPath: $0) })
+        }
+    }
+
+    @Test(
+        "A file that cannot be read is told with its remedy: who may read it, or the volume",
+        arguments: [(EACCES, "see who may read it"), (EIO, "check the volume")])
+    func unreadable(status: Int32, remedy: String) async throws {
+        try await withTemporaryFolder { folder in
+            let fixture = try makeCache(folder)
+            fixture.close()
+            var options = ForeignDatabase.Options()
+            options.files = FileSystem { $0.kind == .open ? .failure(status) : nil }
+            let error = #expect(throws: ImportError.self) { try ForeignDatabase(fixture.path, options) }
+            #expect(error?.code == .unreadable && error?.message.hasSuffix(remedy) == true, "\(error?.message ?? "")")
         }
     }
 
