@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import LarderMigrations
 import LarderTestSupport
 import Testing
 
@@ -156,6 +157,134 @@ struct LostRowTests {
             let database = try OperationsDatabase(folder: folder)
             try await database.complete(maker.id, temporaryIDs: [token: "7"])
             #expect(try database.mutation(holder.id)?.content.variables == json(#"{"id":"7"}"#))
+            try database.close()
+        }
+    }
+
+    @Test("A mutation of which a value cannot be read is counted among those that are set aside")
+    func unreadable() async throws {
+        try await withTemporaryFolder { folder in
+            let scene = try await RepairScene.make(in: folder)
+            let free = try #require(scene.mutations[.free])
+            try scene.change { _ in }
+            let before = try scene.repair().report
+            try scene.change { db in
+                try db.execute(
+                    sql: "UPDATE mutation_content SET variables = x'7b' WHERE sequence = \(free.sequence)")
+            }
+            let report = try scene.repair().report
+            #expect(report.setAside == before.setAside + 1)
+            #expect(report.rows.filter { $0.damaged > 0 }.map(\.table) == ["mutation"])
+            let database = try OperationsDatabase(folder: folder)
+            #expect(try database.mutation(free.id)?.failure?.class == .damaged)
+            try database.close()
+        }
+    }
+
+    @Test("A mutation of which a value is not of its column's type is set aside; the others are as they were")
+    func wrongType() async throws {
+        try await withTemporaryFolder { folder in
+            let scene = try await RepairScene.make(in: folder)
+            let (free, failed) = (try #require(scene.mutations[.free]), try #require(scene.mutations[.failed]))
+            try scene.change { db in
+                let sql = try db.texts("SELECT sql FROM sqlite_schema WHERE name = 'mutation'")
+                let definition = try #require(sql.first).replacing("'", with: "''")
+                func define(_ sql: String) throws {
+                    try db.execute(
+                        sql: """
+                            PRAGMA writable_schema = ON;
+                            UPDATE sqlite_schema SET sql = '\(sql)' WHERE name = 'mutation';
+                            PRAGMA writable_schema = RESET;
+                            """)
+                }
+                try define(definition.replacing(") STRICT", with: ")"))
+                try db.execute(
+                    sql: """
+                        PRAGMA ignore_check_constraints = ON;
+                        UPDATE mutation SET attempts = 'many' WHERE sequence = \(free.sequence);
+                        PRAGMA ignore_check_constraints = OFF;
+                        """)
+                try define(definition)
+            }
+            let report = try scene.repair().report
+            #expect(report.lost == 0 && report.rows.first { $0.table == "mutation" }?.damaged == 1)
+            let database = try OperationsDatabase(folder: folder)
+            let found = try database.mutation(free.id)
+            #expect(found?.state == .deadLetter && found?.failure?.class == .damaged)
+            #expect(found?.content == free.content)
+            #expect(try database.state(failed.id) == .pending)
+            try expectSound(database)
+            try database.close()
+        }
+    }
+
+    @Test("Partitions whose counters cannot be read keep their names, their users and their mutations")
+    func partitions() async throws {
+        try await withTemporaryFolder { folder in
+            let scene = try await RepairScene.make(in: folder)
+            try scene.change { db in
+                try db.execute(
+                    sql: """
+                        INSERT INTO partition (name, environment, user)
+                        SELECT 'second', environment, 'ann' FROM partition WHERE name = '\(app)';
+                        UPDATE partition SET transfer_changes = 9223372036854775807;
+                        """)
+            }
+            let report = try scene.repair().report
+            #expect(report.lost == 0 && report.rows.first { $0.table == "partition" }?.damaged == 2)
+            let database = try OperationsDatabase(folder: folder)
+            #expect(try Set(database.mutations.list().map(\.lane)) == Set(Part.allCases.map(\.rawValue)))
+            #expect(try database.environments.partition(app)?.environment == "a")
+            #expect(try database.environments.partition("second")?.user == "ann")
+            try expectSound(database)
+            try database.close()
+        }
+    }
+
+    @Test("In a file of an older version the last failure tells which attempts may have taken effect")
+    func older() async throws {
+        try await withTemporaryFolder { folder in
+            let migrations = MigrationSet(migrations: Array(Migration.all.prefix(10)))
+            try OperationsDatabase(folder: folder, options: .init(), migrations: migrations).close()
+            let file = folder.appending(path: OperationsDatabase.fileName)
+            let queue = try DatabaseQueue(path: file.path)
+            try await queue.write { db in
+                try db.execute(sql: "INSERT INTO partition (name) VALUES ('\(app)')")
+                for (lane, attempts, failure) in [
+                    ("new", 0, nil), ("vain", 1, "offline"), ("doubtful", 1, "outcomeUnknown"), ("silent", 1, nil),
+                ] as [(String, Int, String?)] {
+                    try db.execute(
+                        sql: """
+                            INSERT INTO mutation (id, partition, lane, state, stalled, queued, attempts, created)
+                            VALUES (randomblob(16), 1, '\(lane)', 0, 0, 1, \(attempts), 0)
+                            """)
+                    let sequence = db.lastInsertedRowID
+                    try db.execute(
+                        sql: """
+                            INSERT INTO mutation_content (sequence, document, variables)
+                            VALUES (\(sequence), 'mutation { a }', x'7b7d')
+                            """)
+                    guard let failure else { continue }
+                    try db.execute(
+                        sql: """
+                            INSERT INTO mutation_link VALUES (\(sequence));
+                            INSERT INTO mutation_failure (sequence, class, message, time)
+                            VALUES (\(sequence), '\(failure)', '', 0);
+                            """)
+                }
+            }
+            try queue.close()
+            let lock = try MigrationLock.take(in: folder, for: "a test", within: .seconds(60))
+            defer { lock.release() }
+            let report = try OperationsDatabase.repair(folder: folder, holding: lock, now: noon)
+            #expect(report.setAside == 2)
+            let database = try OperationsDatabase(folder: folder)
+            let states = try database.mutations.list().map { ($0.lane, $0.state) }
+            #expect(
+                Dictionary(uniqueKeysWithValues: states) == [
+                    "new": .pending, "vain": .pending, "doubtful": .deadLetter, "silent": .deadLetter,
+                ])
+            try expectSound(database)
             try database.close()
         }
     }

@@ -109,6 +109,49 @@ struct DamagedRowTests {
         }
     }
 
+    @Test("A transfer that is being cancelled stays so when its row is damaged, and its upload is still to be aborted")
+    func givenUp() async throws {
+        try await withOperations { database in
+            let id = try await queueUploads(1, database)[0]
+            _ = try await database.transfers.cancel(id, now: noon)
+            try await run("UPDATE transfer SET attempts = 9223372036854775807", database)
+            #expect(try await database.setAsideDamagedRows(in: app, now: noon).count == 1)
+            let found = try #require(try database.transfers.find(id))
+            #expect(found.state == .cancelling && found.upload == "u" && found.failure == nil)
+        }
+    }
+
+    @Test("Of damaged rows as many are found as are asked for")
+    func limited() async throws {
+        try await withTemporaryFolder { folder in
+            let database = try OperationsDatabase(folder: folder)
+            for _ in 0..<3 { _ = try await database.enqueue(draft()) }
+            try await run("UPDATE mutation SET attempts = 9223372036854775807", database)
+            let counts = try await database.pool.read { db in
+                try [1, 2, .max].map { try RowReading.mutations.damaged(in: db, limit: $0).count }
+            }
+            #expect(counts == [1, 2, 3])
+            try database.close()
+        }
+    }
+
+    @Test("Where more than one value of a mutation cannot be read, its partition and its place in it are kept")
+    func severalValues() async throws {
+        try await withOperations { database in
+            _ = try await database.enqueue(draft(in: "other"))
+            _ = try await database.enqueue(draft())
+            try await run(
+                """
+                UPDATE mutation SET attempts = 9223372036854775807 WHERE sequence = 2;
+                UPDATE mutation_content SET variables = x'7b' WHERE sequence = 2
+                """, database)
+            #expect(try await database.setAsideDamagedRows(in: app, now: noon).count == 1)
+            let found = try database.mutations.list(MutationFilter(partition: app))
+            #expect(found.map(\.sequence) == [2] && found.map(\.state) == [.deadLetter])
+            #expect(found.first?.failure?.class == .damaged)
+        }
+    }
+
     @Test(
         "Rows of other tables that cannot be read are named by a check",
         arguments: [
@@ -134,7 +177,7 @@ struct DamagedRowTests {
         }
     }
 
-    @Test("A row that refers to nothing is a finding of check, and of a check before anything is opened")
+    @Test("A row that refers to nothing is a finding of check, also unopened, and a backup that has one is refused")
     func references() async throws {
         try await withTemporaryFolder { folder in
             let database = try OperationsDatabase(folder: folder)
@@ -150,6 +193,16 @@ struct DamagedRowTests {
             #expect(try database.check().problems.map(\.kind) == [.reference])
             try database.close()
             #expect(try OperationsDatabase.check(folder: folder)?.problems.map(\.kind) == [.reference])
+            let lock = try MigrationLock.take(in: folder, for: "a test", within: .seconds(60))
+            defer { lock.release() }
+            let file = folder.appending(path: OperationsDatabase.fileName)
+            await expectFailure(.damagedBackup) {
+                try OperationsDatabase.stage("token", in: folder, holding: lock) { path in
+                    try FileManager.default.copyItem(at: file, to: URL(filePath: path))
+                }
+            }
+            let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+            #expect(!names.contains { $0.hasPrefix("restored-") })
         }
     }
 

@@ -39,6 +39,15 @@ struct StoredCaseTests {
         return text[start.upperBound..<end.lowerBound].split(separator: "\n")
     }
 
+    @Test("A moment that is past all that can be stored is the last, and one that is before all of it the first")
+    func moments() {
+        for seconds in [1e300, .infinity] {
+            #expect(Date(timeIntervalSince1970: seconds).milliseconds == .max)
+            #expect(Date(timeIntervalSince1970: -seconds).milliseconds == .min)
+        }
+        #expect(Date(timeIntervalSince1970: 1.5).milliseconds == 1_500)
+    }
+
     @Test("The migrations' comments give each number the name that the code gives it", arguments: columns)
     private func named(_ column: Column) throws {
         let lines = try definition(column.table).map { $0.trimmingCharacters(in: .whitespaces) }
