@@ -63,6 +63,18 @@ struct CredentialTableTests {
         }
     }
 
+    @Test("A credential of no bytes is one, and no missing one")
+    func empty() async throws {
+        try await withPartition { (database) throws in
+            let outcome = try await database.credentials.replace(
+                by: .init(
+                    partition: app, credentials: [credential("")], key: key(), making: .init(now: noon),
+                    session: signedIn))
+            #expect(outcome == .stored)
+            #expect(try database.credentials.snapshot(of: app).credentials == [credential("")])
+        }
+    }
+
     @Test("A key that opens nothing any more gives way with all it has sealed, or not at all")
     func replacedKey() async throws {
         try await withPartition { (database) throws in

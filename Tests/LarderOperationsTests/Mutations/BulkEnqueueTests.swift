@@ -19,6 +19,16 @@ struct BulkEnqueueTests {
         }
     }
 
+    @Test("No number is given again to many, though those that had it are gone")
+    func newNumbers() async throws {
+        try await withOperations { database in
+            let first = try await database.mutations.enqueue((0..<90).map { draft("\($0)") })
+            #expect(try await database.mutations.discardAll(in: app, now: noon) == 90)
+            let second = try await database.mutations.enqueue((0..<90).map { draft("\($0)") })
+            #expect(try #require(first.last).sequence < #require(second.first).sequence)
+        }
+    }
+
     @Test("A mutation that cannot be queued is named, and none is queued")
     func allOrNone() async throws {
         try await withOperations { database in

@@ -45,6 +45,27 @@ struct DeadLetterTests {
         }
     }
 
+    @Test("A key that another mutation of the queue has is refused, and the mutation keeps its own")
+    func editedKey() async throws {
+        try await withOperations { database in
+            let id = try await database.enqueue(draft(key: "own"))
+            _ = try await database.enqueue(draft(key: "taken"))
+            try await database.setAside(id)
+            let error = await failure {
+                try await database.mutations.edit(id, Revision(idempotencyKey: "taken"))
+            }
+            #expect(error?.code == .duplicate)
+            let named = ", mutation \(id.uuidString.lowercased()) [operations.duplicate]"
+            #expect(error?.description.hasSuffix(named) == true, "\(error?.description ?? "")")
+            #expect(try database.mutation(id)?.idempotencyKey == "own")
+            // No server can know the key of one that was never sent.
+            try await database.mutations.edit(id, Revision(variables: json("{}")))
+            #expect(try database.mutation(id)?.idempotencyKey == "own")
+            try await database.mutations.edit(id, Revision(idempotencyKey: "new"))
+            #expect(try database.mutation(id)?.idempotencyKey == "new")
+        }
+    }
+
     @Test("A discarded mutation leaves an outcome with the reason")
     func discarded() async throws {
         try await withOperations { database in

@@ -52,6 +52,20 @@ struct OpeningTests {
         }
     }
 
+    @Test("A database that a call still uses is not suspended, and can be used as before")
+    func suspendedInUse() async throws {
+        try await withOperations { database in
+            _ = try database.beginUse()
+            await expectFailure(.busy) { try database.suspend(until: .now) }
+            await expectFailure(.busy) { try database.suspend(until: .now + .seconds(60), while: { false }) }
+            database.endUse()
+            let id = try await database.enqueue(draft())
+            try database.suspend(until: .now + .seconds(60))
+            try database.resume()
+            #expect(try database.mutation(id) != nil)
+        }
+    }
+
     @Test("The folder is made")
     func folder() async throws {
         try await withTemporaryFolder { folder in

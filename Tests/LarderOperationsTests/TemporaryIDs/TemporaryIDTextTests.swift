@@ -40,6 +40,22 @@ struct TemporaryIDTextTests {
         #expect(replaced(text) == text.replacing("TOKEN", with: id.text))
     }
 
+    @Test("A text of a token's length that ends in no UUID is none")
+    func noUUID() {
+        #expect(TemporaryID(TemporaryID.prefix + String(repeating: "x", count: 36)) == nil)
+        #expect(TemporaryID(id.text) == id)
+    }
+
+    @Test("Keys within keys are looked into as deep as is said, and no deeper")
+    func deep() throws {
+        var text = id.text
+        for depth in 0...5 {
+            let found = TemporaryIDText.replace(inText: text) { _ in "42" }
+            #expect((found != text) == (depth <= 4), "\(depth)")
+            text = "Key:" + String(decoding: try JSONEncoder().encode(["id": text]), as: UTF8.self)
+        }
+    }
+
     @Test("A token that is written with escapes is the same token")
     func escaped() throws {
         let escaped = #"{"id":"\u006c\#(id.text.dropFirst())"}"#
