@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import LarderMigrations
 import LarderTestSupport
 import Testing
 
@@ -306,12 +307,15 @@ struct BaselineTests {
         }
     }
 
-    @Test("A single row that the history lacks is put down")
-    func row() async throws {
+    @Test(
+        "A single row that the history lacks is put down, also between others",
+        arguments: [(1, "0001-mutations"), (2, "0002-watchers"), (3, "0003-environments")])
+    func row(number: Int, name: String) async throws {
         try await MigrationFixture.with { fixture in
             try fixture.makeOlder(migrations: 3)
-            try fixture.execute("DELETE FROM migration WHERE number = 3")
-            #expect(try await fixture.migrate("baseline").output == "recorded 0003-environments\n")
+            try fixture.execute("DELETE FROM migration WHERE number = \(number)")
+            #expect(try await fixture.migrate("baseline").output == "recorded \(name)\n")
+            #expect(try await fixture.migrate("baseline").output == "the history was there\n")
             try await fixture.expectSound()
         }
     }
@@ -331,6 +335,18 @@ struct BaselineTests {
             #expect(outcome.errors.contains(#""code":"operations.unknownSchema""#))
             #expect(outcome.errors.contains(name))
             #expect(try fixture.value("SELECT count(*) FROM sqlite_schema WHERE name = 'migration'") == "0")
+        }
+    }
+
+    @Test("A history that goes further than the tables is refused")
+    func further() async throws {
+        try await MigrationFixture.with { fixture in
+            try fixture.makeOlder(migrations: 2)
+            let third = Migration.all[2]
+            try fixture.execute("INSERT INTO migration VALUES (3, '\(third.name)', '\(third.checksum)', 0)")
+            let outcome = try await fixture.migrate("baseline", "--json")
+            #expect(outcome.status == 4, "\(outcome.output)")
+            #expect(outcome.errors.contains(#""code":"operations.unknownSchema""#), "\(outcome.errors)")
         }
     }
 

@@ -71,6 +71,25 @@ struct SyncedLogTests {
         }
     }
 
+    @Test("A log that is found has its name on the disk before a history is put down behind it")
+    func foundBeforeHistory() async throws {
+        try await withTemporaryFolder { folder in
+            let first = try OperationsDatabase(folder: folder)
+            try await first.pool.write { try $0.execute(sql: "DELETE FROM migration WHERE number = 3") }
+            let lock = try MigrationLock.take(in: folder, for: "a test", within: .seconds(60))
+            defer { lock.release() }
+            let calls = Calls()
+            let files = FileSystem { call in
+                calls.add(call)
+                return nil
+            }
+            let recorded = try OperationsDatabase.baseline(folder: folder, holding: lock, files: files)
+            #expect(recorded.map(\.number) == [3])
+            #expect(calls.takeFolders().contains(folder.path))
+            try first.close()
+        }
+    }
+
     @Test("A log that is found stays as it is where the process that found it has written nothing behind it")
     func unwritten() async throws {
         try await withTemporaryFolder { folder in
