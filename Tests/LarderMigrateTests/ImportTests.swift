@@ -109,6 +109,23 @@ struct ImportVerbTests {
         }
     }
 
+    @Test("Without --write a store that has no cache yet takes all, and one whose cache is damaged is told as that")
+    func dryRunWithoutCache() async throws {
+        try await withCache { (fixture, cache, schema) throws in
+            let arguments = ["import", "--from", "apollo", cache, "--schema", schema, "--store", fixture.store.path]
+            try await fixture.queue(1)
+            let told = try await MigrateProcess.run(arguments)
+            #expect(told.status == 0, "\(told.errors)")
+            #expect(told.output.contains("objects: 1 to take, 0 there already"), "\(told.output)")
+            let written = try await MigrateProcess.run(arguments + ["--write", "--no-backup"])
+            #expect(written.status == 0, "\(written.errors)")
+            let file = fixture.store.appending(path: "records/main/1/data.mdb")
+            try Data("This is no cache.".utf8).write(to: file)
+            let damaged = try await MigrateProcess.run(arguments)
+            #expect(damaged.status == 5 && damaged.output == "", "\(damaged)")
+        }
+    }
+
     /// A folder with AppSync's databases, in which one mutation waits.
     private func addQueue(to folder: URL) throws {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

@@ -99,6 +99,16 @@ struct SchemaTests {
         }
     }
 
+    @Test("A folder that holds no store is told as that", arguments: ["status", "backup"])
+    func noStore(verb: String) async throws {
+        try await MigrationFixture.with { fixture in
+            try FileManager.default.createDirectory(at: fixture.store, withIntermediateDirectories: true)
+            let outcome = try await fixture.migrate(verb, "--json")
+            #expect(outcome.status == 1 && outcome.output == "", "\(outcome.output)")
+            #expect(outcome.errors.contains(#""code":"command.noStore""#), "\(outcome.errors)")
+        }
+    }
+
     @Test(
         "A file where the store's folder should be is a fault of the command, and stays as it is",
         arguments: [["status"], ["up"], ["backup"], ["env", "list"], ["env", "add", "a", "--url", "http://a/"]])

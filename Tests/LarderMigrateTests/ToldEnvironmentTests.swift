@@ -90,6 +90,22 @@ struct ToldEnvironmentTests {
         }
     }
 
+    @Test("A file's predecessor must be there when the environment is new, and may be gone when it is known")
+    func predecessor() async throws {
+        try await MigrationFixture.with { fixture in
+            let api = #"{"url":"https://staging.example/graphql"}"#
+            let own = #"{"larder":1,"environments":{"next":{"api":\#(api),"succeeds":"old"}}}"#
+            try Data(own.utf8).write(to: fixture.folder.appending(path: "larder.json"))
+            let add = ["env", "add", "next", "--from", "larder.json", "--json", "--store", fixture.store.path]
+            let unknown = try await MigrateProcess.run(add, in: fixture.folder)
+            #expect(unknown.status == 3, "\(unknown.errors)")
+            #expect(unknown.errors.contains(#""code":"operations.unknownEnvironment""#), "\(unknown.errors)")
+            _ = try await fixture.add("next")
+            let known = try await MigrateProcess.run(add, in: fixture.folder)
+            #expect(known.status == 0, "\(known.errors)")
+        }
+    }
+
     @Test(
         "Arguments of env add that do not go together are refused",
         arguments: [
@@ -101,6 +117,14 @@ struct ToldEnvironmentTests {
         try await MigrationFixture.with { fixture in
             let outcome = try await MigrateProcess.run(
                 ["env", "add", "a", "--json", "--store", fixture.store.path] + arguments)
+            #expect(outcome.status == 2 && outcome.errors.contains(#""code":"command.usage""#), "\(outcome.errors)")
+        }
+    }
+
+    @Test("A user without a name, and a user who is a guest as well, are refused")
+    func refusedUsers() async throws {
+        for user in [["--user", ""], ["--user", "ann", "--guest"]] {
+            let outcome = try await MigrateProcess.run(["env", "use", "a", "--json", "--store", "x"] + user)
             #expect(outcome.status == 2 && outcome.errors.contains(#""code":"command.usage""#), "\(outcome.errors)")
         }
     }
