@@ -171,6 +171,14 @@ struct SignInVerbTests {
         }
     }
 
+    @Test("The last line of the input is an answer too where no break ends it")
+    func unendedLine() async throws {
+        try await Self.run { scene in
+            let outcome = try await scene.larder("sign-in", input: "ann\r\nright password")
+            #expect(outcome.status == 0, "\(outcome.errors)")
+        }
+    }
+
     @Test("Input that ends too early signs nobody in", arguments: ["", "ann\n"])
     func short(input: String) async throws {
         try await Self.run { scene in
@@ -186,6 +194,7 @@ struct SignInVerbTests {
             #expect(short.status == 1 && short.errors.hasPrefix("{"), "\(short.errors)")
             let text = try await scene.larder("sign-in", ["--flow", "choice", "--locale", "en"], input: "ann\n")
             #expect(text.errors.contains("1 With your password\n2 With a code by e-mail\n"), "\(text.errors)")
+            #expect(!text.errors.contains("Back") && !text.errors.contains("Cancel"), "\(text.errors)")
         }
     }
 
@@ -276,10 +285,79 @@ struct SignInVerbTests {
                 try await terminal.wait(for: question)
                 terminal.type(answer + "\n")
             }
+            let deadline = SuspendingClock.now + .seconds(60)
+            while !pool.isAsked, .now < deadline { try await Task.sleep(for: .milliseconds(10)) }
             terminal.interrupt()
             #expect(await terminal.finish() == 1, "\(terminal.shown)")
             #expect(terminal.shown.contains("given up") && terminal.showsTyping, "\(terminal.shown)")
             #expect(try await scene.session().contains(#""state":"signedOut""#))
+        }
+    }
+
+    /// A sign-in in a terminal, in English and by the password.
+    private static func terminal(_ scene: Scene, _ more: String...) throws -> Terminal {
+        try Terminal(
+            [
+                "sign-in", "--store", scene.fixture.store, "--endpoint", scene.pool, "--locale", "en", "--flow",
+                "password",
+            ] + more, showsErrors: true, typing: true)
+    }
+
+    @Test("Who chooses to cancel has given the sign-in up")
+    func cancelled() async throws {
+        try await Self.run { scene in
+            let terminal = try Self.terminal(scene)
+            try await terminal.wait(for: "3 Cancel")
+            terminal.type("3\n")
+            #expect(await terminal.finish() == 1, "\(terminal.shown)")
+            #expect(terminal.shown.contains("Sign-in cancelled"), "\(terminal.shown)")
+            #expect(terminal.shown.contains("The sign-in was given up"), "\(terminal.shown)")
+        }
+    }
+
+    @Test("A terminal shows the key of an authenticator app that is to be set up, and then asks for its code")
+    func authenticator() async throws {
+        try await Self.run(steps: #""MFA_SETUP""#) { scene in
+            let terminal = try Self.terminal(scene)
+            for (question, answer) in [
+                ("1-3: ", ""), ("User name: ", "ann"), ("Password: ", "right password"), ("1 Continue", ""),
+                ("Code: ", "123456"),
+            ] {
+                try await terminal.wait(for: question)
+                terminal.type(answer + "\n")
+            }
+            #expect(await terminal.finish() == 0, "\(terminal.shown)")
+            let lines = terminal.shown.split(whereSeparator: \.isNewline)
+            #expect(lines.contains("JBSWY3DPEHPK3PXP"), "\(terminal.shown)")
+            #expect(lines.contains { $0.hasPrefix("otpauth://totp/") && $0.contains("secret=JBSWY3DPEHPK3PXP") })
+        }
+    }
+
+    @Test("What has failed is told in a terminal, and asked again; what its user cannot mend is told with its reason")
+    func failedInTerminal() async throws {
+        for secret in [nil, "hush"] {
+            try await Self.run(secret: secret) { scene in
+                let terminal = try Self.terminal(scene)
+                for (question, answer) in [("1-3: ", ""), ("User name: ", "ann"), ("Password: ", "wrong password")] {
+                    try await terminal.wait(for: question)
+                    terminal.type(answer + "\n")
+                }
+                let reason = secret == nil ? "Check both and try again." : "SECRET_HASH was not received"
+                try await terminal.wait(for: reason)
+                terminal.type("3\n")
+                #expect(await terminal.finish() == 1, "\(terminal.shown)")
+                #expect(!terminal.shown.contains("Incorrect username or password"), "\(terminal.shown)")
+                #expect(terminal.shown.contains("LARDER_CLIENT_SECRET") == (secret != nil), "\(terminal.shown)")
+            }
+        }
+    }
+
+    @Test("A pipe that chooses what is not offered has wrong input, and is not asked again")
+    func wrongChoice() async throws {
+        try await Self.run { scene in
+            let outcome = try await scene.larder("sign-in", ["--flow", "choice"], input: "ann\n9\n1\nright password\n")
+            #expect(outcome.status == 2, "\(outcome.errors)")
+            #expect(outcome.errors.contains("A number from 1 to 2 was expected"), "\(outcome.errors)")
         }
     }
 

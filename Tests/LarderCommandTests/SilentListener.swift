@@ -43,5 +43,11 @@ final class SilentListener {
         port = Int(UInt16(bigEndian: address.sin_port))
     }
 
+    /// Whether a connection was made to it.
+    var isAsked: Bool {
+        var waiting = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+        return poll(&waiting, 1, 0) == 1
+    }
+
     deinit { close(socket) }
 }
