@@ -43,6 +43,8 @@ struct TableTests {
     func coloured() {
         let line = Self.table.fitted(columns: 80, hasColours: true).split(separator: "\n")[0]
         #expect(line == "\u{1B}[31mfailed\u{1B}[0m  1   no such recipe")
+        let empty = TableText(rows: [[TableCell("", .bad), TableCell("1")], [TableCell("bad", .bad), TableCell("2")]])
+        #expect(empty.fitted(columns: 80, hasColours: true).hasPrefix("     1\n\u{1B}[31mbad"))
     }
 
     @Test("The entries of a list stay whole")
@@ -59,16 +61,34 @@ struct TableTests {
         #expect(RelativeTime.text(now - TimeInterval(seconds), now: now) == text)
     }
 
-    @Test("A list has colours on a terminal, and none with NO_COLOR")
+    @Test("A list has colours on a terminal, and none with NO_COLOR, or where the terminal is a dumb one")
     func terminal() async throws {
         try await TransferFixture.run { fixture in
             try await fixture.fail(fixture.begin(try await fixture.upload()))
             let coloured = try Terminal(["transfers", "--store", fixture.store])
             #expect(await coloured.finish() == 0)
             #expect(coloured.shown.hasPrefix("\u{1B}[31mfailed\u{1B}[0m"), "\(coloured.shown)")
-            let plain = try Terminal(["transfers", "--store", fixture.store], environment: ["NO_COLOR": "1"])
-            #expect(await plain.finish() == 0)
-            #expect(plain.shown.hasPrefix("failed "), "\(plain.shown)")
+            for variable in [("NO_COLOR", "1"), ("TERM", "dumb"), ("TERM", "")] {
+                let plain = try Terminal(
+                    ["transfers", "--store", fixture.store], environment: [variable.0: variable.1])
+                #expect(await plain.finish() == 0)
+                #expect(plain.shown.hasPrefix("failed "), "\(variable): \(plain.shown)")
+            }
+        }
+    }
+
+    @Test("The width that the terminal says goes before COLUMNS, where the terminal says its height as well")
+    func widthOfTerminal() async throws {
+        try await TransferFixture.run { fixture in
+            try await fixture.fail(fixture.begin(try await fixture.upload()))
+            for (rows, isWhole) in [(24, false), (0, true)] {
+                let terminal = try Terminal(
+                    ["transfers", "--store", fixture.store], size: (60, rows),
+                    environment: ["COLUMNS": "1000", "NO_COLOR": "1"])
+                #expect(await terminal.finish() == 0)
+                let lines = terminal.shown.split(whereSeparator: \.isNewline)
+                #expect((lines.count == 1) == isWhole && lines[0].hasPrefix("failed "), "\(rows): \(terminal.shown)")
+            }
         }
     }
 

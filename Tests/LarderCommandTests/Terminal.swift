@@ -12,12 +12,16 @@ final class Terminal {
     /// - Parameters:
     ///   - program: Another one than `larder`.
     ///   - typing: Whether the command reads what is typed there.
+    ///   - size: What the terminal says of itself, in columns and rows.
     init(
         _ arguments: [String], program: String = "larder", showsErrors: Bool = false, typing: Bool = false,
-        environment: [String: String] = [:]
+        size: (columns: Int, rows: Int) = (0, 0), environment: [String: String] = [:]
     ) throws {
         let (master, slave) = try Self.pair()
         (self.master, self.slave) = (master, slave)
+        var said = winsize()
+        (said.ws_col, said.ws_row) = (numericCast(size.columns), numericCast(size.rows))
+        guard ioctl(slave, numericCast(TIOCSWINSZ), &said) == 0 else { throw Unavailable() }
         process.executableURL = LarderProcess.executable(program)
         process.arguments = arguments
         process.environment = ProcessInfo.processInfo.environment.merging(["TERM": "xterm", "NO_COLOR": ""]) { $1 }

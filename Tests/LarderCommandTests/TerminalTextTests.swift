@@ -33,6 +33,16 @@ struct TerminalTextTests {
         #expect(TerminalText.visible(Array(plain.utf8)) == Array(plain.utf8))
     }
 
+    @Test("Breaks of lines and tabs become one space, and what is no break stays as it is")
+    func oneLine() {
+        for (text, line) in [
+            ("a\nb", "a b"), ("a\r\nb", "a b"), ("a\n\n\tb", "a b"), ("a \nb", "a b"), ("a  b", "a  b"),
+            ("a\u{2028}b\u{85}c", "a b c"), ("", ""),
+        ] {
+            #expect(Output.oneLine(text) == line)
+        }
+    }
+
     @Test("Bytes that are no UTF-8 are written out too, wherever they stand")
     func bytes() {
         #expect(TerminalText.visible([0x61, 0x9B, 0x62]) == Array(#"a\x9bb"#.utf8))
