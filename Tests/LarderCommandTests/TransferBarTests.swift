@@ -71,5 +71,7 @@ struct TransferBarTests {
         #expect(line(151_000, 30).contains("/s") == false)
         #expect(bars.lines(of: [], columns: 80, at: now + .seconds(31)).isEmpty)
         #expect(!line(200_000, 32).contains("/s"))
+        // Nothing has come since, of which no speed can be told.
+        #expect(!line(200_000, 40).contains("/s"))
     }
 }

@@ -62,6 +62,8 @@ struct TransferGarbageTests {
             #expect(
                 told.output.hasPrefix(
                     "would abort a-name of \(named.text) failed media/v/1 a.mov\nwould leave \(unnamed.text): "))
+            #expect(told.errors == "larder: nothing was removed; --write does it\n")
+            #expect(try await fixture.larder("transfers", "gc", "--json").errors == "")
             let outcome = try await fixture.larder("transfers", "gc", "--write", "--json")
             #expect(outcome.status == 0)
             #expect(
@@ -83,6 +85,7 @@ struct TransferGarbageTests {
                 (["--region", "eu-west-1"], ["AWS_ACCESS_KEY_ID": "the-key", "AWS_SECRET_ACCESS_KEY": ""]),
                 (["--region", "eu-west-1", "--endpoint", "nowhere"], keys),
                 (["--region", "eu-west-1", "--timeout", "0"], keys),
+                (["--region", "eu-west-1", "--timeout", "1e9"], keys),
             ] {
                 let outcome = try await LarderProcess.run(
                     ["transfers", "gc", "--write", "--store", fixture.store] + arguments, environment: environment)
@@ -162,6 +165,33 @@ struct TransferGarbageTests {
                     #expect(outcome.status == 0)
                     #expect(outcome.output.contains(#""left":[{"transfer":"\#(id.text)","code":"runnerWorks""#))
                 }
+            }
+        }
+    }
+
+    @Test(
+        "What was aborted and what was noted as cancelled is told, each transfer as what it is",
+        .enabled(if: StorageServer.isAvailable, "\(StorageServer.requirement)"))
+    func toldUploads() async throws {
+        try await StorageServer.run { server in
+            try await TransferFixture.run { fixture in
+                let place = ObjectLocation(bucket: server.bucket, key: "k", region: StorageServer.region)
+                let (failed, cancelling) = (try await fixture.upload(to: place), try await fixture.upload(to: place))
+                // The storage knows neither of them, which is as good as aborted.
+                try await fixture.fail(fixture.begin(failed, upload: "first"))
+                try await fixture.begin(cancelling, upload: "second")
+                try await fixture.withTable { _ = try await $0.cancel(cancelling, now: Date()) }
+                let done = try await fixture.larder(
+                    "transfers", "gc", "--write", "--region", StorageServer.region, "--endpoint",
+                    server.url.absoluteString, "--path-style",
+                    environment: [
+                        "AWS_ACCESS_KEY_ID": server.accessKeyID, "AWS_SECRET_ACCESS_KEY": server.secretAccessKey,
+                    ])
+                #expect(done.status == 0, "\(done.errors)")
+                let lines = done.output.split(separator: "\n")
+                #expect(lines.count == 3 && lines.last == "noted as cancelled \(cancelling.text)", "\(done.output)")
+                #expect(done.output.contains("aborted first of \(failed.text) failed "), "\(done.output)")
+                #expect(done.output.contains("aborted second of \(cancelling.text) cancelling "), "\(done.output)")
             }
         }
     }

@@ -46,6 +46,16 @@ struct TransferRowTests {
         }
     }
 
+    @Test("A transfer that has not failed is told to be in another state, whatever became of its file")
+    func notFailed() async throws {
+        try await TransferFixture.run { fixture in
+            let id = try await fixture.upload()
+            try FileManager.default.removeItem(at: fixture.source)
+            let outcome = try await fixture.larder("transfers", "retry", id.text, "--write", "--json")
+            #expect(outcome.status == 4 && outcome.errors.contains("operations.wrongState"), "\(outcome.errors)")
+        }
+    }
+
     @Test("run works with the storage of the name that it is given, and a transfer that fails is told by its status")
     func namedStorage() async throws {
         try await TransferFixture.run { fixture in

@@ -99,6 +99,9 @@ struct TransferVerbTests {
             let done = try await fixture.larder("transfers", "show", id.text)
             #expect(done.output.hasPrefix("done \(id.text) upload 300000/300000 1 "))
             #expect(done.output.contains("\netag \"e\"\nversion 7\ncrc32c 000000ab\n"))
+            let members = try await fixture.larder("transfers", "show", id.text, "--json").output
+            #expect(members.contains(#""etag":"\"e\"","version":"7","crc32c":"000000ab""#), "\(members)")
+            #expect(done.output.contains(/\nended \S+Z \(\d+ s ago\)\n/), "\(done.output)")
         }
     }
 
