@@ -28,6 +28,8 @@ struct BadInputTests {
             && lines[2].isEmpty
     }
 
+    private static let id = "00000000-0000-4000-8000-000000000000"
+
     @Test("A store's name that holds a zero byte, at which the system would cut it, is refused")
     func zeroByte() {
         var options = StoreOptions()
@@ -58,6 +60,27 @@ struct BadInputTests {
         }
     }
 
+    @Test("Why a file cannot be used is told: its name, what it is, and that it cannot be opened or looked at")
+    func unopenable() async throws {
+        try await CommandFixture.withFiles { fixture in
+            func told(_ path: String) async throws -> String {
+                let outcome = try await fixture.larder(
+                    "query", "--schema", fixture.path("schema.graphqls"), "--operation", path)
+                #expect(outcome.status == 2, "\(outcome.errors)")
+                return outcome.errors
+            }
+            #expect(try await told("").contains(": its name is empty\n"))
+            #expect(try await told(fixture.folder.path).contains(": it is a folder\n"))
+            let name = String(repeating: "a", count: 300)
+            #expect(try await told(fixture.path(name)).contains(": File name too long"))
+            #if os(Linux)
+            let socket = fixture.path("socket")
+            try #require(mknod(socket, S_IFSOCK | 0o600, 0) == 0)
+            #expect(try await told(socket).contains(": it cannot be read\n"))
+            #endif
+        }
+    }
+
     @Test(
         "Arguments that make no sense are usage errors",
         arguments: [
@@ -69,6 +92,12 @@ struct BadInputTests {
             "transfers list --state gone", "transfers list --limit=-1", "mutations show x",
             "mutations list --state gone", "mutations list --limit=-1", "transfers gc --timeout 0",
             "transfers gc --region=", "ls --partition Upper", "ls --partition a-b", "ls --env a --partition b",
+            "gc --max-age=-1", "gc --max-bytes=-1", "mutations edit --all --variables two.json",
+            "mutations replay \(id) --state deadLetter", "mutations replay \(id) --env a",
+            "mutations replay \(id) --partition a", "mutations replay \(id) --all", "sign-in --timeout 86401",
+            "sign-in --timeout 0", "subscribe --count 0 --operation a --endpoint http://127.0.0.1:1/",
+            "sync --pages 0 --operation a --endpoint http://127.0.0.1:1/",
+            "sync --delta-lifetime 0 --operation a --endpoint http://127.0.0.1:1/",
         ])
     func refusesArguments(command: String) async throws {
         try await CommandFixture.withFiles { fixture in
@@ -79,6 +108,15 @@ struct BadInputTests {
             #expect(isOneLine(text.errors), "\(text.errors)")
             let json = try await fixture.larder(arguments + ["--json"])
             #expect(json.errors.contains(#""error":{"code":"command.usage","message":""#))
+        }
+    }
+
+    @Test("A failure names the verb, also the one that is meant where a verb of verbs names none")
+    func namesMeantVerb() async throws {
+        for (arguments, verb) in [("transfers --limit=-1", "transfers list"), ("mutations show x", "mutations show")] {
+            let outcome = try await LarderProcess.run(
+                arguments.split(separator: " ").map(String.init) + ["--json", "--store", "x"])
+            #expect(outcome.errors.hasPrefix(#"{"larder":1,"command":"\#(verb)","error":"#), "\(outcome.errors)")
         }
     }
 
@@ -97,9 +135,13 @@ struct BadInputTests {
 
     @Test("Without a store's name nothing is guessed")
     func needsStore() async throws {
-        let outcome = try await LarderProcess.run(["ls"])
-        #expect(outcome.status == 2)
-        #expect(outcome.errors.contains("LARDER_STORE"))
+        for (arguments, variables) in [
+            (["ls"], [:]), (["ls"], ["LARDER_STORE": ""]), (["ls", "--store", ""], [:]),
+        ] as [([String], [String: String])] {
+            let outcome = try await LarderProcess.run(arguments, environment: variables)
+            #expect(outcome.status == 2)
+            #expect(outcome.errors.contains("LARDER_STORE"))
+        }
     }
 
     @Test(

@@ -76,11 +76,31 @@ struct SubscribeVerbTests {
         }
     }
 
+    @Test("A subscription that the server refuses ends the command with the server's failure")
+    func ended() async throws {
+        try await withServer { fixture, arguments in
+            let schema = """
+                type Query { items: [Item!]! }
+                type Subscription { changed: Item! other: Item! }
+                type Item { id: ID! text: String version: Int! }
+                """
+            try fixture.write(schema, to: "events.graphqls")
+            try fixture.write("subscription { other { id text } }", to: "changed.graphql")
+            let outcome = try await fixture.larder(arguments)
+            #expect(outcome.status == 1, "\(outcome.errors)")
+            let last = try #require(outcome.output.split(separator: "\n").last)
+            let code = try #require(last.firstMatch(of: /^ended.*: .+ \[([a-zA-Z.]+)\]$/)?.1, "\(outcome.output)")
+            let json = try await fixture.larder(arguments + ["--json"])
+            #expect(json.errors.contains(#""error":{"code":"\#(code)""#), "\(json.errors)")
+        }
+    }
+
     @Test(
         "A proof that is missing is told, with where it comes from",
         arguments: [
             (["--auth", "api-key"], "LARDER_API_KEY"), (["--auth", "user-pool"], "LARDER_TOKEN"),
-            (["--auth", "iam"], "--region"), (["--proof", "x"], "--auth"),
+            (["--auth", "iam"], "--region"), (["--auth", "iam", "--region", ""], "--region"),
+            (["--proof", "x"], "--auth"),
         ])
     func asksForProof(_ arguments: [String], _ named: String) async throws {
         try await withServer { fixture, given in

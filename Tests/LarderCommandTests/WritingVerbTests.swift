@@ -40,7 +40,8 @@ struct WritingVerbTests {
                 ["ingest", "--json", "--response", response] + fixture.operation("List", variables: #"{"n":2}"#))
             #expect(outcome.status == 1)
             #expect(outcome.errors.contains(#""code":"larder.serverErrors""#))
-            #expect(outcome.errors.contains(#""errors":[{"message":"no time","errorType":"BUSY""#))
+            let error = #""errors":[{"message":"no time","errorType":"BUSY","extensions":{"code":"BUSY"}}]"#
+            #expect(outcome.errors.contains(error), "\(outcome.errors)")
         }
     }
 
