@@ -1,6 +1,7 @@
 import Foundation
 import Larder
 import LarderTesting
+import Synchronization
 import Testing
 
 /// What stays in the cache, and what is shown of it, whatever a walk through everything had.
@@ -139,6 +140,31 @@ extension SyncTests {
             let inputs = ["a", "b"].map { request.values[$0] as? [String: Any] }
             let versions = inputs.map { ($0?["_version"] as? NSNumber)?.intValue }
             #expect(versions == [2, 1])
+        }
+    }
+
+    @Test("The server is asked for the next page while a page is stored, and for none beyond the limit of a call")
+    func asksAhead() async throws {
+        try await withServer(["a", "b", "c", "d", "e"]) { server, app in
+            let fragment = GraphQLFragment("fragment F on Todo { title }")
+            try await app.write("Todo:x", fragment, json: #"{"title": "held"}"#)
+            let (isHeld, isAsked) = (Mutex(false), Mutex(false))
+            async let holding: Void = app.update("Todo:x", fragment) { _ in
+                // No page can be stored until this returns.
+                isHeld.withLock { $0 = true }
+                let deadline = SuspendingClock.now + .seconds(10)
+                while server.requests.count < 2, .now < deadline { Thread.sleep(forTimeInterval: 0.001) }
+                isAsked.withLock { $0 = server.requests.count == 2 }
+            }
+            try await eventually { isHeld.withLock { $0 } }
+            var limited = paged
+            limited.maximumPageCount = 2
+            let report = try await app.sync(limited)
+            try await holding
+            #expect(isAsked.withLock { $0 })
+            #expect(report.pageCount == 2 && server.requests.count == 2)
+            #expect(try await app.sync(paged).isFinished)
+            #expect(["a", "c", "e"].map { title(app, $0) } == ["a1", "c1", "e1"])
         }
     }
 }
