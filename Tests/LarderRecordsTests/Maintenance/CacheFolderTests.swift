@@ -1,0 +1,136 @@
+import Foundation
+import LarderFiles
+import LarderLMDB
+import LarderTestSupport
+import Testing
+
+@testable import LarderRecords
+
+@Suite("The folder of a cache", .timeLimit(.minutes(10)))
+struct CacheFolderTests {
+    /// Runs `body` with the folder of a cache of three books that is closed.
+    private func withFolder(
+        steps: [FormatStep] = [], _ body: (CacheFolder, _ base: URL) async throws -> Void
+    ) async throws {
+        try await withTemporaryFolder { base in
+            let folder = base.appending(path: "records")
+            let library = try LibraryCache(folder)
+            try await library.fill(3)
+            try library.cache.close()
+            try await body(CacheFolder(path: folder.path, stamp: "library", options: .patient, steps: steps), base)
+        }
+    }
+
+    /// Changes a closed environment's table of counters, or another.
+    private func change(
+        _ path: String, _ body: (inout WriteTransaction, Tables) throws -> Void
+    ) throws {
+        let environment = try Environment(folder: path, tables: Tables.definitions)
+        let tables = try #require(Tables(environment))
+        try environment.write(deadline: .now + .seconds(300)) { try body(&$0, tables) }
+        try environment.close()
+    }
+
+    /// Gives a closed cache the mark of another format.
+    private func mark(_ path: String, format: UInt32) throws {
+        try change(path) { transaction, tables in
+            var bytes = try GenerationState.stored(transaction, tables).encoded
+            withUnsafeBytes(of: format.littleEndian) { bytes.replaceSubrange(0..<4, with: $0) }
+            let sum = bytes.withUnsafeBytes { checksum(UnsafeRawBufferPointer(rebasing: $0[..<56])) }
+            withUnsafeBytes(of: sum.littleEndian) { bytes.replaceSubrange(56..<60, with: $0) }
+            let key = GenerationState.key
+            try transaction.put(key.rawSpan, bytes.rawSpan, in: tables.meta)
+        }
+    }
+
+    @Test("The last generation is damaged where it has no data file; one below it was being removed")
+    func lostFile() async throws {
+        try await withFolder { folder, _ in
+            let current = try folder.format()
+            #expect(current.state == .current)
+            #expect(current.byteCount > 0)
+            try FileManager.default.createDirectory(
+                atPath: "\(folder.path)/\(current.generation + 3)", withIntermediateDirectories: false)
+            #expect(try folder.format() == current)
+            let next = current.generation + 1
+            try FileManager.default.moveItem(
+                atPath: "\(folder.path)/\(current.generation)", toPath: "\(folder.path)/\(next)")
+            try FileManager.default.createDirectory(
+                atPath: "\(folder.path)/\(current.generation)", withIntermediateDirectories: false)
+            #expect(try folder.format().state == .current)
+            #expect(try folder.format().generation == next)
+            try FileManager.default.removeItem(atPath: "\(folder.path)/\(next)")
+            let lost = try folder.format()
+            #expect(lost.state == .damaged("it has no data file"))
+            #expect((lost.generation, lost.byteCount) == (current.generation + 3, 0))
+            #expect(try folder.finding(lost) == "it has no data file")
+        }
+    }
+
+    @Test("What is wrong with a cache is its first problem, and how many others there are", arguments: 0...3)
+    func findings(count: Int) async throws {
+        try await withFolder { folder, _ in
+            let format = try folder.format()
+            try change("\(folder.path)/\(format.generation)") { transaction, tables in
+                for number in 0..<UInt8(count) {
+                    try transaction.put([number].rawSpan, [number].rawSpan, in: tables.fields)
+                }
+            }
+            let problem = "page ?: the table of split fields has a key of 1 bytes"
+            let expected = [nil, problem, problem + ", and 1 more", problem + ", and 2 more"]
+            #expect(try folder.finding(format) == expected[count])
+        }
+    }
+
+    @Test("A copy in an older format is brought back empty, or by its steps; in a newer one it is refused")
+    func staged() async throws {
+        for hasStep in [false, true] {
+            try await withFolder(steps: hasStep ? [FormatStep(from: 0) { _, _ in }] : []) { folder, base in
+                let copy = base.appending(path: "copy").path
+                try folder.copy(to: copy)
+                try mark(copy, format: 0)
+                try folder.stage("token") { try FileManager.default.copyItem(atPath: copy + "/data.mdb", toPath: $0) }
+                #expect(try folder.stagedTokens() == ["token"])
+                try folder.adoptStaged("token", deadline: .now + .seconds(300))
+                #expect(try folder.stagedTokens() == [])
+                #expect(try folder.format().state == .current)
+                let library = try LibraryCache(URL(filePath: folder.path))
+                #expect(try library.cache.presence(of: "Book:1").presence == (hasStep ? .present : .absent))
+                try await library.fill(4)
+                #expect(try library.cache.presence(of: "Book:3").presence == .present)
+                try expectSound(library.cache)
+                try library.cache.close()
+            }
+        }
+        try await withFolder { folder, base in
+            let copy = base.appending(path: "copy").path
+            try folder.copy(to: copy)
+            try mark(copy, format: 9)
+            let error = #expect(throws: RecordError.self) {
+                try folder.stage("token") { try FileManager.default.copyItem(atPath: copy + "/data.mdb", toPath: $0) }
+            }
+            #expect(error?.code == .futureFormat)
+            #expect(try folder.stagedTokens() == [])
+        }
+    }
+
+    @Test("A copy of another partition's cache, or of a damaged one, is not brought back")
+    func refused() async throws {
+        try await withFolder { folder, base in
+            let copy = base.appending(path: "copy").path
+            try folder.copy(to: copy)
+            try change(copy) { transaction, tables in
+                try transaction.put(([1] as [UInt8]).rawSpan, ([1] as [UInt8]).rawSpan, in: tables.fields)
+            }
+            let error = #expect(throws: RecordError.self) {
+                try folder.stage("token") { try FileManager.default.copyItem(atPath: copy + "/data.mdb", toPath: $0) }
+            }
+            #expect(error?.code == .damaged)
+            #expect(error?.message.hasPrefix("The copy is damaged: page ?") == true)
+            #expect(try folder.stagedTokens() == [])
+            let other = CacheFolder(path: folder.path, stamp: "other", options: .patient)
+            let refusal = #expect(throws: RecordError.self) { try other.copy(to: base.appending(path: "theirs").path) }
+            #expect(refusal?.code == .otherPartition)
+        }
+    }
+}
