@@ -37,4 +37,33 @@ struct LargeIntegerTests {
                     along: operation) == "responseMismatch movie.year")
         }
     }
+
+    @Test("Integers at the bounds of their stored form come back as they were")
+    func storedBounds() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            let query = "{ movie(id: 1) { raw } }"
+            for bound in [1 << 27, 1 << 28, 1 << 31, 1 << 32] as [Int64] {
+                for number in [bound - 1, bound, bound + 1, -bound - 1, -bound, -bound + 1] {
+                    #expect(ValueWord.fitsSmallInt(number) == (number >= -(1 << 27) && number < 1 << 27))
+                    try await sample.write(
+                        "{ count }", data: "{\"count\":\(Int32(truncatingIfNeeded: number))}")
+                    try await sample.write(
+                        query, data: #"{"movie":{"__typename":"Movie","id":"1","raw":\#(number)}}"#)
+                    #expect(try sample.json(query) == #"{"movie":{"raw":\#(number)}}"#)
+                    #expect(try sample.json("{ count }") == "{\"count\":\(Int32(truncatingIfNeeded: number))}")
+                }
+            }
+        }
+    }
+
+    @Test("An ID that comes as a number is the text of its digits, and minus zero is zero")
+    func numericIDs() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            for (number, id) in [("0", "0"), ("-0", "0"), ("7", "7"), ("-7", "-7"), ("10", "10")] {
+                try await sample.write(
+                    "{ movie(id: 1) { id } }", data: #"{"movie":{"__typename":"Movie","id":\#(number)}}"#)
+                #expect(try sample.json("{ movie(id: 1) { id } }") == #"{"movie":{"id":"\#(id)"}}"#)
+            }
+        }
+    }
 }

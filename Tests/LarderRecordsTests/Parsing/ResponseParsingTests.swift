@@ -317,4 +317,41 @@ struct ResponseParsingTests {
             #expect(response["top"]?[99_999]?["id"]?.string == "999")
         }
     }
+
+    @Test("A mutation whose answers are all null, or absent, has no answers; its type's name is none")
+    func answers() throws {
+        let operation = try operation("mutation { __typename a: rate(id: 1, stars: 1) { stars } }")
+        func hasAnswers(_ data: String) throws -> Bool {
+            try ParsedResponse.parse(
+                Array("{\"data\":\(data),\"errors\":[{\"message\":\"no\",\"path\":[\"a\"]}]}".utf8),
+                along: operation.layout
+            ).hasAnswers
+        }
+        #expect(try !hasAnswers(#"{"__typename":"Mutation","a":null}"#))
+        #expect(try !hasAnswers("null"))
+        #expect(try hasAnswers(#"{"__typename":"Mutation","a":{"stars":null}}"#))
+    }
+
+    @Test("An error at a place that is none of the list's hides nothing", arguments: [-1, 2, 1_000_000])
+    func errorPlaces(place: Int) async throws {
+        try await withSampleCache(movieSchema) { sample in
+            let query = "{ movie(id: 1) { points { x } } }"
+            let operation = try sample.operation(query)
+            let text = """
+                {"data":{"movie":{"__typename":"Movie","id":"1","points":[{"x":1},null]}},
+                "errors":[{"message":"no","path":["movie","points",\(place)]}]}
+                """
+            try await sample.write(operation, response: text)
+            #expect(try sample.json(query) == #"{"movie":{"points":[{"x":1},null]}}"#)
+        }
+    }
+
+    @Test("White space of every kind may stand between tokens, and no other")
+    func whiteSpace() throws {
+        let operation = try operation("{ count }")
+        #expect(parseFault("\t{\r\n\"data\"\t:\t{ \"count\"\t:\t1\t}\n}\t", along: operation) == nil)
+        for space in ["\u{B}", "\u{C}", "\u{A0}"] {
+            #expect(parseFault("{\(space)\"data\":{\"count\":1}}", along: operation) != nil)
+        }
+    }
 }

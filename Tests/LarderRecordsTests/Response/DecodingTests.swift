@@ -352,6 +352,29 @@ struct DecodingErrorTests {
         #expect(context.codingPath.map(\.stringValue) == ["Index 0", "name"])
     }
 
+    private struct NullSeeker: Decodable {
+        enum Key: String, CodingKey { case a, b, c }
+        var found: [Bool?] = []
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: Key.self)
+            for key in [Key.a, .b, .c] { found.append(try? container.decodeNil(forKey: key)) }
+        }
+    }
+
+    @Test("Whether a field is null can be asked of each that is there")
+    func askedForNull() throws {
+        #expect(try decode(#"{"a":null,"b":0}"#, as: NullSeeker.self).found == [true, false, nil])
+    }
+
+    @Test("A number that is larger than any double has no double, and its text")
+    func greatNumbers() throws {
+        let data = try #require(try Response(json: Array("[1e400,-1e400,12345678901234567890123]".utf8)).data)
+        #expect(data[0]?.double == nil)
+        #expect(data[1]?.double == nil)
+        #expect(data[2]?.double == Double("12345678901234567890123"))
+        #expect(data[0]?.number == "1e400")
+    }
+
     @Test("An object where a list should be, and the reverse, is a type mismatch")
     func containers() throws {
         #expect(throws: DecodingError.self) { try decode("{}", as: [Int].self) }
