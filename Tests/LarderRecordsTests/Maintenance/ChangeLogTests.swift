@@ -94,6 +94,67 @@ struct ChangeLogTests {
         }
     }
 
+    @Test("The log holds as many changes as its length says, and a position before them tells nothing")
+    func logBounds() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            let operation = try sample.operation("{ count }")
+            let start = try sample.cache.position
+            func write(_ number: Int) async throws {
+                _ = try await sample.cache.write(
+                    .parse(Array("{\"data\":{\"count\":\(number)}}".utf8), along: operation.layout), of: operation)
+            }
+            let length = Int(RecordChanges.logLength)
+            for number in 0..<length { try await write(number) }
+            guard case .changes(let all) = try sample.cache.changes(since: start) else {
+                Issue.record("not all changes are told")
+                return
+            }
+            #expect(all.count == length)
+            try await write(-1)
+            #expect(try sample.cache.changes(since: start) == .everything)
+            #expect(try sample.cache.inspect.statistics().tables.first { $0.name == "changes" }?.entries == length)
+        }
+    }
+
+    @Test("A commit is counted by objects: those that came, those that changed, and those that went")
+    func tallied() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            func movie(_ id: Int, _ title: String) -> String {
+                #"{"__typename":"Movie","id":"\#(id)","title":"\#(title)","year":\#(title.count)}"#
+            }
+            func write(_ movies: String...) async throws -> Commit {
+                try await sample.write(
+                    "{ movies { id title year } }", data: #"{"movies":[\#(movies.joined(separator: ","))]}"#)
+            }
+            let first = try sample.cache.tally(try await write(movie(1, "a"), movie(2, "b")))
+            // The root of all queries came too.
+            #expect((first.created, first.changed, first.removed) == (3, 0, 0))
+            let second = try sample.cache.tally(try await write(movie(1, "other"), movie(2, "b"), movie(3, "c")))
+            #expect((second.created, second.changed, second.removed) == (1, 2, 0))
+            let third = try sample.cache.tally(try await sample.cache.remove(keys: ["Movie:1"], as: .deleted))
+            #expect((third.created, third.changed, third.removed) == (0, 0, 1))
+        }
+    }
+
+    @Test("An answer waits for a field whose name the cache has never seen, and for nothing of other objects")
+    func unknownField() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            for id in ["1", "2"] {
+                try await sample.write(
+                    "{ movie(id: \(id)) { id title } }",
+                    data: #"{"movie":{"__typename":"Movie","id":"\#(id)","title":"A"}}"#)
+            }
+            let answer = try sample.cache.read(sample.operation("{ movie(id: 1) { id year } }"))
+            let position = try sample.cache.position
+            try await sample.write(
+                "{ movie(id: 2) { id year } }", data: #"{"movie":{"__typename":"Movie","id":"2","year":2}}"#)
+            #expect(try sample.cache.changedKeys(since: position, in: answer) == .keys([]))
+            try await sample.write(
+                "{ movie(id: 1) { id year } }", data: #"{"movie":{"__typename":"Movie","id":"1","year":1}}"#)
+            #expect(try sample.cache.changedKeys(since: position, in: answer) == .keys(["Movie:1"]))
+        }
+    }
+
     @Test("The numbers of a cleared cache are not taken for an earlier answer's numbers")
     func otherNumbers() async throws {
         try await withSampleCache(movieSchema) { sample in

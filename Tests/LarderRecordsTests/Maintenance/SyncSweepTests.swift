@@ -56,6 +56,49 @@ struct SyncSweepTests {
         return position
     }
 
+    @Test("A walk under way is given up with its marks where objects of its types are evicted, the first one too")
+    func evictedMeanwhile() async throws {
+        var first = SyncPosition(name: "todos", types: ["Todo"])
+        first.walk = .init(since: nil, startedAt: 10, token: "t", pageCount: 1)
+        var later = first
+        later.startedAt = 5
+        for position in [first, later] {
+            try await swept(position) { cache, position in
+                func marks() throws -> Int {
+                    try cache.generations.withSnapshot { generation, transaction in
+                        try generation.tables.marks(of: "ab", transaction).count
+                    }
+                }
+                #expect(try cache.positions()["ab"] == position)
+                #expect(try marks() == 1)
+                _ = try await cache.remove(keys: ["Todone:1"], as: .evicted)
+                #expect(try cache.positions()["ab"] == position)
+                _ = try await cache.remove(keys: ["Todo:1"], as: .evicted)
+                #expect(try cache.positions()["ab"] == SyncPosition(name: "todos", types: ["Todo"]))
+                #expect(try marks() == 0)
+            }
+        }
+    }
+
+    @Test("The first page of a walk removes the marks of one that was given up, and later pages add theirs")
+    func begunAnew() async throws {
+        try await swept(begun) { cache, position in
+            let bound = try operation("{ todos { id } }")
+            var after = position
+            func page(_ number: Int, _ ids: Range<Int>) async throws -> Int {
+                let parsed = try ParsedResponse.parse(
+                    Array(#"{"data":{"todos":\#(list("Todo", ids))}}"#.utf8), along: bound.layout)
+                let end = SyncPage(key: "ab", position: position, after: after, number: number, marks: true)
+                try await cache.write(parsed, of: bound, as: end)
+                after = position
+                return try cache.walkedKeys(of: "ab").count
+            }
+            #expect(try await page(1, 10..<20) == 20)
+            #expect(try await page(2, 20..<30) == 30)
+            #expect(try await page(0, 0..<5) == 5)
+        }
+    }
+
     @Test("A page that goes on from where the walk is no more is refused, and nothing of it is stored")
     func moved() async throws {
         try await swept(begun) { cache, position in
@@ -95,6 +138,22 @@ struct SyncSweepTests {
             #expect(try count(cache, "Todone") == 0)
             #expect(try cache.walkedKeys(of: "ab").count == 0)
             #expect(try cache.position(of: "ab")?.startedAt == 10)
+        }
+    }
+
+    @Test("A slice that has looked at as many objects as it may is no end, whatever it removed")
+    func slicedByKeys() async throws {
+        try await swept(begun) { cache, position in
+            var (stored, commits) = (position, 0)
+            let seen = try cache.walkedKeys(of: "ab")
+            while stored.sweep != nil, commits < 100 {
+                let next = try await cache.sweep(
+                    "ab", at: stored, seen: seen, needed: [], kept: [], limits: .init(keys: 30, removals: 1_000))
+                stored = try #require(next)
+                commits += 1
+            }
+            #expect(commits >= 7)
+            #expect(try (count(cache, "Todo"), count(cache, "Todone")) == (10, 0))
         }
     }
 
