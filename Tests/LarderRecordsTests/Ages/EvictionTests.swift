@@ -166,6 +166,62 @@ struct EvictionTests {
         }
     }
 
+    @Test("What was used is known until it is forgotten twice")
+    func forgottenTwice() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.fill(0..<1, of: 1)
+            let used = aged.sample.cache.generations.current.used
+            let id = try aged.sample.number(of: "Node:0-0")
+            for _ in 0..<UsedRecords.share { _ = try aged.isComplete(0) }
+            #expect(used.contains(id))
+            used.forget()
+            #expect(used.contains(id))
+            used.forget()
+            #expect(!used.contains(id))
+        }
+    }
+
+    @Test("What is known to be deleted stays known, whatever its age")
+    func deletedLongAgo() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.fill(0..<1, of: 3)
+            _ = try await aged.sample.cache.remove(keys: ["Node:0-1"], as: .deleted)
+            aged.now = 1 << 20
+            let report = try await aged.evict(EvictionRule(maximumAge: .seconds(60)))
+            #expect(report.objects == 2)
+        }
+    }
+
+    @Test("What is waited for by its key stays once it has come, whatever its age")
+    func waitedForByKey() async throws {
+        try await AgedCache.with(schema) { aged in
+            let waiting = try aged.sample.cache.read(aged.sample.operation("{ node(id: \"0-7\") { name } }"))
+            #expect(!waiting.dependencies.absentKeys.isEmpty)
+            try await aged.fill(0..<2, of: 10)
+            let report = try await aged.evict(
+                EvictionRule(maximumBytes: 0), keeping: StatedRoots([waiting.dependencies]))
+            #expect(report.objects == 19)
+            #expect(try aged.sample.cache.inspect.keys(type: "Node") == ["Node:0-7"])
+        }
+    }
+
+    @Test("A field goes with the objects that a part of many fields names in it")
+    func emptiedSplitPart() async throws {
+        let fields = (0..<70).map { "f\($0): Int" }.joined(separator: " ")
+        let wide = "type Query { wide: Wide n: Int } type Wide { \(fields) node: Node } type Node { id: ID! }"
+        try await AgedCache.with(wide) { aged in
+            let names = (0..<70).map { "f\($0)" }.joined(separator: " ")
+            let values = (0..<70).map { "\"f\($0)\":\($0)" }.joined(separator: ",")
+            try await aged.sample.write(
+                "{ wide { \(names) node { id } } n }", data: #"{"wide":{\#(values),"node":{"id":"1"}},"n":1}"#)
+            let rule = EvictionRule(maximumAge: .seconds(1 << 20))
+            #expect(try await aged.evict(rule).fields == 0)
+            _ = try await aged.sample.cache.remove(keys: ["Node:1"], as: .evicted)
+            #expect(try await aged.evict(rule).fields == 1)
+            #expect(try aged.sample.missing("{ wide { f1 } n }") == ["wide"])
+        }
+    }
+
     @Test("A watcher that waits for a field which never came keeps no other field of the root")
     func waitedFor() async throws {
         try await AgedCache.with(schema) { aged in

@@ -228,6 +228,25 @@ struct LayerTests {
         }
     }
 
+    @Test("A layer whose mutation has a very long key goes with its mutation, and comes back when that is forgotten")
+    func longKeys() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            let keys = ["k" + String(repeating: "0", count: 600), "short"]
+            for id in 1...4 { try await sample.writeMovie("\(id)", title: "Old") }
+            for key in keys {
+                try sample.cache.setLayers([
+                    sample.titleLayer("a", movie: "2", "New"), sample.titleLayer(key, movie: "1", "New"),
+                    sample.titleLayer("b", movie: "3", "New"), sample.titleLayer("c", movie: "4", "New"),
+                ])
+                #expect(try sample.title("1") == #"{"title":"New"}"#)
+                try await sample.cache.noteRejected(try #require(AppliedKey(key)))
+                #expect(try sample.title("1") == #"{"title":"Old"}"#)
+                try await sample.cache.forgetApplied([try #require(AppliedKey(key))])
+                #expect(try sample.title("1") == #"{"title":"New"}"#)
+            }
+        }
+    }
+
     @Test("A cache that is closed has nothing to tell of its layers")
     func toldAfterClosing() async throws {
         try await withTemporaryFolder { folder in

@@ -71,6 +71,22 @@ struct LayerWatchingTests {
         }
     }
 
+    @Test("An answer under layers of another numbering may be different in everything")
+    func otherNumbering() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            let read = { try sample.cache.read(sample.operation("{ movie(id: 1) { id title } }")) }
+            try await sample.writeMovie("1", title: "Old")
+            try sample.cache.setLayers([sample.titleLayer("k", movie: "1", "New")])
+            let earlier = try read()
+            _ = try await sample.cache.clear()
+            try await sample.writeMovie("1", title: "Newer")
+            let position = try sample.cache.position
+            let later = try read()
+            #expect(try sample.cache.changedKeys(since: position, earlier, in: later) == .anything)
+            #expect(try sample.cache.changedKeys(since: position, later, in: later) == .keys([]))
+        }
+    }
+
     @Test("The same layers again tell nothing")
     func same() async throws {
         try await withSampleCache(movieSchema) { sample in
