@@ -112,6 +112,14 @@ struct PolicyTests {
         #expect(named.types[named.queryType].fieldPolicies.keys.sorted() == ["other", "seat"])
     }
 
+    @Test("A field policy that names a field alone says that it asks for no object by its arguments")
+    func barePolicy() throws {
+        let text = "type Query { one(id: ID!): One two(id: ID!): One } type One { id: ID! } "
+        let schema = try SchemaIndex(parsing: text + #"extend type Query @fieldPolicy(forField: "two")"#)
+        #expect(schema.field(named: "one", of: schema.queryType)?.policy?.keyArgs.isEmpty == false)
+        #expect(schema.field(named: "two", of: schema.queryType)?.policy == FieldPolicy(keyArgs: []))
+    }
+
     @Test("The greatest age of types and fields is kept")
     func cacheControl() throws {
         let schema = try SchemaIndex(

@@ -229,6 +229,33 @@ struct SchemaLanguageTests {
         #expect(usual.subscriptionType == nil)
     }
 
+    @Test("An extension of the schema may repeat a root that has its default name, and give it no other")
+    func extendedRoots() throws {
+        let types = "type Query { a: Int } type Other { a: Int } "
+        #expect(schemaFault(types + "extend schema { query: Query }") == nil)
+        #expect(
+            schemaFault(types + "extend schema { query: Other }")
+                == "duplicate 1:68: The query root is defined twice")
+        #expect(
+            schemaFault(types + "schema { query: Query } extend schema { query: Query }")
+                == "duplicate 1:92: The query root is defined twice")
+    }
+
+    @Test("An extension of the schema that adds nothing is refused")
+    func emptyExtension() {
+        #expect(schemaFault("type Query { a: Int } extend schema")?.contains("what the extension adds") == true)
+        #expect(schemaFault("type Query { a: Int } directive @d on SCHEMA extend schema @d") == nil)
+    }
+
+    @Test("A directive's arguments are found by name")
+    func directiveArguments() throws {
+        let schema = try SchemaIndex(parsing: "type Query { a: Int } directive @d(one: Int two: String!) on FIELD")
+        let directive = try #require(schema.directive(named: "d"))
+        #expect(directive.argument(named: "two")?.isRequired == true)
+        #expect(directive.argument(named: "one")?.isRequired == false)
+        #expect(directive.argument(named: "three") == nil)
+    }
+
     @Test("Fields are found by name, the meta fields of introspection among them")
     func fields() throws {
         let text = "type Query { a(b: [Int!] = [1]): [[U!]]! } union U = T type T { c: Int }"

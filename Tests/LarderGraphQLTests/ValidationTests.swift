@@ -406,6 +406,16 @@ struct ValidationTests {
         #expect(try faults(depth: ParserLimits.deepest + 1).contains { $0.hasSuffix("is nested too deep") })
     }
 
+    @Test("What is wrong in a fragment is told once, however many operations have it")
+    func sharedFragment() throws {
+        let text = """
+            query A($v: String) { ...F } query B($v: String) { ...F } query C($v: Boolean) { ...F }
+            fragment F on Query { args(i: $v) }
+            """
+        // The variable of the third is of another type, and so it is another fault.
+        #expect(try faults(text).count == 2)
+    }
+
     @Test("Errors come in the order of the text, and not without end")
     func orderAndNumber() throws {
         let text = "{ b:nope dog { x } " + String(repeating: "nope ", count: 1_000) + "}"

@@ -1,0 +1,90 @@
+import Testing
+
+@testable import LarderGraphQL
+
+@Suite("Values, and what is made of them")
+struct ValueTests {
+    @Test("An integer of any type is a whole number where 64 bits hold it, and its digits otherwise")
+    func integers() {
+        #expect(Value(7 as UInt8) == .int(7))
+        #expect(Value(Int64.min) == .int(.min))
+        #expect(Value(UInt64.max) == .number("18446744073709551615"))
+    }
+
+    @Test("What identifies an object has a text; null, lists and objects have none")
+    func keyTexts() {
+        #expect(Value.boolean(true).keyText == "true")
+        #expect(Value.boolean(false).keyText == "false")
+        #expect(Value.int(-3).keyText == "-3")
+        #expect(Value.number("18446744073709551615").keyText == "18446744073709551615")
+        for value in [.null, .list([.int(1)]), .object([:])] as [Value] { #expect(value.keyText == nil) }
+    }
+
+    @Test("The strings of a document are those of its operations and its fragments, wherever they stand")
+    func strings() throws {
+        let document = try Document(
+            parsing: """
+                query Q($a: String = "default" @on(s: "variable")) @on(s: "operation") {
+                  field(s: "argument", list: ["element"], object: {s: "member"}) @on(s: "field")
+                  ... @on(s: "inline") { inner(s: "inside") }
+                  ...F @on(s: "spread")
+                }
+                fragment F on T @on(s: "fragment") { deep { field(s: "deep") } other(n: 1, e: ENUM) }
+                """)
+        #expect(
+            document.strings.sorted() == [
+                "argument", "deep", "default", "element", "field", "fragment", "inline", "inside", "member",
+                "operation", "spread", "variable",
+            ])
+    }
+
+    @Test("Lists and objects nest as deep as the greatest depth says, and no deeper", arguments: [true, false])
+    func deepestValue(isList: Bool) {
+        func nested(_ depth: Int) -> Value {
+            (0..<depth).reduce(.null) { value, _ in isList ? .list([value]) : .object(["a": value]) }
+        }
+        #expect(nested(Value.greatestDepth).fault == nil)
+        #expect(nested(Value.greatestDepth + 1).fault == "objects and lists nest deeper than 128 levels")
+    }
+
+    @Test("A trailing surrogate is half of a character only behind a leading one")
+    func surrogates() {
+        #expect(syntaxFault(#"{ a(b: "\uD83D\uDE00") }"#) == nil)
+        for text in [#"\uDE00\uDE00"#, #"\uDE00\uD83D"#, #"\uD83D\uD83D"#, #"\uD83D"#] {
+            #expect(syntaxFault("{ a(b: \"\(text)\") }") != nil)
+        }
+    }
+
+    @Test("Which version a mutation changes is asked of a variable that is one input object, not of a list of them")
+    func versionedInputs() throws {
+        let schema = try SchemaIndex(
+            parsing: """
+                type Query { a: Int }
+                type Mutation { one(input: In): Todo many(input: [In]): Todo }
+                type Todo @typePolicy(versioned: true) { id: ID! _version: Int }
+                input In { id: ID _version: Int }
+                """)
+        func keys(_ text: String, _ variables: [String: Value]) throws -> [String] {
+            let document = try Document(parsing: text)
+            let operation = try #require(document.operations.first)
+            let plan = try Plan.compile(operation, of: document, schema, conditions: [:])
+            return VersionedInput.all(plan, variables, schema).map(\.key)
+        }
+        let input = Value.object(["id": .string("1")])
+        let one = "mutation M($i: In) { one(input: $i) { id _version } }"
+        #expect(try keys(one, ["i": input]) == ["Todo:1"])
+        #expect(try keys(one, ["i": .object(["id": .string("1"), "_version": .int(2)])]) == [])
+        #expect(try keys("mutation M($i: [In]) { many(input: $i) { id _version } }", ["i": input]) == [])
+    }
+
+    @Test("The key of a page that begins at a number has the number, or its text where the argument is one")
+    func pageKeys() {
+        func key(isText: Bool) -> String {
+            PageChain.Way(
+                before: "items({\"from\":", after: "})", isText: isText, info: nil, has: nil, position: "next"
+            ).key(at: 20)
+        }
+        #expect(key(isText: false) == #"items({"from":20})"#)
+        #expect(key(isText: true) == #"items({"from":"20"})"#)
+    }
+}
