@@ -18,6 +18,7 @@ struct EnvironmentTests {
             }
             #expect(error?.code == .alreadyOpen)
             #expect(error?.message.contains("the first") == true)
+            #expect(error?.message.hasSuffix("Share that environment, or close it first.") == true)
             try first.close()
             try Environment(folder: folder.path, tables: sampleTables, options: .fast).close()
             try requireSound(folder)
@@ -132,6 +133,14 @@ struct EnvironmentTests {
             expectFailure(.missing) { _ = try Environment(folder: folder.path, tables: sampleTables, options: options) }
             let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
             #expect(names == [])
+            try Data().write(to: folder.appending(path: "data.mdb"))
+            expectFailure(.truncated) {
+                _ = try Environment(folder: folder.path, tables: sampleTables, options: options)
+            }
+            // A table that it was made with must be there as well.
+            try Environment(folder: path, tables: [sampleTables[0]], options: .fast).close()
+            expectFailure(.damaged) { _ = try Environment(folder: path, tables: sampleTables, options: options) }
+            try Environment(folder: path, tables: [sampleTables[0]], options: options).close()
         }
     }
 

@@ -227,6 +227,7 @@ struct PageWalkTests {
             var file = try sampleFile(seed: 2, in: folder)
             for page in 0...1 { file[page * pageSize + 20] = 2 }
             try Data(file).write(to: folder.appending(path: "data.mdb"))
+            expectFailure(.futureVersion) { try requireSound(folder) }
             expectFailure(.futureVersion) {
                 _ = try Environment(folder: folder.path, tables: sampleTables, options: .fast)
             }

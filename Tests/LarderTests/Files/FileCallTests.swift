@@ -98,6 +98,23 @@ struct FileCallTests {
         }
     }
 
+    @Test("A lock file that may not be written is read where that is enough, and refused where it must be written")
+    func lockFile() async throws {
+        try await withTemporaryFolder { folder in
+            let path = folder.appending(path: "lock").path
+            try Data().write(to: URL(filePath: path))
+            for (status, mustWrite, isOpened) in [
+                (EACCES, false, true), (EROFS, false, true), (EACCES, true, false), (EIO, false, false),
+            ] as [(Int32, Bool, Bool)] {
+                let faults = InjectedFaults(at: 0) { _ in .failure(status) }
+                let lock = try? LockFile(path: path, mustWrite: mustWrite, in: faults.files)
+                #expect((lock != nil) == isOpened)
+                #expect(lock?.isWritable != true)
+            }
+            #expect(try LockFile(path: path, mustWrite: true).isWritable)
+        }
+    }
+
     @Test("A file says whether it is this user's", .enabled(if: geteuid() == 0, "only root may give files away"))
     func owner() async throws {
         try await withTemporaryFolder { folder in
