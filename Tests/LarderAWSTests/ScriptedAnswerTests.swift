@@ -37,6 +37,7 @@ struct ScriptedAnswerTests {
             ("<Error><Code>SomethingNew</Code></Error>", .serverFault),
             ("", .unusableAnswer), ("<CompleteMultipartUploadResult>", .unusableAnswer), ("soup", .unusableAnswer),
             ("<CompleteMultipartUploadResult/>", .unusableAnswer), ("<Other/>", .unusableAnswer),
+            ("<Other><ETag>x</ETag></Other>", .unusableAnswer),
         ]
         for (body, code) in bodies {
             let error = try await completing(.xml(.ok, body))
@@ -44,6 +45,16 @@ struct ScriptedAnswerTests {
             #expect(error?.status == 200)
         }
     }
+
+    @Test("A request has the name that the head of its answer says, or else the body", arguments: ["R7", nil])
+    func requestID(name: String?) async throws {
+        var reply = Reply.error(.forbidden, "AccessDenied")
+        if let name { reply.headers.add(name: "x-amz-request-id", value: name) }
+        #expect(try await completing(reply)?.requestID == name ?? "R1")
+    }
+
+    @Test("A storage that cannot be reached is an error at once, and connecting is not tried over and over")
+    func connecting() { #expect(!S3Transport.clientConfiguration.connectionPool.retryConnectionEstablishment) }
 
     @Test("An answer that is broken off is an interruption")
     func brokenOff() async throws {

@@ -326,6 +326,7 @@ struct SignInTextsTests {
         texts["title.signIn"] = "ようこそ"
         #expect(texts.title(of: .signIn) == "ようこそ")
         #expect(SignInTexts(languages: ["fr"]).title(of: .signIn) == "Sign in")
+        #expect(SignInTexts(languages: ["ja_JP"]).title(of: .signIn) == "サインイン")
     }
 
     @Test("The rules that a password breaks are named")

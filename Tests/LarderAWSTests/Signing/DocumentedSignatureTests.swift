@@ -117,6 +117,17 @@ struct DocumentedSignatureTests {
     // The body of both examples: 65 KiB of the letter a, in chunks of 64 KiB.
     private static let chunks = [65_536, 1_024, 0].map { [UInt8](repeating: UInt8(ascii: "a"), count: $0) }
 
+    @Test("Spaces and tabs within a header's value count as one space")
+    func spaces() {
+        let signatures = ["a b", " a  b ", "a\tb", "\ta \t b\t"].map { value in
+            Self.signature.signature(
+                of: CanonicalRequest(
+                    method: "GET", path: "/", query: [], headers: [("host", "h"), ("x-a", value)],
+                    payloadHash: .unsigned))
+        }
+        #expect(Set(signatures).count == 1)
+    }
+
     @Test("Chunks are signed as documented")
     func chunks() {
         var previous = Self.examples[4].signature
