@@ -41,6 +41,24 @@ struct DialectTests {
         #expect(try !isStart(reaction(event)))
     }
 
+    @Test("A payload that JSON cannot hold is a fault of the request")
+    func unusablePayload() async throws {
+        let dialect = GraphQLTransportWS(openedBy: .now + .ample) { ["x": .float(.nan)] }
+        let error = await #expect(throws: TransportError.self) { _ = try await dialect.greeting() }
+        #expect(error?.code == .unusableRequest)
+    }
+
+    @Test(
+        "A null in an event is a value, unless the options say otherwise",
+        arguments: [(nil, .trust), (.ignore, .ignore), (.fetch, .fetch)] as [(NullsInEvents?, NullsInEvents)])
+    func nulls(said: NullsInEvents?, expected: NullsInEvents) async throws {
+        try await withServer(options: options { $0.subscriptions.nulls = said }) { _ in
+            .cut
+        } _: { _, transport in
+            #expect(transport.nullsInEvents == expected)
+        }
+    }
+
     @Test("A ping of the protocol is answered")
     func ping() throws {
         #expect(try reaction(#"{"type":"ping"}"#).replies.compactMap { JSONValue($0) } == [["type": "pong"]])

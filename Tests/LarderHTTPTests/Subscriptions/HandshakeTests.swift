@@ -62,6 +62,16 @@ struct HandshakeTests {
         #expect(headers["Sec-WebSocket-Protocol"] == ["ours"])
     }
 
+    @Test("No socket is opened to a URL with a user, or of another scheme", arguments: ["ws://user@", "ftp://"])
+    func unusableURL(begin: String) async throws {
+        let url = try #require(URL(string: "\(begin)127.0.0.1:1/graphql"))
+        let connection = WebSocketConnection(url: url, subprotocols: ["ours"])
+        let error = try await transportError {
+            try await connection.run(on: MultiThreadedEventLoopGroup.singleton, openedBy: .now + .ample) { _, _ in }
+        }
+        #expect(error.code == .unusableRequest)
+    }
+
     @Test("A task that was cancelled before waits for no server")
     func cancelledBefore() async throws {
         try await ScriptedServer.run({ _ in .hang }) { server in

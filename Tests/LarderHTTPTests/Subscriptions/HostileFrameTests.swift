@@ -173,6 +173,21 @@ struct HostileFrameTests {
         }
     }
 
+    @Test("A server that sends and reads nothing is given up after the time of the options")
+    func deaf() async throws {
+        // The connection's first message is more than there is room for on its way.
+        let payload: [String: Value] = ["x": .string(String(repeating: "x", count: 8 << 20))]
+        let (begun, silence) = (SuspendingClock.now, Duration.seconds(2))
+        try await run(#"{"deaf": 30}"#, greets: false) { options in
+            options.subscriptions.silence = silence
+            options.subscriptions.pacing.opening = .seconds(60)
+            options.subscriptions.payload = { payload }
+        } _: { _, subscription in
+            #expect(await error(subscription)?.code == .transportTimedOut)
+            try requireNear(begun + silence)
+        }
+    }
+
     @Test("One pong is no acknowledgement, since it may not have been asked for")
     func unaskedPong() async throws {
         try await run(Self.pong) { options in

@@ -172,6 +172,18 @@ struct MultipartSubscriptionTests {
         #expect(try parts("--b\r\n\r\n{}\r\n--b\r\n--b--\r\n", size).isAtEnd)
     }
 
+    @Test("A part may be as long as the limit, and a line has 8 KiB at most")
+    func longest() throws {
+        let part = #"{"\#(String(repeating: "x", count: 94))":1}"#
+        #expect(part.utf8.count == 100)
+        #expect(try parts("--b\r\n\r\n\(part)", 7).parts == [part])
+        #expect(throws: TransportError.self) { _ = try parts("--b\r\n\r\n\(part)", 7, limit: 99) }
+        for (count, isTaken) in [(8_192, true), (8_193, false)] {
+            let text = "--b\n\(String(repeating: "x", count: count))\n\n{}"
+            #expect((try? parts(text, 1_000).parts == ["{}"]) == (isTaken ? true : nil), "\(count)")
+        }
+    }
+
     @Test("Each subscription may keep a connection: there may be 128, where the protocol is this one")
     func connectionCount() {
         func count(_ carrier: HTTPTransport.SubscriptionOptions.Carrier) -> Int {
