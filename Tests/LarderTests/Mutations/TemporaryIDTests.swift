@@ -193,7 +193,7 @@ struct TemporaryIDTests {
         }
     }
 
-    @Test("An immediate mutation has no temporary id in the text of its document")
+    @Test("An immediate mutation and a query have no temporary id in the texts of their documents")
     func textAtOnce() async throws {
         try await withReviews(Self.added) { (app, server) throws in
             let id = TemporaryObjectID()
@@ -203,6 +203,9 @@ struct TemporaryIDTests {
             }
             #expect(error?.code == .operation)
             #expect(server.effects == [])
+            let query = GraphQLOperation("{ review(id: \"\(id.text)\") { body } }")
+            let refusal = await #expect(throws: LarderError.self) { try await app.fetch(query, policy: .networkOnly) }
+            #expect(refusal?.code == .operation)
         }
     }
 }
