@@ -305,6 +305,75 @@ struct CacheImportTests {
         }
     }
 
+    @Test("An object that has more than a reference's one member is a value, and no reference")
+    func noReference() async throws {
+        try await withRecipeBox { app, folder in
+            let file = try apollo(
+                folder,
+                ["Recipe:1": #"{"__typename":"Recipe","id":"1","note":{"$reference":"Recipe:2","more":1}}"#])
+            #expect(try await source(file).run(into: app).omissions == [])
+            let note = try app.read("Recipe:1", GraphQLFragment("fragment F on Recipe { note }"))
+            #expect(String(decoding: note.json, as: UTF8.self) == #"{"note":{"$reference":"Recipe:2","more":1}}"#)
+        }
+    }
+
+    @Test("Where a part has fields that cannot be taken, the report names each by its record, and the others are taken")
+    func partlyTaken() async throws {
+        try await withRecipeBox { app, folder in
+            let file = try apollo(
+                folder,
+                [
+                    "Recipe:1": #"{"__typename":"Recipe","id":"1","timing":{"$reference":"t"}}"#,
+                    "t": #"{"__typename":"Timing","prepare":{"$reference":"x"},"cook":5,"heat":3}"#,
+                ])
+            let report = try await source(file).run(into: app)
+            let examples = Dictionary(uniqueKeysWithValues: report.omissions.map { ($0.reason, $0.examples) })
+            #expect(examples == [.wrongValue: ["t.prepare: a reference"], .unknownField: ["t.heat"]])
+            let timing = GraphQLFragment("fragment F on Recipe { timing { cook } }")
+            #expect(try app.read("Recipe:1", timing)["timing"]?["cook"]?.int == 5)
+        }
+    }
+
+    @Test("A reference to nothing is told where the file has other keys than ours, though ours of that text is deleted")
+    func danglingNotDeleted() async throws {
+        try await withRecipeBox { app, folder in
+            try await delete("Recipe:2", from: app)
+            let file = try apollo(
+                folder,
+                [
+                    "QUERY_ROOT": #"{"latest":[{"$reference":"x"},{"$reference":"Recipe:2"}]}"#,
+                    "x": #"{"__typename":"Recipe","id":"1","title":"Soup"}"#,
+                    "Cook:1": #"{"id":"1","name":"Ada"}"#,
+                ])
+            let report = try await source(file).run(into: app)
+            #expect(report.omitted(.field, .danglingReference) == 1 && report.rootFields == .init())
+            // A key tells the type of a record that does not say it.
+            #expect(report.objects == .init(taken: 2))
+            #expect(try app.read("Cook:1", GraphQLFragment("fragment F on Cook { name }"))["name"]?.string == "Ada")
+        }
+    }
+
+    @Test("A key that is a number names an absent object by that number; what stands for two types is each of them")
+    func keysOfObjects() async throws {
+        try await withRecipeBox { app, folder in
+            let file = try apollo(
+                folder,
+                [
+                    "QUERY_ROOT": #"{"book(isbn:2)":{"$reference":"Book:2"},"recipe(id:1)":{"$reference":"x"}}"#,
+                    "Book:1": #"{"__typename":"Book","isbn":1,"title":"Soups"}"#,
+                    "Recipe:9": #"{"__typename":"Recipe","id":"9","author":{"$reference":"x"}}"#,
+                    "x": #"{"id":"1"}"#,
+                ])
+            let report = try await source(file).run(into: app)
+            #expect(report.omissions == [])
+            #expect(
+                try app.json("{ book(isbn: 2) { isbn } recipe(id: 1) { id } }")
+                    == #"{"book":{"isbn":2},"recipe":{"id":"1"}}"#)
+            let author = GraphQLFragment("fragment F on Recipe { author { __typename id } }")
+            #expect(try app.read("Recipe:9", author)["author"]?["__typename"]?.string == "Cook")
+        }
+    }
+
     @Test("A field that only some elements of a list have is left out, and the report says so")
     func uneven() async throws {
         try await withRecipeBox { app, folder in

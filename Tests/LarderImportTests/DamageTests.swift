@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderGraphQL
 import LarderTestSupport
 import Testing
 
@@ -22,6 +23,28 @@ struct DamageTests {
             try bytes.write(to: file)
             let error = await #expect(throws: ImportError.self) { _ = try await source.inspect() }
             #expect(error?.code == .damaged)
+        }
+    }
+
+    @Test("A reference to nothing names no object whose type has several key fields")
+    func absentOfSeveral() async throws {
+        try await withTemporaryFolder { folder in
+            let schema = """
+                type Query { first: Seat second: Seat }
+                type Seat @typePolicy(keyFields: "row number") { row: String! number: String! }
+                """
+            func key(_ number: String) -> String {
+                CacheKey.text(type: "Seat", fields: [(name: "row", value: "B"), (name: "number", value: number)])
+            }
+            func reference(_ number: String) throws -> String {
+                String(decoding: try JSONEncoder().encode(["$reference": key(number)]), as: UTF8.self)
+            }
+            let fixture = try ForeignFixture(folder.appending(path: "a.db").path, .records)
+            try fixture.record("QUERY_ROOT", #"{"first":\#(reference("1")),"second":\#(reference("2"))}"#)
+            try fixture.record(key("1"), #"{"__typename":"Seat","row":"B","number":"1"}"#)
+            fixture.close()
+            let report = try await source(fixture.path, schema: schema).inspect()
+            #expect(report.omitted(.field, .danglingReference) == 1 && report.rootFields == .init(taken: 1))
         }
     }
 

@@ -32,6 +32,14 @@ struct ImportReportTests {
         #expect(try JSONDecoder().decode(ImportReport.self, from: json) == report)
     }
 
+    @Test("An example of 200 characters is not cut, and a longer one is")
+    func exampleLength() {
+        var report = ImportReport(format: .apollo, isDryRun: true)
+        for length in [200, 201] { report.omit(.field, .refused, String(repeating: "x", count: length)) }
+        let text = String(repeating: "x", count: 200)
+        #expect(report.omissions.map(\.examples) == [[text, text + "…"]])
+    }
+
     @Test("A store that cannot be written to is a failure of the store, and the source stays as it is")
     func unwritable() async throws {
         try await withTemporaryFolder { folder in
