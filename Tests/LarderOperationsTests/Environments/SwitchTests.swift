@@ -86,6 +86,18 @@ struct SwitchTests {
         }
     }
 
+    @Test("A switch tells of dead letters, which stay where they are")
+    func deadLetters() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), as: "pa")
+            try await database.setAside(try await database.enqueue(draft(in: "pa")))
+            let report = try await database.enter(environment("b"), as: "pb", leaving: .carry)
+            #expect(report.from?.before == SwitchReport.Work([.deadLetter: 1]))
+            #expect(report.from?.before.deadLetters == 1 && report.from?.after.deadLetters == 1)
+            #expect(report.to?.after.deadLetters == 0)
+        }
+    }
+
     @Test("A transfer that was begun before is not carried, though it is pending again or paused")
     func begunBefore() async throws {
         try await withOperations { database in

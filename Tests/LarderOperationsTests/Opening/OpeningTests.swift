@@ -66,6 +66,15 @@ struct OpeningTests {
         }
     }
 
+    @Test("A value that is not of its column's type is damage of a row, and no other rule that is broken is")
+    func wrongTypeTold() {
+        func code(_ result: ResultCode) -> OperationsError.Code {
+            OperationsError.translated(DatabaseError(resultCode: result)).code
+        }
+        #expect(code(.SQLITE_CONSTRAINT_DATATYPE) == .damagedRow)
+        #expect(code(.SQLITE_CONSTRAINT_CHECK) != .damagedRow)
+    }
+
     @Test("The folder is made")
     func folder() async throws {
         try await withTemporaryFolder { folder in

@@ -12,6 +12,22 @@ struct HomeFolderTests {
         HomeFolder("/apps/\(home)").storedFormerly("/apps/\(folder)/file") { _ in isThere }
     }
 
+    @Test("The path of a file in the home is stored without the home, and given whole")
+    func relative() async throws {
+        var options = OperationsDatabase.Options()
+        options.home = HomeFolder("/apps/program")
+        try await withOperations(options) { database in
+            let paths = ["/apps/program/a/file", "/elsewhere/file"]
+            let drafts = paths.map {
+                TransferDraft(partition: app, kind: .download, bucket: "media", key: $0, path: $0, created: noon)
+            }
+            try await database.transfers.enqueue(drafts)
+            let stored = try await database.pool.read { try $0.texts("SELECT path FROM transfer ORDER BY sequence") }
+            #expect(stored == ["a/file", "/elsewhere/file"])
+            #expect(try database.transfers.list().map(\.path) == paths)
+        }
+    }
+
     @Test("A whole path follows a moved container only where both have a UUID for a name, and the old one is gone")
     func formerContainer() {
         #expect(stored(old, home: new) == "file")

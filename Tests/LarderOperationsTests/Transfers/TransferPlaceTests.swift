@@ -21,6 +21,18 @@ struct TransferPlaceTests {
         #expect(HomeFolder("/private/various").path == "/private/various")
     }
 
+    @Test("A download has no place; a file is the same whose volume has another number, and none that was written to")
+    func identities() {
+        var download = upload("a")
+        download.kind = .download
+        #expect(download.place == nil && upload("a").place != nil)
+        let file = FileIdentity(device: 1, inode: 2, size: 3, modified: 4)
+        #expect(FileIdentity(device: 9, inode: 2, size: 3, modified: 4).isSame(as: file))
+        for other in [(9, 3, 4), (2, 9, 4), (2, 3, 9)] as [(Int64, Int64, Int64)] {
+            #expect(!FileIdentity(device: 1, inode: other.0, size: other.1, modified: other.2).isSame(as: file))
+        }
+    }
+
     private func begin(_ id: UUID, _ database: OperationsDatabase) async throws -> TransferAttempt {
         try #require(try await database.transfers.begin(id, owner: "me", now: noon)).attempt
     }
