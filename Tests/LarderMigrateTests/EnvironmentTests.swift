@@ -63,9 +63,14 @@ struct EnvironmentVerbTests {
         try await MigrationFixture.with { fixture in
             _ = try await fixture.add("staging")
             #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            let carried = try await fixture.migrate("env", "none", "--carry")
+            #expect(carried.status == 2 && carried.errors.contains("nowhere to carry"), "\(carried.errors)")
+            #expect(try await fixture.migrate("env", "current").output == "staging\n")
             #expect(try await fixture.migrate("env", "none").status == 0)
             #expect(try await fixture.migrate("env", "current").status == 3)
             #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            let again = try await fixture.migrate("env", "use", "staging")
+            #expect(again.output == "staging, guest is the current one already\n", "\(again.errors)")
         }
     }
 
@@ -90,10 +95,18 @@ struct EnvironmentVerbTests {
             try Data(#"{"environment":"d"}"#.utf8).write(to: user.appending(path: "config.json"))
             #expect(try await current() == #"d "user""#)
             // A relative path would lead elsewhere from each folder, and stands for nothing.
-            variables = ["XDG_CONFIG_HOME": "../../config", "HOME": fixture.folder.path]
+            variables = ["XDG_CONFIG_HOME": "../../../config", "HOME": fixture.folder.path]
+            #expect(try await current() == #"e "store""#)
+            let home = fixture.folder.appending(path: ".config/larder")
+            try FileManager.default.createDirectory(at: home, withIntermediateDirectories: true)
+            try Data(#"{"environment":"a"}"#.utf8).write(to: home.appending(path: "config.json"))
+            #expect(try await current() == #"a "user""#)
+            variables = ["XDG_CONFIG_HOME": "", "HOME": "../../.."]
             #expect(try await current() == #"e "store""#)
             variables = ["XDG_CONFIG_HOME": fixture.folder.path + "/config"]
             try Data(#"{"environment":"c"}"#.utf8).write(to: project.appending(path: ".larder.json"))
+            #expect(try await current() == #"c "project""#)
+            variables["LARDER_ENV"] = ""
             #expect(try await current() == #"c "project""#)
             variables["LARDER_ENV"] = "b"
             #expect(try await current() == #"b "variable""#)
