@@ -74,8 +74,9 @@ struct DocumentedResultTests {
             try await OperationsDatabase.using(URL(filePath: fixture.store)) { database in
                 _ = try await database.watchers.put("w", in: "main", document: "{ photo(id: 1) { id } }", now: Date())
                 try await database.watchers.note(
-                    StoredWatcher.Position(epoch: 1, number: 2), of: "w", in: "main", now: Date())
+                    StoredWatcher.Position(epoch: 0xAB, number: 2), of: "w", in: "main", now: Date())
             }
+            #expect(try await fixture.larder("watchers").output == "w main ab 2 { photo(id: 1) { id } }\n")
             try await print("`watchers`", ["watchers"])
             try await fixture.fail(fixture.begin(upload))
             let id = "\(mutation)"

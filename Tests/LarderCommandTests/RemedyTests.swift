@@ -89,6 +89,48 @@ struct RemedyTests {
         }
     }
 
+    @Test("subscribe says since when what is in the cache may be stale, and why it cannot subscribe")
+    func subscribesInVain() async throws {
+        try await CommandFixture.withFiles { fixture in
+            let schema = CommandFixture.schema + " type Subscription { added: Recipe }"
+            let running = try LarderProcess.start([
+                "subscribe", "--endpoint", "http://127.0.0.1:1/", "--store", fixture.store, "--schema",
+                fixture.write(schema, to: "more.graphqls"), "--operation",
+                fixture.write("subscription { added { id } }", to: "added.graphql"),
+            ])
+            try await running.waitForLines(2)
+            running.interrupt()
+            let lines = try await running.finish().output.split(separator: "\n")
+            #expect(lines.first?.wholeMatch(of: /connecting, stale since \S+Z/) != nil, "\(lines)")
+            let reason = /connecting, stale since \S+Z: No connection .+ \[transport.unreachable\]/
+            #expect(lines.last?.wholeMatch(of: reason) != nil, "\(lines)")
+        }
+    }
+
+    @Test("A verb that takes one kind of operations says which, and of which the operation is")
+    func namesKind() async throws {
+        try await CommandFixture.withFiles { fixture in
+            let outcome = try await fixture.larder(
+                ["subscribe", "--endpoint", "http://127.0.0.1:9"] + fixture.operation("List"))
+            #expect(outcome.status == 2, "\(outcome.errors)")
+            let reason = "The verb takes a subscription, and the operation is a query"
+            #expect(outcome.errors.contains(reason), "\(outcome.errors)")
+        }
+    }
+
+    @Test("Of what is missing twenty paths are named, and how many more there are", arguments: [20, 21])
+    func namesMissing(count: Int) async throws {
+        try await CommandFixture.withStore { fixture in
+            let fields = (1...count).map { "a\($0): recipes(first: \($0 + 100)) { id }" }.joined(separator: " ")
+            let outcome = try await fixture.larder(
+                "query", "--schema", fixture.path("schema.graphqls"), "--operation",
+                fixture.write("query Q { \(fields) }", to: "many.graphql"))
+            #expect(outcome.status == 3, "\(outcome.errors)")
+            let end = count == 20 ? ", a20\n" : ", a20 and 1 more\n"
+            #expect(outcome.errors.contains(end), "\(outcome.errors)")
+        }
+    }
+
     @Test("A hint after wrong arguments names the verb's help")
     func hintOfVerb() async throws {
         try await CommandFixture.withFiles { fixture in
