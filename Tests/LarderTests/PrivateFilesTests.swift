@@ -163,6 +163,20 @@ struct PrivateFilesTests {
         }
     }
 
+    @Test("What a store keeps in its folder, or a killed program has left there, is known by its name")
+    func ownNames() {
+        let database = "larder.sqlite"
+        let own = [
+            "records", "schemas", "locks", "transfers", database, "\(database)-wal", "\(database)-shm",
+            "\(database)-journal", "\(database).damaged-2026", "restored-1.sqlite", ".repair-1",
+            ".\(database).new", ".profile",
+        ]
+        #expect(own.filter { !StoreContents.isOwn($0) } == [])
+        #expect(own.filter { !StoreContents.isMade($0) } == [".profile"])
+        let others = ["index.html", "larder", "\(database)-old", "records.old", "restored-1", "damaged-1"]
+        #expect(others.filter { StoreContents.isOwn($0) || StoreContents.isMade($0) } == [])
+    }
+
     @Test("The log names the first three files that were exposed, and counts the others")
     func listed() async throws {
         try await withExposedStore { place, warnings in

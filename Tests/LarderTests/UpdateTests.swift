@@ -87,6 +87,14 @@ struct UpdateTests {
             }
             #expect(try app.read("Recipe:5", card)["title"]?.string == "Cake")
             await expectCode(.miss) { _ = try app.read("Recipe:6", card) }
+            // Under one of two names alone, as under both.
+            let twice = GraphQLFragment("fragment Twice on Recipe { id other: id title }")
+            for ids: [String: Value] in [["id": "5", "other": "6"], ["id": "6", "other": "5"], ["other": "6"]] {
+                await #expect(throws: LarderError.self) {
+                    try await app.write("Recipe:5", twice, .object(ids.merging(["title": "Flan"]) { $1 }))
+                }
+            }
+            #expect(try app.read("Recipe:5", card)["title"]?.string == "Cake")
         }
     }
 
