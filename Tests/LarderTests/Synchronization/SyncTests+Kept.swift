@@ -147,21 +147,23 @@ extension SyncTests {
     func asksAhead() async throws {
         try await withServer(["a", "b", "c", "d", "e"]) { server, app in
             let fragment = GraphQLFragment("fragment F on Todo { title }")
-            try await app.write("Todo:x", fragment, json: #"{"title": "held"}"#)
-            let (isHeld, isAsked) = (Mutex(false), Mutex(false))
+            try await app.write("Todo:x", fragment, json: Array(#"{"title": "held"}"#.utf8))
+            let isHeld = Atomic(false)
+            let isAsked = Atomic(false)
             async let holding: Void = app.update("Todo:x", fragment) { _ in
                 // No page can be stored until this returns.
-                isHeld.withLock { $0 = true }
+                isHeld.store(true, ordering: .relaxed)
                 let deadline = SuspendingClock.now + .seconds(10)
                 while server.requests.count < 2, .now < deadline { Thread.sleep(forTimeInterval: 0.001) }
-                isAsked.withLock { $0 = server.requests.count == 2 }
+                isAsked.store(server.requests.count == 2, ordering: .relaxed)
             }
-            try await eventually { isHeld.withLock { $0 } }
+            try await eventually { isHeld.load(ordering: .relaxed) }
             var limited = paged
             limited.maximumPageCount = 2
             let report = try await app.sync(limited)
             try await holding
-            #expect(isAsked.withLock { $0 })
+            let wasAsked = isAsked.load(ordering: .relaxed)
+            #expect(wasAsked)
             #expect(report.pageCount == 2 && server.requests.count == 2)
             #expect(try await app.sync(paged).isFinished)
             #expect(["a", "c", "e"].map { title(app, $0) } == ["a1", "c1", "e1"])
