@@ -246,6 +246,13 @@ struct TransferGarbageTests {
                     #expect(!(refused.output + refused.errors).contains("not-the-secret"))
                     #expect(try await listed().count == 4)
 
+                    // The keys are right, and of a user for whom there is no token.
+                    let unknown = try await collect(secret: server.secretAccessKey, token: "not-the-token")
+                    #expect(unknown.status == 1)
+                    #expect(unknown.output.contains(#""code":"object.invalidCredentials""#), "\(unknown.output)")
+                    #expect(!(unknown.output + unknown.errors).contains("not-the-token"))
+                    #expect(try await listed().count == 4)
+
                     let outcome = try await collect(secret: server.secretAccessKey)
                     #expect(outcome.status == 0, "\(outcome.output) \(outcome.errors)")
                     #expect(outcome.output.contains(#""cancelled":["\#(cancelling.text)"],"left":[]}}"#))

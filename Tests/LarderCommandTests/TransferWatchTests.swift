@@ -76,6 +76,23 @@ struct TransferWatchTests {
         }
     }
 
+    @Test("With --count so many lines are printed and no more, however many transfers there are to tell of at once")
+    func counted() async throws {
+        try await TransferFixture.run { fixture in
+            let (first, second) = (try await fixture.upload(), try await fixture.upload())
+            let watch = try LarderProcess.start(["transfers", "watch", "--count", "1", "--store", fixture.store])
+            try await watch.waitForLines(1)
+            // A watch that goes on all the same ends with them.
+            for id in [first, second] {
+                #expect(try await fixture.larder("transfers", "cancel", id.text, "--write").status == 0)
+            }
+            let outcome = try await watch.finish()
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            let lines = outcome.output.split(separator: "\n")
+            #expect(lines.count == 1 && lines.first?.hasPrefix("pending \(first.text) ") == true, "\(lines)")
+        }
+    }
+
     @Test(
         "An interrupt is taken as soon as there is a line, however late the system is told of who takes it",
         .enabled(if: slowSignals != nil, "needs Linux and clang"))

@@ -66,6 +66,21 @@ struct PageWalkTests {
         }
     }
 
+    @Test("A page that two claim, in use or free, is told; so is one past the end of the file that is free twice")
+    func claimedTwice() {
+        var pages = PageMap(lastPage: 200, heldPages: 100)
+        let first = [pages.use(70), pages.use(71), pages.free(72), pages.free(150), pages.free(160)]
+        #expect(first == Array(repeating: .claimed, count: 5))
+        let repeated = [pages.use(70), pages.free(71), pages.free(72), pages.use(72)]
+        #expect(repeated == Array(repeating: .claimedTwice, count: 4))
+        let none = pages.repeatedBeyond()
+        _ = pages.free(150)
+        let twice = pages.repeatedBeyond()
+        #expect(none == nil && twice == 150)
+        let outside = [pages.use(1), pages.free(201), pages.use(150)]
+        #expect(outside == [.outOfRange, .outOfRange, .beyondFile])
+    }
+
     @Test("Random work leaves sound files, page for page accounted for", arguments: 1...12 as ClosedRange<UInt64>)
     func randomWork(seed: UInt64) async throws {
         try await withTemporaryFolder { folder in

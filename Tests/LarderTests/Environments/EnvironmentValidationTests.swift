@@ -35,6 +35,18 @@ struct EnvironmentValidationTests {
         }
     }
 
+    @Test("A user whose id is empty is refused, and nothing is made for it")
+    func emptyUser() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema))
+            let staging = BackendEnvironment(name: "staging", api: api)
+            await expectCode(.environment) { _ = try await store.switch(to: staging, user: .user("")) }
+            await expectCode(.environment) { _ = try store.partition(of: staging, user: .user("")) }
+            #expect(try store.partitionIdentities().isEmpty && store.current() == nil)
+            try store.close()
+        }
+    }
+
     @Test(
         "Path separators, dots that name folders, control characters, nothing and too much are no names",
         arguments: [

@@ -110,6 +110,18 @@ struct FileSystemTests {
         }
     }
 
+    @Test("A folder is made for this user alone, and so is each above it that is missing")
+    func privateFolders() async throws {
+        try await withTemporaryFolder { folder in
+            let files = FileSystem()
+            try files.makeFolder(folder.path + "/a/b")
+            for name in ["/a", "/a/b"] {
+                let mode = try #require(try files.status(of: folder.path + name)).mode
+                #expect(mode & 0o777 == 0o700, "\(name) has \(String(mode, radix: 8))")
+            }
+        }
+    }
+
     @Test("A folder that is found has its name synced: the process that made it may not have come to that")
     func foundFolder() async throws {
         try await withTemporaryFolder { folder in

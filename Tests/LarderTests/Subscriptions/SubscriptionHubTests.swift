@@ -111,6 +111,27 @@ struct SubscriptionHubTests {
         }
     }
 
+    @Test("A connection that breaks before a gap was closed leaves the time at which the gap began")
+    func staleSinceFirstGap() async throws {
+        let begun = Date(timeIntervalSince1970: 1_000_000)
+        let clock = Mutex(begun)
+        var options = Store.Options()
+        options.now = { clock.withLock { $0 } }
+        let transport = ScriptedLine()
+        try await withApp(transport, options) { app in
+            let subscription = try await app.subscribe(
+                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
+            #expect(subscription.state.staleSince == begun)
+            let connection = try #require(await transport.next())
+            clock.withLock { $0 += 100 }
+            // The connection is heard of at the later time, and has a gap of its own from then on.
+            await connection.line.take(.opened)
+            connection.end(TransportError(.interrupted, "cut"))
+            let cut = try #require(await state(subscription) { $0.phase == .connecting && $0.error != nil })
+            #expect(cut.staleSince == begun)
+        }
+    }
+
     @Test("What a connection brings that was given up is dropped")
     func dropsLateEvents() async throws {
         let transport = ScriptedLine()

@@ -157,17 +157,24 @@ struct SyncTests {
         }
     }
 
-    @Test("A walk with a filter removes nothing; one without removes what it did not have", arguments: [true, false])
-    func removesNothing(isFiltered: Bool) async throws {
+    @Test(
+        "A walk with a filter removes nothing; one without, or whose filter is null, removes what it did not have",
+        arguments: [nil, .null, ["title": "x"]] as [Value?])
+    func removesNothing(filter: Value?) async throws {
         try await withServer(["a", "b"]) { server, app in
             let answer = """
                 {"data":{"todo":{"__typename":"Todo","id":"x","title":"x1","_version":1,"_lastChangedAt":1600000000000}}}
                 """
             let other = app.with(server: ScriptedServer { (_: GraphQLRequest) in answer })
             _ = try await other.fetch(GraphQLOperation("{ todo(id: 1) { id title } }"), policy: .networkOnly)
-            let report = try await app.sync(isFiltered ? filtered : paged)
+            var sync = paged
+            if let filter {
+                sync = filtered
+                sync.operation.variables = ["filter": filter]
+            }
+            let report = try await app.sync(sync)
             #expect(report.isBase && report.isFinished)
-            #expect(title(app, "x") == (isFiltered ? "x1" : nil))
+            #expect(title(app, "x") == (filter == ["title": "x"] ? "x1" : nil))
         }
     }
 
