@@ -1,7 +1,6 @@
 import Foundation
 import Larder
 import LarderTesting
-import Synchronization
 import Testing
 
 /// What stays in the cache, and what is shown of it, whatever a walk through everything had.
@@ -140,33 +139,6 @@ extension SyncTests {
             let inputs = ["a", "b"].map { request.values[$0] as? [String: Any] }
             let versions = inputs.map { ($0?["_version"] as? NSNumber)?.intValue }
             #expect(versions == [2, 1])
-        }
-    }
-
-    @Test("The server is asked for the next page while a page is stored, and for none beyond the limit of a call")
-    func asksAhead() async throws {
-        try await withServer(["a", "b", "c", "d", "e"]) { server, app in
-            let fragment = GraphQLFragment("fragment F on Todo { title }")
-            try await app.write("Todo:x", fragment, json: Array(#"{"title": "held"}"#.utf8))
-            let isHeld = Atomic(false)
-            let isAsked = Atomic(false)
-            async let holding: Void = app.update("Todo:x", fragment) { _ in
-                // No page can be stored until this returns.
-                isHeld.store(true, ordering: .relaxed)
-                let deadline = SuspendingClock.now + .seconds(10)
-                while server.requests.count < 2, .now < deadline { Thread.sleep(forTimeInterval: 0.001) }
-                isAsked.store(server.requests.count == 2, ordering: .relaxed)
-            }
-            try await eventually { isHeld.load(ordering: .relaxed) }
-            var limited = paged
-            limited.maximumPageCount = 2
-            let report = try await app.sync(limited)
-            try await holding
-            let wasAsked = isAsked.load(ordering: .relaxed)
-            #expect(wasAsked)
-            #expect(report.pageCount == 2 && server.requests.count == 2)
-            #expect(try await app.sync(paged).isFinished)
-            #expect(["a", "c", "e"].map { title(app, $0) } == ["a1", "c1", "e1"])
         }
     }
 }

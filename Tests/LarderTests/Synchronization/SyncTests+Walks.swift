@@ -1,0 +1,210 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import LarderTesting
+import Synchronization
+import Testing
+
+/// What a walk asks for, and when.
+extension SyncTests {
+    @Test(
+        "After a change that deltas do not tell of, subscriptions of the process fetch everything at once",
+        arguments: [true, false])
+    func missedBySubscriptions(isQueued: Bool) async throws {
+        let server = SyncServer()
+        server.put("a", "a1")
+        let transport = ScriptedLine(nulls: .ignore) { request in
+            (try? await server.answer(request)) ?? "{}"
+        }
+        try await withStoreFixture(transport, schema: SyncServer.schema) { app in
+            let subscription = try await app.subscribe(
+                GraphQLOperation("subscription { changed { id title } }"), options: SubscriptionOptions(sync: paged))
+            let connection = try #require(await transport.next())
+            await connection.line.take(.opened)
+            let id = try #require(await connection.line.nextStart())
+            await connection.line.take(.started(id: id))
+            try await eventually { subscription.state.phase == .live }
+            let failing = ScriptedServer { (_: GraphQLRequest) in
+                // The change was made, and neither the delta table nor an event tells of it.
+                server.change { state in
+                    state.todos["a"]?.title = "mine"
+                    state.todos["a"]?.version += 1
+                }
+                return
+                    #"{"data":{"update":null},"errors":[{"message":"m","errorType":"DeltaSyncWriteError","path":["update"]}]}"#
+            }
+            let update = GraphQLOperation(
+                "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
+                variables: ["input": ["id": "a", "title": "mine"]])
+            let writer = app.with(server: failing)
+            if isQueued {
+                try await writer.enqueue(update)
+                try await quickRunner(writer).drain()
+            } else {
+                await #expect(throws: LarderError.self) { _ = try await writer.send(update) }
+            }
+            try await eventually { title(app, "a") == "mine" }
+        }
+    }
+
+    @Test("A token that is refused on the way is an error, and the walk begins again")
+    func refusedToken() async throws {
+        let refusal = #"{"data":null,"errors":[{"message":"The token is not valid","errorType":"BadRequest"}]}"#
+        try await withServer(["a", "b", "c", "d", "e"]) { server, app in
+            server.change { $0.script = { $0 == 1 ? refusal : nil } }
+            let error = await #expect(throws: LarderError.self) { try await app.sync(paged) }
+            #expect(error?.code == .serverErrors)
+            let report3 = try await app.sync(paged)
+            #expect(report3.pageCount == 3)
+        }
+    }
+
+    @Test("A token that an earlier call has left and that is refused begins the walk again at once")
+    func oldToken() async throws {
+        let refusal = #"{"data":null,"errors":[{"message":"The token is not valid","errorType":"BadRequest"}]}"#
+        try await withServer(["a", "b", "c", "d", "e"]) { server, app in
+            var limited = paged
+            limited.maximumPageCount = 1
+            try await app.sync(limited)
+            server.change { $0.script = { $0 == 1 ? refusal : nil } }
+            let report4 = try await app.sync(paged)
+            #expect(report4.pageCount == 3)
+            #expect(title(app, "e") == "e1")
+        }
+    }
+
+    @Test("Tokens that lead in a circle, and pages without end and without objects, are errors")
+    func endless() async throws {
+        @Sendable func page(_ token: Int, _ items: String = "") -> String {
+            #"{"data":{"syncTodos":{"items":[\#(items)],"nextToken":"t\#(token)","startedAt":1700000000000}}}"#
+        }
+        try await withServer([]) { server, app in
+            server.change { $0.script = { page($0 % 3) } }
+            let circle = await #expect(throws: LarderError.self) { try await app.sync(paged) }
+            #expect(circle?.code == .paging)
+            #expect(server.requests.count == 4)
+            let todo = #"{"__typename":"Todo","id":"a","title":"x","_version":1,"_deleted":null,"_lastChangedAt":1}"#
+            server.change { $0.script = { page($0, $0 == 4 ? todo : "") } }
+            let empty = await #expect(throws: LarderError.self) { try await app.sync(paged) }
+            #expect(empty?.code == .paging)
+            #expect(server.requests.count == 4 + 1 + 1_001)
+            let statuses = try app.synchronizations()
+            #expect(statuses.allSatisfy { $0.openPageCount == nil })
+        }
+    }
+
+    @Test("A page that does not fit, or has errors, leaves the position where it was")
+    func unusablePage() async throws {
+        let broken = [
+            #"{"data":{"syncTodos":{"items":[{"id":1}],"nextToken":null,"startedAt":1700000000000}}}"#,
+            #"{"data":{"syncTodos":{"items":[null],"nextToken":null,"startedAt":1}},"errors":[{"message":"x"}]}"#,
+            #"{"data":{"syncTodos":{"items":[],"nextToken":null,"startedAt":null}}}"#,
+        ]
+        try await withServer(["a"]) { server, app in
+            let before = try await app.sync(paged).startedAt
+            for text in broken {
+                server.change { $0.script = { _ in text } }
+                await #expect(throws: LarderError.self) { try await app.sync(paged) }
+                #expect(try app.synchronizations().map(\.startedAt) == [before])
+            }
+        }
+    }
+
+    @Test("P217: two synchronizations at once crash. Two calls at once synchronize one after the other")
+    func twoAtOnce() async throws {
+        try await withServer(["a", "b", "c"]) { server, app in
+            async let first = app.sync(paged)
+            async let second = app.sync(paged)
+            let reports = try await [first, second]
+            #expect(reports.filter(\.isBase).count == 1)
+            #expect(title(app, "c") == "c1")
+        }
+    }
+
+    @Test("Garbage collection keeps what a synchronization brought, and an eviction makes it begin with everything")
+    func garbage() async throws {
+        try await withServer(["a", "b"]) { _, app in
+            try await app.sync(paged)
+            _ = try await app.collectGarbage()
+            #expect(title(app, "a") == "a1")
+            try await app.remove("Todo:a", as: .evicted)
+            #expect(try app.synchronizations().map(\.startedAt) == [nil])
+            let report5 = try await app.sync(paged)
+            #expect(report5.isBase)
+            #expect(title(app, "a") == "a1")
+        }
+    }
+
+    @Test("A query of unversioned objects, or without the variables of a walk, is no synchronization")
+    func noDeltaQuery() async throws {
+        try await withServer([]) { _, app in
+            for text in [
+                "{ syncTodos { items { id } nextToken startedAt } }", "{ todo(id: 1) { id } }",
+                "query($a: AWSTimestamp, $b: String) { syncTodos(lastSync: $a, nextToken: $b) { nextToken } }",
+            ] {
+                let error = await #expect(throws: LarderError.self) {
+                    try await app.sync(Synchronization(GraphQLOperation(text)))
+                }
+                #expect(error?.code == .operation)
+                var options = SubscriptionOptions()
+                options.sync = Synchronization(GraphQLOperation(text))
+                let refusal = await #expect(throws: LarderError.self) {
+                    _ = try await app.subscribe(GraphQLOperation("subscription { changed { id } }"), options: options)
+                }
+                #expect(refusal?.code == .operation)
+            }
+        }
+    }
+
+    @Test(
+        "After a change that deltas do not tell of, the next synchronization goes through everything",
+        arguments: [true, false])
+    func missingFromDeltas(isQueued: Bool) async throws {
+        try await withServer(["a"]) { _, app in
+            try await app.sync(paged)
+            let failing = ScriptedServer { (_: GraphQLRequest) in
+                #"{"data":{"update":null},"errors":[{"message":"m","errorType":"DeltaSyncWriteError","path":["update"]}]}"#
+            }
+            let update = GraphQLOperation(
+                "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
+                variables: ["input": ["id": "a", "title": "mine"]])
+            if isQueued {
+                let receipt = try await app.enqueue(update)
+                try await MutationRunner(app.with(server: failing)).drain()
+                #expect(try await receipt.outcome(within: .seconds(60)).isApplied)
+            } else {
+                await #expect(throws: LarderError.self) { _ = try await app.with(server: failing).send(update) }
+            }
+            #expect(try app.synchronizations().map(\.startedAt) == [nil])
+            let report = try await app.sync(paged)
+            #expect(report.isBase && report.isFinished)
+        }
+    }
+
+    @Test("The server is asked for the next page while a page is stored, and for none beyond the limit of a call")
+    func asksAhead() async throws {
+        try await withServer(["a", "b", "c", "d", "e"]) { server, app in
+            let fragment = GraphQLFragment("fragment F on Todo { title }")
+            try await app.write("Todo:x", fragment, json: Array(#"{"title": "held"}"#.utf8))
+            let isHeld = Atomic(false)
+            let isAsked = Atomic(false)
+            async let holding: Void = app.update("Todo:x", fragment) { _ in
+                // No page can be stored until this returns.
+                isHeld.store(true, ordering: .relaxed)
+                let deadline = SuspendingClock.now + .seconds(10)
+                while server.requests.count < 2, .now < deadline { Thread.sleep(forTimeInterval: 0.001) }
+                isAsked.store(server.requests.count == 2, ordering: .relaxed)
+            }
+            try await eventually { isHeld.load(ordering: .relaxed) }
+            var limited = paged
+            limited.maximumPageCount = 2
+            let report = try await app.sync(limited)
+            try await holding
+            let wasAsked = isAsked.load(ordering: .relaxed)
+            #expect(wasAsked)
+            #expect(report.pageCount == 2 && server.requests.count == 2)
+            #expect(try await app.sync(paged).isFinished)
+            #expect(["a", "c", "e"].map { title(app, $0) } == ["a1", "c1", "e1"])
+        }
+    }
+}
