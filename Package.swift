@@ -280,7 +280,7 @@ let package = Package(
             name: "LarderTests",
             dependencies: [
                 "Larder", "LarderFiles", "LarderOperations", "LarderPowerLoss", "LarderRecords", "LarderTestSupport",
-                "larder-crash", crypto, logging,
+                "larder-crash", crypto, lifecycle, logging,
                 .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
                 // To hold, damage and look into larder.sqlite as another program would.

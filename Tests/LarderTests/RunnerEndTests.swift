@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import LarderTestSupport
+import ServiceLifecycle
 import Testing
 
 @testable import Larder
@@ -133,6 +134,46 @@ struct RunnerEndTests {
             runner.lifecycle.end(because: LarderError(.data, "first"))
             runner.lifecycle.end(because: LarderError(.operation, "second"))
             await expectCode(.data) { try await runner.drain() }
+        }
+    }
+
+    /// What a service carries out, which tells when it is to shut down.
+    private struct Sending: Service {
+        let runner: MutationRunner
+        let drains: Bool
+        let isShuttingDown: Flag
+
+        func run() async throws {
+            try await withGracefulShutdownHandler {
+                try await drains ? runner.drain() : runner.run()
+            } onGracefulShutdown: {
+                isShuttingDown.set()
+            }
+        }
+    }
+
+    @Test(
+        "A service group that shuts down waits for what drain has left, and has run begin no more",
+        arguments: [true, false])
+    func shutDown(drains: Bool) async throws {
+        let (isAsked, mayAnswer, isShuttingDown) = (Flag(), Flag(), Flag())
+        let server = ScriptedServer(ScriptedServer.key) { _, request in
+            isAsked.set()
+            await mayAnswer.wait()
+            return ScriptedServer.done(request)
+        }
+        try await withStoreFixture(server) { app in
+            let receipts = [try await app.enqueue(giveStars("1", 5)), try await app.enqueue(giveStars("1", 4))]
+            let runner = quickRunner(app)
+            let sending = Sending(runner: runner, drains: drains, isShuttingDown: isShuttingDown)
+            let group = ServiceGroup(services: [sending], logger: RecordedLog(from: .critical).logger)
+            let running = Task { try await group.run() }
+            await isAsked.wait()
+            await group.triggerGracefulShutdown()
+            try await eventually { isShuttingDown.isSet && (drains || runner.lifecycle.isStopping) }
+            mayAnswer.set()
+            try await running.value
+            #expect(try receipts.map { try $0.status()?.state } == [.applied, drains ? .applied : .pending])
         }
     }
 }
