@@ -420,6 +420,17 @@ struct PageEdgeTests {
         }
     }
 
+    @Test("A page that is a miss by itself hides no object of the pages that have it as well")
+    func missHidesNothing() async throws {
+        let pages = ["": OrderDesk.tokenPage(1...3, next: "a"), "a": OrderDesk.tokenPage(3...5, next: nil)]
+        try await withPages(pages, orderList) { (pages, _, app, _) async throws in
+            try await pages.all()
+            #expect(try pages.page(1)?.skus == skus(4...5))
+            try await app.remove("Order:1", as: .evicted)
+            #expect(try pages.page(1)?.skus == skus(3...5))
+        }
+    }
+
     @Test("A page by offset or number one of whose objects is no more leads to the next page as before")
     func deletedObjects() async throws {
         let pages = ["": at(1...2), "2": at(3...4), "4": at(5...5)]

@@ -132,6 +132,7 @@ struct PageKindTests {
             #""orders":{"__typename":"OrderConnection","edges":[],"pageInfo":null}"#,
             #""orders":{"__typename":"OrderConnection","edges":[],"pageInfo":{"__typename":"PageInfo","#
                 + #""hasNextPage":true,"hasPreviousPage":false,"startCursor":null,"endCursor":null}}"#,
+            OrderDesk.connectionPage(1...2, next: ""),
         ]
         for page in pages {
             try await withPages(["": page], orderConnection) { (pages, _) async throws in
