@@ -151,6 +151,36 @@ struct RepairTests {
             try await fixture.expectSound()
         }
     }
+
+    @Test("Each damaged cache is emptied, and a sound one beside them is left as it is")
+    func caches() async throws {
+        try await MigrationFixture.with { fixture in
+            let number = GraphQLOperation("{ number(key: 1) }")
+            try await fixture.withPartition { store, _ in
+                for name in ["a", "b", "c"] {
+                    try await store.partition(named: name, nil).write(number, json: Array(#"{"number":7}"#.utf8))
+                }
+            }
+            for name in ["a", "b"] {
+                let data = fixture.store.appending(path: "records/\(name)/1/data.mdb")
+                try Data(repeating: 1, count: 50_000).write(to: data)
+            }
+            let plan = try await fixture.migrate("repair", "--json")
+            #expect(plan.status == 3)
+            for name in ["a", "b"] {
+                #expect(plan.output.contains(#"{"step":"rebuildCache","partition":"\#(name)","finding":"#))
+            }
+            #expect(!plan.output.contains(#""partition":"c""#))
+            #expect(try await fixture.migrate("repair", "--write").status == 0)
+            try await fixture.expectSound()
+            try await fixture.withPartition { store, _ in
+                let numbers = try ["a", "b", "c"].map { name in
+                    try store.partition(named: name, nil).read(number, allowsPartial: true)["number"]?.int
+                }
+                #expect(numbers == [nil, nil, 7])
+            }
+        }
+    }
 }
 
 @Suite(
