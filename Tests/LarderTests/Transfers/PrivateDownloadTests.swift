@@ -83,6 +83,18 @@ struct PrivateDownloadTests {
         }
     }
 
+    @Test("A download takes its place by another name also on a volume that has no links", arguments: [EPERM, ENOTSUP])
+    func withoutLinks(status: Int32) async throws {
+        try await withTemporaryFolder { folder in
+            let (file, partial) = (folder.appending(path: "copy"), folder.appending(path: "partial"))
+            let files = FileSystem(injecting: { $0.kind == .link ? .failure(status) : nil })
+            try Data("new".utf8).write(to: partial)
+            #expect(try DestinationFile(file: file, replaces: false, files).move(partial.path))
+            #expect(try Data(contentsOf: file) == Data("new".utf8))
+            #expect(!FileManager.default.fileExists(atPath: partial.path))
+        }
+    }
+
     @Test("Nothing is done to a transfer by a handle of a parked partition")
     func parked() async throws {
         try await withTransferFixture { fixture in

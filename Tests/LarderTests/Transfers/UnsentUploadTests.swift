@@ -1,8 +1,9 @@
 import Foundation
-import Larder
 import LarderOperations
 import LarderTestSupport
 import Testing
+
+@testable import Larder
 
 @Suite("Uploads that have not arrived when everything else goes", .timeLimit(.minutes(10)))
 struct UnsentUploadTests {
@@ -84,6 +85,17 @@ struct UnsentUploadTests {
             await #expect(throws: LarderError.self) { try await waiting.value }
             try await fixture.drain()
             #expect(fixture.storage.calls.isEmpty)
+        }
+    }
+
+    @Test("Readers of the transfers' changes are told of uploads that a clear has given up")
+    func toldOfDiscarded() async throws {
+        try await withTransferFixture { fixture in
+            let upload = try await upload(fixture)
+            var events = TransferEvents(core: fixture.app.core).makeAsyncIterator()
+            try await fixture.app.clear(unsent: .discard)
+            let told = try await next(&events, within: .seconds(60))
+            #expect(told?.id == upload.id && told?.state == .cancelled)
         }
     }
 
