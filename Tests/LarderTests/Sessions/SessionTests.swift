@@ -451,4 +451,19 @@ struct SessionTests {
             #expect(times == [bench.clock.now, bench.clock.now])
         }
     }
+
+    @Test("A mutation that is under way is among those that signing out leaves unsent")
+    func unsentUnderWay() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            let draft = MutationDraft(
+                partition: "main", content: MutationContent(document: "mutation { a }", variables: Array("{}".utf8)),
+                created: bench.clock.now)
+            let id = try await bench.database.mutations.enqueue(draft).id
+            _ = try await bench.database.mutations.begin(id, owner: "a runner", now: bench.clock.now)
+            let answer = try await session.signOut(within: soon)
+            #expect(answer.unsentMutations == 1 && answer.deadLetters == 0)
+        }
+    }
 }
