@@ -193,6 +193,22 @@ struct TemporaryIDTests {
         }
     }
 
+    @Test("Where the server cannot be told an id yet, the cache answers in its place, as for a server that is away")
+    func networkFirst() async throws {
+        let server = ScriptedServer { _ in Self.added }
+        let policy = #"extend type Query @fieldPolicy(forField: "review", keyArgs: ["id"])"#
+        try await withStoreFixture(server, schema: schema + policy) { app in
+            let id = TemporaryObjectID()
+            let review: Value = ["__typename": "Review", "id": id.value, "body": "Fine"]
+            try await app.enqueue(
+                GraphQLOperation("mutation { add(body: \"Fine\") { id body } }"),
+                options: MutationOptions(optimisticResponse: ["add": review], temporaryIDs: [id]))
+            let query = GraphQLOperation("query Q($id: ID!) { review(id: $id) { body } }", variables: ["id": id.value])
+            #expect(try await app.fetch(query, policy: .networkFirst)["review"]?["body"]?.string == "Fine")
+            #expect(server.requests.isEmpty)
+        }
+    }
+
     @Test("An immediate mutation and a query have no temporary id in the texts of their documents")
     func textAtOnce() async throws {
         try await withReviews(Self.added) { (app, server) throws in

@@ -74,6 +74,26 @@ extension SubscriptionHubTests {
         }
     }
 
+    @Test("Where a query closes gaps, the program closes none before that is answered")
+    func isCaughtUpByQueryAlone() async throws {
+        let (isAsked, isReleased) = (Flag(), Flag())
+        let transport = ScriptedLine { _ in
+            isAsked.set()
+            await isReleased.wait()
+            return #"{"data":{"items":[]}}"#
+        }
+        try await withApp(transport) { app in
+            let subscription = try await app.subscribe(
+                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
+            _ = try await transport.started()
+            await isAsked.wait()
+            await subscription.noteCaughtUp(since: subscription.state)
+            #expect(subscription.state.staleSince != nil)
+            isReleased.set()
+            #expect(await state(subscription) { $0.phase == .live && $0.staleSince == nil } != nil)
+        }
+    }
+
     @Test(
         "An event that does not fit, or has no data, is a gap, for which the query is fetched once more",
         arguments: [#"{"data":{"changed":3}}"#, #"{"data":null,"errors":[{"message":"no"}]}"#])
