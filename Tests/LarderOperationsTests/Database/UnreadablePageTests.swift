@@ -59,6 +59,8 @@ struct UnreadablePageTests {
                         defer { disk.heal() }
                         do { try work.run(in: place, copyingTo: target) } catch let error as OperationsError {
                             #expect(error.code == .storage, "read \(count), \(isLasting): \(error)")
+                            let isLeft = FileManager.default.fileExists(atPath: target.path)
+                            #expect(!isLeft, "read \(count), \(isLasting): of the copy something is left")
                         }
                     }
                     hasFailed = disk.hasFailed

@@ -126,6 +126,20 @@ struct EnvironmentTests {
         }
     }
 
+    @Test("A program that protects its environment has it protected, though it is stored as the program says otherwise")
+    func laterProtection() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), as: "pa")
+            let guarded = environment("a", isProtected: true)
+            let destination = Destination(environment: guarded, user: .last)
+            #expect(try database.environments.standing(destination) == nil)
+            let report = try await database.enter(guarded, .last, as: "unused", leaving: nil)
+            #expect(!report.isSwitch && report.to?.partition.name == "pa")
+            #expect(try database.environments.find("a")?.isProtected == true)
+            #expect(try database.environments.standing(destination)?.name == "pa")
+        }
+    }
+
     @Test("An environment does not take over a user's data where it has some of the same user")
     func occupied() async throws {
         try await withOperations { database in

@@ -109,6 +109,24 @@ struct DamagedRowTests {
         }
     }
 
+    @Test(
+        "A mutation that is set aside for its damage says whether it was sent, and may have taken effect",
+        arguments: [MutationState.pending, .inFlight, .acknowledged])
+    func sent(state: MutationState) async throws {
+        try await withOperations { database in
+            let id = try await database.enqueue(draft())
+            if state != .pending {
+                let attempt = try await database.begin(id).attempt
+                if state == .acknowledged { try await database.mutations.answer(attempt, json("{}"), now: noon) }
+            }
+            try await run("UPDATE mutation SET attempts = 9223372036854775807", database)
+            #expect(try await database.setAsideDamagedRows(in: app, now: noon).count == 1)
+            let failure = try #require(try database.mutation(id)?.failure)
+            let saysSo = failure.message.hasSuffix("; it was sent, and may have taken effect")
+            #expect(saysSo == (state != .pending), "\(failure.message)")
+        }
+    }
+
     @Test("A transfer that is being cancelled stays so when its row is damaged, and its upload is still to be aborted")
     func givenUp() async throws {
         try await withOperations { database in
@@ -131,6 +149,20 @@ struct DamagedRowTests {
                 try [1, 2, .max].map { try RowReading.mutations.damaged(in: db, limit: $0).count }
             }
             #expect(counts == [1, 2, 3])
+            try database.close()
+        }
+    }
+
+    @Test("A check names a hundred problems of a kind, and no more")
+    func manyProblems() async throws {
+        try await withTemporaryFolder { folder in
+            let database = try OperationsDatabase(folder: folder)
+            _ = try await database.mutations.enqueue((0..<101).map { draft("\($0)") })
+            try await run("DELETE FROM mutation_content", database)
+            let problems = try database.check().problems
+            for kind in [OperationsCheck.Problem.Kind.row, .rule] {
+                #expect(problems.count { $0.kind == kind } == 100, "\(kind)")
+            }
             try database.close()
         }
     }

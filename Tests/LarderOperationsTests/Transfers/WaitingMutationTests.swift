@@ -57,6 +57,34 @@ struct WaitingMutationTests {
         }
     }
 
+    @Test("A mutation waits for transfers of its own partition alone, and is not queued with another's")
+    func foreignTransfer() async throws {
+        try await withOperations { database in
+            let upload = TransferDraft(
+                partition: "other", kind: .upload, bucket: "media", key: "1", path: "/file", source: source,
+                created: noon)
+            try await database.transfers.enqueue([upload])
+            var waiter = draft()
+            waiter.transfers = [upload.id]
+            await expectFailure(.invalid) { _ = try await database.enqueue(waiter) }
+            #expect(try database.mutations.list() == [])
+        }
+    }
+
+    @Test("A transfer that was cancelled is known for as long as a mutation waits for it")
+    func cancelledAndWaitedFor() async throws {
+        try await withOperations { database in
+            let (uploads, mutation) = try await queue(1, database)
+            try await database.transfers.cancel(uploads[0], now: noon)
+            try await database.transfers.prune(keeping: 0, in: app)
+            #expect(try database.transfers.find(uploads[0])?.state == .cancelled)
+            #expect(try database.mutation(mutation)?.transfers == uploads)
+            try await database.mutations.discard(mutation, dependents: .release, now: noon)
+            try await database.transfers.prune(keeping: 0, in: app)
+            #expect(try database.transfers.find(uploads[0]) == nil)
+        }
+    }
+
     @Test("A transfer whose time is over is not begun")
     func overItsTime() async throws {
         try await withOperations { database in
