@@ -120,6 +120,12 @@ struct BadInputTests {
         }
     }
 
+    @Test("What stands behind two dashes is no option: it does not turn a failure into JSON")
+    func behindDashes() async throws {
+        let outcome = try await LarderProcess.run(["get", "--store", "x", "--", "Recipe:1", "--json"])
+        #expect(outcome.status == 2 && isOneLine(outcome.errors), "\(outcome.errors)")
+    }
+
     @Test(
         "A verb that there is not is named, whatever options stand behind it",
         arguments: [

@@ -18,6 +18,16 @@ struct ReadingVerbTests {
         }
     }
 
+    @Test("Of no keys at all it is told whether there are any")
+    func limitsToNone() async throws {
+        try await CommandFixture.withStore { fixture in
+            for (prefix, hasMore) in [("Author", true), ("Nobody", false)] {
+                let outcome = try await fixture.larder("ls", "--prefix", prefix, "--limit", "0", "--json")
+                #expect(outcome.output.contains(#""result":{"keys":[],"hasMore":\#(hasMore)}"#), "\(outcome)")
+            }
+        }
+    }
+
     @Test("get shows fields, references and parts")
     func gets() async throws {
         try await CommandFixture.withStore { fixture in

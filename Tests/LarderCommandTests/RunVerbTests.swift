@@ -162,6 +162,8 @@ struct RunVerbTests {
                 _ = try? await service.value
                 try news.tell(app, Output(tool: .init(name: "larder", version: 1), command: "run", isJSON: true))
                 #expect(news.waits() == ["waiting: mutation \(id) \(waits)"])
+                // Once, however often it is looked at.
+                #expect(news.waits() == [])
                 try store.close()
             }
         }

@@ -136,6 +136,21 @@ struct BackupTests {
         }
     }
 
+    @Test("Of several backups that are damaged each is named, and what to do about them is told once")
+    func damagedTogether() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.queue(1)
+            for _ in 0..<2 {
+                let backup = try await fixture.migrate("backup").output.trimmingCharacters(in: .newlines)
+                try Data("x".utf8).write(to: URL(filePath: backup).appending(path: "larder.sqlite"))
+            }
+            let outcome = try await fixture.migrate("backup", "verify")
+            #expect(outcome.status == 5)
+            let lines = outcome.errors.split(separator: "\n")
+            #expect(lines.count { $0.contains(" hint: ") } == 1 && lines.count == 3, "\(outcome.errors)")
+        }
+    }
+
     @Test("Where there are no backups none is verified; a folder or a store that is not there has no list either")
     func none() async throws {
         try await MigrationFixture.with { fixture in

@@ -191,6 +191,24 @@ struct ImportVerbTests {
         }
     }
 
+    @Test("A file that a program is writing to is told as that, with status 1, and no store is made")
+    func busy() async throws {
+        try await withCache { (fixture, cache, schema) throws in
+            var configuration = Configuration()
+            configuration.allowsUnsafeTransactions = true
+            let writer = try DatabaseQueue(path: cache, configuration: configuration)
+            try await writer.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE; DELETE FROM records") }
+            let outcome = try await fixture.migrate(
+                "import", "--from", "apollo", cache, "--schema", schema, "--write", "--json")
+            #expect(outcome.status == 1, "\(outcome.errors)")
+            #expect(outcome.errors.contains(#""code":"import.busy""#), "\(outcome.errors)")
+            #expect(outcome.errors.contains("Process \(ProcessInfo.processInfo.processIdentifier) is writing to"))
+            #expect(!FileManager.default.fileExists(atPath: fixture.store.path))
+            try await writer.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
+            try writer.close()
+        }
+    }
+
     @Test("A missing file, or another program's, is refused as an argument that cannot be used")
     func refused() async throws {
         try await withCache { (fixture, cache, schema) throws in

@@ -39,6 +39,17 @@ struct LockTests {
         }
     }
 
+    @Test("up waits for no lock where nothing is to be done")
+    func nothingToDo() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.queue(1)
+            let lock = try MigrationLock.take(in: fixture.store, for: "a test", within: .zero)
+            defer { lock.release() }
+            let outcome = try await fixture.migrate("up", "--timeout", "0")
+            #expect(outcome.status == 0 && outcome.output == "nothing was to be done\n", "\(outcome.errors)")
+        }
+    }
+
     @Test("A thread that holds the lock and stops is named by the waiter's error")
     func thread() async throws {
         try await MigrationFixture.with { fixture in

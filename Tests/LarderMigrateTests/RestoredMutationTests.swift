@@ -45,6 +45,23 @@ struct RestoredMutationTests {
         }
     }
 
+    @Test("A dead letter that comes back once more tells only once that it may have been sent since")
+    func toldOnce() async throws {
+        try await MigrationFixture.with { fixture in
+            _ = try await fixture.queueDeadLetter()
+            var messages: [String?] = []
+            for number in 0..<2 {
+                let folder = fixture.folder.appending(path: "\(number)")
+                #expect(try await fixture.migrate("backup", "--to", folder.path).status == 0)
+                let name = try #require(try FileManager.default.contentsOfDirectory(atPath: folder.path).first)
+                try fixture.loseDatabase()
+                #expect(try await fixture.restore(folder.appending(path: name)).status == 0)
+                messages.append(try await fixture.withDatabase { try $0.mutations.list()[0].failure?.message })
+            }
+            #expect(messages[0]?.contains("may have been sent since") == true && messages[1] == messages[0])
+        }
+    }
+
     @Test("A dead letter that comes back tells that it may have been sent since where its outcome is forgotten")
     func replayedSince() async throws {
         for isProven in [false, true] {
