@@ -210,6 +210,45 @@ struct EnvironmentTests {
         }
     }
 
+    @Test("A writer's name of several lines is one line in the lock's file, and in the error of another writer")
+    func labelOfLines() async throws {
+        var options = Environment.Options.fast
+        options.lockLabel = "sync\nservice\r\nof\u{2028}a program"
+        try await withEnvironment(options) { environment in
+            try environment.write { _ in
+                let error = try failure { try environment.write(deadline: .now + .milliseconds(1)) { _ in } }
+                let holder = "pid \(ProcessInfo.processInfo.processIdentifier), syncserviceofa program"
+                #expect(error?.message.hasPrefix("The writer lock is held by \(holder). ") == true)
+                let note = try LockFile(existing: environment.folder + "/write.lock").note()
+                #expect(note == holder)
+            }
+        }
+    }
+
+    @Test("An environment that could not be closed in time goes on, and another opener hears that it is open")
+    func notClosedInTime() async throws {
+        try await withTemporaryFolder { folder in
+            var options = Environment.Options.fast
+            options.lockTimeout = .milliseconds(1)
+            let environment = try Environment(folder: folder.path, tables: sampleTables, options: options)
+            let records = try environment.records
+            func closeInVain() throws {
+                let transaction = try environment.beginRead()
+                expectFailure(.lockTimedOut) { try environment.close(until: .now + .milliseconds(1)) }
+                #expect(try transaction.get(1, in: records).copied == nil)
+            }
+            try closeInVain()
+            try environment.write { try $0.put(1, bytes("one").rawSpan, in: records) }
+            let error = try failure {
+                _ = try Environment(folder: folder.path, tables: sampleTables, options: options)
+            }
+            #expect(error?.code == .alreadyOpen)
+            #expect(error?.message.hasSuffix("Share that environment, or close it first.") == true)
+            try environment.close(until: .now + .seconds(20))
+            try requireSound(folder)
+        }
+    }
+
     @Test("A compacted copy holds the same, in fewer pages, and opens")
     func compactingCopy() async throws {
         try await withTemporaryFolder { folder in

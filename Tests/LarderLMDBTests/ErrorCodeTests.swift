@@ -23,4 +23,11 @@ struct ErrorCodeTests {
         for (code, name) in names { #expect(code.rawValue == name && "\(code)" == name) }
         #expect(Set(names.map(\.1)).count == names.count)
     }
+
+    @Test("A description has what is known of the file, the page and the status")
+    func description() {
+        #expect("\(LMDBError(.closed, "It is closed."))" == "lmdb.closed: It is closed.")
+        #expect("\(LMDBError(.io, "It failed.", path: "f", status: 5))" == "lmdb.io: It failed. [f] (status 5)")
+        #expect("\(LMDBError(.damaged, "It is bad.", path: "f", page: 7))" == "lmdb.damaged: It is bad. [f, page 7]")
+    }
 }

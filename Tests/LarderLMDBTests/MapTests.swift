@@ -1,3 +1,4 @@
+import Foundation
 import LarderTestSupport
 import Synchronization
 import Testing
@@ -77,6 +78,29 @@ struct MapTests {
             #expect(try shownWhileFull(environment) == value(1))
             try fill(environment, until: .now + .seconds(60))
             #expect(try stored(59, in: environment) == value(59))
+        }
+    }
+
+    private func open(_ folder: URL, mapSize: Int) throws -> Environment {
+        var options = Environment.Options.fast
+        options.mapSize = mapSize
+        return try Environment(folder: folder.path, tables: sampleTables, options: options)
+    }
+
+    @Test("A file opens with a map that it fills to the last page, and asks for a larger one than a page less")
+    func filled() async throws {
+        try await withTemporaryFolder { folder in
+            let first = try open(folder, mapSize: 64 << 20)
+            try first.write { try $0.put(1, value(1).rawSpan, in: try first.records) }
+            try first.close()
+            let summary = try requireSound(folder)
+            let full = try open(folder, mapSize: Int(summary.lastPage + 1) * summary.pageSize)
+            #expect(try stored(1, in: full) == value(1))
+            try full.close()
+            let error = #expect(throws: LMDBError.self) {
+                try open(folder, mapSize: Int(summary.lastPage) * summary.pageSize)
+            }
+            #expect(error?.code == .mapFull)
         }
     }
 

@@ -340,12 +340,21 @@ struct PageWalkTests {
         }
     }
 
+    private func openToRead(_ folder: URL) throws -> Environment {
+        var options = Environment.Options.fast
+        options.isReadOnly = true
+        return try Environment(folder: folder.path, tables: sampleTables, options: options)
+    }
+
     @Test("A folder in the file's place is foreign or refused, not read")
     func folderInPlace() async throws {
         try await withTemporaryFolder { folder in
             let place = folder.appending(path: "data.mdb")
             try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
             #expect(try failure { try requireSound(folder) }?.code == .foreign)
+            let error = #expect(throws: LMDBError.self) { try openToRead(folder) }
+            #expect(error?.code == .foreign)
+            #expect(error?.path == place.path)
         }
     }
 }

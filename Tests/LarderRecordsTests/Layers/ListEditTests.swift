@@ -127,6 +127,24 @@ struct ListEditTests {
         }
     }
 
+    @Test("An object that is known to be no more is put into no list, and so is not in it when it comes back")
+    func deletedObject() async throws {
+        try await withMovies { sample in
+            _ = try await sample.cache.remove(keys: ["Movie:9"], as: .deleted)
+            let edit = ListEdit(field: "movies", .insert(key: "Movie:9", at: .start))
+            let key = try #require(AppliedKey("k"))
+            try sample.cache.setLayers([OptimisticLayer(key: key, edits: [edit])])
+            #expect(try !sample.cache.read(sample.operation(Self.list)).isOptimistic)
+            try sample.cache.setLayers([])
+            let operation = try sample.operation("{ count }")
+            let answer = try ParsedResponse.parse(Array(#"{"data":{"count":1}}"#.utf8), along: operation.layout)
+            try await sample.changing { try await $0.write(answer, of: operation, applying: key, edits: [edit]) }
+            try await sample.write(
+                "{ node(id: \"9\") { id } }", data: #"{"node":{"__typename":"Movie","id":"9"}}"#)
+            #expect(try ids(in: sample) == "1 2 3")
+        }
+    }
+
     @Test("Lists that the cache does not know, and what is no list of objects, stay as they are")
     func otherFields() async throws {
         try await withMovies { sample in

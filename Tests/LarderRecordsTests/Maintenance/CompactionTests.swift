@@ -51,6 +51,21 @@ struct CompactionTests {
         }
     }
 
+    @Test("A long custom scalar whose members come in another order is the same, after compaction as before")
+    func reorderedScalar() async throws {
+        try await withSampleCache("type Query { meta: JSON } scalar JSON") { sample in
+            let text = String(repeating: "long ", count: 100)
+            try await sample.write("{ meta }", data: #"{"meta":{"a":1,"b":"\#(text)"}}"#)
+            for isCompacted in [false, true] {
+                if isCompacted { _ = try await sample.cache.compact() }
+                let again = try await sample.write("{ meta }", data: #"{"meta":{ "b":"\#(text)", "a":1 }}"#)
+                #expect(again.changes.isEmpty)
+            }
+            let other = try await sample.write("{ meta }", data: #"{"meta":{"a":2,"b":"\#(text)"}}"#)
+            #expect(!other.changes.isEmpty)
+        }
+    }
+
     @Test("Texts that lie in several segments are read in one answer")
     func segments() async throws {
         try await withSampleCache("type Query { notes: [Note!]! } type Note { id: ID! text: String! }") { sample in

@@ -412,7 +412,9 @@ struct GarbageTests {
             }
             try await sample.changing { try await $0.remove(keys: ["Wide:2", "Wide:4"], as: .deleted) }
             try await sample.changing { try await $0.remove(field: "wide({\"n\":1})", of: "QUERY_ROOT") }
+            let rehearsal = try await sample.collect(isRehearsal: true)
             let report = try await sample.collect()
+            #expect(report == rehearsal)
             #expect((report.objects, report.keys) == (2, 2))
             #expect(try sample.keys == ["QUERY_ROOT", "Wide:3", "Wide:4"])
             #expect(try sample.json(query, ["n": 3]).contains(#""f69":69,"other":null"#))

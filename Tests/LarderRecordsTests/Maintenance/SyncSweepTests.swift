@@ -117,6 +117,26 @@ struct SyncSweepTests {
         }
     }
 
+    @Test("A synchronization of which nothing was heard for long is forgotten with the marks of its walk")
+    func forgotten() async throws {
+        var position = begun
+        position.lastUsed = 1_000
+        try await swept(position) { cache, position in
+            let bound = try operation("{ todos { id } }")
+            let page = try ParsedResponse.parse(Array(#"{"data":{"todos":[]}}"#.utf8), along: bound.layout)
+            var other = SyncPosition(name: "mine", types: ["Todo"], startedAt: 10)
+            var after: SyncPosition?
+            for (time, marks) in [(90 * 86_400_000 + 1_000, 10), (90 * 86_400_000 + 1_001, 0)] as [(Int64, Int)] {
+                other.lastUsed = time
+                let end = SyncPage(key: "cd", position: other, after: after, number: 0, marks: false)
+                try await cache.write(page, of: bound, as: end)
+                after = other
+                #expect(try cache.walkedKeys(of: "ab").count == marks)
+                #expect(try cache.position(of: "ab") == (marks > 0 ? position : nil))
+            }
+        }
+    }
+
     @Test("It is made in short commits, each of which says where it has come, and ends with no mark left")
     func sliced() async throws {
         try await swept(begun) { cache, position in

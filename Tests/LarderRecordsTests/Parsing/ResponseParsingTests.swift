@@ -121,6 +121,18 @@ struct ResponseParsingTests {
         #expect(parsed.errors.map(\.errorType) == [kind])
     }
 
+    @Test(
+        "An error's path that is no list is a path all the same, and one that is null is none",
+        arguments: [
+            (#""count""#, [.field("count")]), ("7", [.field("7")]), ("[]", []), ("null", nil),
+            (#"["count",true]"#, [.field("count"), .field("true")]),
+        ] as [(String, [ResponsePath.Component]?)])
+    func errorPath(json: String, path: [ResponsePath.Component]?) throws {
+        let response = #"{"errors":[{"message":"no","path":\#(json)}]}"#
+        let parsed = try ParsedResponse.parse(Array(response.utf8), along: operation("{ count }").layout)
+        #expect(parsed.errors.map(\.path) == [path.map(ResponsePath.init)])
+    }
+
     @Test("A response cut off at any byte is refused")
     func truncated() throws {
         let operation = try operation(Self.query)
