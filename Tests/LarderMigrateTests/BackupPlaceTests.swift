@@ -73,6 +73,35 @@ struct BackupPlaceTests {
         }
     }
 
+    @Test("A cache that was copied from another partition's is left out of a backup, and told of")
+    func copiedCache() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            let records = fixture.store.appending(path: "records")
+            try FileManager.default.copyItem(at: records.appending(path: "main"), to: records.appending(path: "copy"))
+            let outcome = try await fixture.migrate("backup")
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            #expect(outcome.errors.contains("the cache of partition copy is left out: "), "\(outcome.errors)")
+            #expect(!outcome.errors.contains("main is left out"), "\(outcome.errors)")
+        }
+    }
+
+    @Test("What lies among the caches under a name that no partition has is none, and in no backup")
+    func otherFolders() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            let records = fixture.store.appending(path: "records")
+            for name in ["main.old", ".main"] {
+                try FileManager.default.copyItem(at: records.appending(path: "main"), to: records.appending(path: name))
+            }
+            let status = try await fixture.migrate("status")
+            #expect(status.status == 0 && status.output.contains("main, generation"), "\(status.errors)")
+            #expect(!status.output.contains("main.old") && !status.output.contains(".main"), "\(status.output)")
+            let backup = try await fixture.migrate("backup", "--json")
+            #expect(try (result(backup)["partitions"] as? [Any])?.count == 1, "\(backup.errors)")
+        }
+    }
+
     @Test("What a verb works on is told on standard error: the store, its environment, and whether that is protected")
     func heading() async throws {
         try await MigrationFixture.with { fixture in

@@ -276,6 +276,24 @@ struct BackupTests {
         }
     }
 
+    @Test("A manifest whose files have a size that no file has is refused", arguments: [[-1], [.max, 1]])
+    func impossibleSizes(sizes: [Int]) async throws {
+        try await withTemporaryFolder { folder in
+            let names = sizes.indices.map { "p\($0)" }
+            let partitions = names.map { #"{"name":"\#($0)","cache":"records/\#($0)/data.mdb"}"# }
+            let files = zip(names, sizes).map {
+                #"{"path":"records/\#($0)/data.mdb","size":\#($1),"sha256":"a"}"#
+            }
+            let text = #"""
+                {"larder-backup":1,"created":"2026-01-01T00:00:00Z","partitions":[\#(partitions.joined(separator: ","))],
+                "files":[\#(files.joined(separator: ","))]}
+                """#
+            try Data(text.utf8).write(to: folder.appending(path: "manifest.json"))
+            let error = #expect(throws: LarderError.self) { try StoreBackup(at: folder) }
+            #expect(error?.code == .operationsDamagedBackup)
+        }
+    }
+
     @Test("Where there is no backup, that is said")
     func nothing() async throws {
         try await MigrationFixture.with { fixture in

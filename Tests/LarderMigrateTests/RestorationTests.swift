@@ -165,6 +165,29 @@ struct RestorationTests {
         }
     }
 
+    @Test(
+        "The backup that a failed restoration has made goes with it, and the folder if it was made for that",
+        arguments: [true, false])
+    func failsAfterBackup(isThere: Bool) async throws {
+        struct Stop: Error {}
+        try await MigrationFixture.with { fixture in
+            try await fixture.queue(2)
+            let backup = try StoreBackup(at: try await fixture.makeBackup())
+            let place = fixture.folder.appending(path: "place")
+            if isThere { try FileManager.default.createDirectory(at: place, withIntermediateDirectories: false) }
+            let lock = try MigrationLock.take(in: fixture.store, for: "a test", within: .seconds(60))
+            defer { lock.release() }
+            #expect(throws: (any Error).self) {
+                try StoreRestoration.bringBack(backup, to: fixture.store, backingUpInto: place, holding: lock) {
+                    moment in
+                    if moment == .staged { throw Stop() }
+                }
+            }
+            let left = try? FileManager.default.contentsOfDirectory(atPath: place.path)
+            #expect(left == (isThere ? [] : nil))
+        }
+    }
+
     @Test("A damaged backup is refused before a folder is made for it")
     func damaged() async throws {
         try await MigrationFixture.with { fixture in
