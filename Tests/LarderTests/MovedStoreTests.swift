@@ -356,6 +356,19 @@ struct MovedStoreTests {
         }
     }
 
+    @Test("A token that cannot be put into its place leaves nothing beside it")
+    func unplaced() async throws {
+        try await withTemporaryFolder { folder in
+            let tokens = FileDeviceTokens(folder: folder)
+            try FileManager.default.createDirectory(
+                at: folder.appending(path: "a.token/full"), withIntermediateDirectories: true)
+            #expect(throws: (any Error).self) { try tokens.keep("new", of: "a") }
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["a.token"])
+            try tokens.keep("new", of: "b")
+            #expect(try tokens.token(of: "b") == "new" && tokens.token(of: "c") == nil)
+        }
+    }
+
     @Test("A process that ends while the token is replaced finds the store its own", arguments: [true, false])
     func interrupted(isDone: Bool) async throws {
         try await withTemporaryFolder { folder in

@@ -77,6 +77,7 @@ struct QuarantineTests {
         arguments: [
             ("UPDATE credential SET identity = 'identity-of-b'", "otherEnvironment"),
             ("UPDATE credential SET partition = 2", "otherPartition"),
+            ("UPDATE credential SET partition = 2, identity = 'identity-of-b'", "otherEnvironment"),
             ("UPDATE credential SET sealed = substr(sealed, 1, 30)", "damaged"),
             ("UPDATE credential SET sealed = x''", "damaged"),
             (

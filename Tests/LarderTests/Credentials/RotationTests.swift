@@ -93,6 +93,10 @@ struct RotationTests {
             await expectCode(.init(rawValue: "keys.cannotRotate")) {
                 _ = try await rotation(bench, provider(["LARDER_KEY": one])).run(within: soon)
             }
+            // Without the old key beside it, nothing could be sealed with the new one.
+            await expectCode(.keysCannotRotate) {
+                _ = try await rotation(bench, provider(["LARDER_KEY": two])).run(within: soon)
+            }
             let both = provider(["LARDER_KEY": two, "LARDER_PREVIOUS_KEYS": one])
             #expect(try await bench.session(keys: both).storedCredentials(within: soon) == .present(Self.secret))
             #expect(try await rotation(bench, both).run(within: soon).resealed == 1)
