@@ -175,6 +175,18 @@ struct ConfigurationFileTests {
         #expect(try configuration(one).environment(named: nil).name == "a.b")
     }
 
+    @Test("An environment, an API or a project that is null is none")
+    func null() throws {
+        let own = try configuration(
+            #"{"larder":1,"environments":{"old":null,"new":{"api":{"url":"https://x.example"}}}}"#)
+        #expect(own.environmentNames == ["new"])
+        #expect(try own.environment(named: nil).name == "new")
+        let api = #"{"ApiUrl":"https://x.example/g","Region":"eu-west-1"}"#
+        let aws = try configuration(#"{"Version":"1.0","AppSync":{"Old":null,"Main":\#(api)}}"#)
+        #expect(try aws.apiNames() == ["Main"])
+        #expect(try aws.environment(named: "e").api.url.host() == "x.example")
+    }
+
     @Test("A file is read by its URL, with a byte order mark or without")
     func fromDisk() async throws {
         try await withTemporaryFolder { folder in
@@ -326,6 +338,7 @@ struct ConfigurationFileTests {
             "storage.plugins.awsS3StoragePlugin.bucket: this is missing"
         ),
         (WrittenConfiguration.outputs, #""version": "1.4""#, #""version": "2""#, "version: version 1 is known"),
+        (WrittenConfiguration.outputs, #""version": "1.4""#, #""version": "10.4""#, "version: version 1 is known"),
         (WrittenConfiguration.outputs, #""version": "1.4""#, #""version": 1"#, "version: this is a number"),
         (WrittenConfiguration.outputs, #""data": {"#, #""date": {"#, "data: this is missing"),
         (

@@ -13,7 +13,7 @@ struct ConfigurationPartTests {
     private static let oauth = """
         "OAuth": {
           "WebDomain": "movies.auth.eu-west-1.amazoncognito.com", "AppClientId": "client",
-          "SignInRedirectURI": "movies://in,https://movies.example/in", "SignOutRedirectURI": "movies://out",
+          "SignInRedirectURI": "movies://in, https://movies.example/in", "SignOutRedirectURI": "movies://out",
           "Scopes": ["openid", "email"] }
         """
 
@@ -65,6 +65,19 @@ struct ConfigurationPartTests {
         environment.hostedSignIn = .init(domain: "https://movies.example", signInRedirects: ["movies://in"])
         let error = #expect(throws: LarderError.self) { try environment.validate() }
         #expect(error?.message.contains("without https://") == true)
+    }
+
+    @Test("Pages may be at a port, and none of the places to which they lead may be no URL")
+    func hostedPlaces() throws {
+        var environment = try WrittenConfiguration.environment("staging")
+        environment.hostedSignIn = .init(domain: "localhost:9000", signInRedirects: ["movies://in"])
+        try environment.validate()
+        for (places, signOutPlaces) in [(["in"], ["movies://out"]), (["movies://in"], ["movies://out", "out"])] {
+            environment.hostedSignIn = .init(
+                domain: "localhost", signInRedirects: places, signOutRedirects: signOutPlaces)
+            let error = #expect(throws: LarderError.self) { try environment.validate() }
+            #expect(error?.message.contains("where the sign-in pages lead is no URL") == true)
+        }
     }
 
     @Test("Fingerprints of environments are those of the first release, whatever parts were added since")

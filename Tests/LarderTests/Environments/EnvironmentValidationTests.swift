@@ -76,6 +76,14 @@ struct EnvironmentValidationTests {
         #expect(error?.message.contains("hush") == false)
     }
 
+    @Test("An environment is described without the user and the password that its URL has")
+    func described() throws {
+        let url = try #require(URL(string: "https://ada:hush@api.example/graphql"))
+        let text = "\(BackendEnvironment(name: "e", api: .init(url: url)))"
+        #expect(text.hasPrefix("e (https://") && text.hasSuffix("@api.example/graphql)"), "\(text)")
+        #expect(!text.contains("ada") && !text.contains("hush"), "\(text)")
+    }
+
     @Test("A definition that contradicts itself, is empty or cannot be seen is refused, part by part")
     func parts() throws {
         typealias Environment = BackendEnvironment

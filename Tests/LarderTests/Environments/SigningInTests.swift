@@ -121,6 +121,25 @@ struct SigningInTests {
         }
     }
 
+    @Test("A sign-in and a change of keys wait for a key provider as long as the session's options say")
+    func silentKeys() async throws {
+        let keys = InMemoryKeyProvider()
+        var options = Store.Options()
+        options.keys = keys
+        options.session.keyTimeout = .milliseconds(20)
+        try await withGuest(options) { (store, _) async throws in
+            keys.behaviour = .hanging
+            let errors = [
+                await #expect(throws: LarderError.self) {
+                    _ = try await store.signIn(tokens(1), as: "ada", pending: .park)
+                }, await #expect(throws: LarderError.self) { _ = try await store.rotateKeys() },
+            ]
+            for error in errors { #expect([.keysTimedOut, .timedOut].contains(error?.code), "\(error as Any)") }
+            keys.behaviour = .ready
+            #expect(try store.current()?.user == .guest)
+        }
+    }
+
     @Test("The user who is at work signs in again in the same partition, and waiting callers go on")
     func again() async throws {
         try await withGuest { store, _ in
