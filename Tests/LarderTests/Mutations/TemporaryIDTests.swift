@@ -96,6 +96,20 @@ struct TemporaryIDTests {
         }
     }
 
+    @Test("A server that answers with the temporary id itself has said no real one")
+    func repeated() async throws {
+        let id = TemporaryObjectID()
+        try await withReviews(#"{"data":{"add":{"__typename":"Review","id":"\#(id.text)"}}}"#) { (app, server) throws in
+            try await app.enqueue(
+                GraphQLOperation("mutation { add(body: \"Fine\") { id } }"),
+                options: MutationOptions(optimisticResponse: ["add": ["id": id.value]], temporaryIDs: [id]))
+            let removal = try await app.enqueue(remove(id.value))
+            try await quickRunner(app).drain()
+            #expect(try removal.status()?.failure?.kind == .temporaryIDLost)
+            #expect(server.effects == [])
+        }
+    }
+
     @Test(
         "An id that the server sends as a number is taken with all its digits",
         arguments: [

@@ -77,6 +77,22 @@ struct UnusableAnswerTests {
         }
     }
 
+    @Test("Changes of lists that cannot be read any more keep no answered mutation from being settled")
+    func damagedListChanges() async throws {
+        try await withTemporaryFolder { (folder) throws in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            let app = try store.partition(server: ScriptedServer.rating())
+            let receipt = try await app.enqueue(
+                rate("1", 5), options: .init(listChanges: [.insert("Recipe:1", into: "recipes")]))
+            let next = try await app.enqueue(rate("2", 4))
+            try OtherProgram(folder).run("UPDATE mutation_content SET list_edits = x'7b' WHERE list_edits IS NOT NULL")
+            try await runner(app).drain()
+            #expect(try receipt.status()?.state == .applied)
+            #expect(try next.status()?.state == .applied)
+            try store.close()
+        }
+    }
+
     @Test("A resolver that says what JSON cannot say has its mutation set aside", arguments: [Double.nan, .infinity])
     func resolverWithoutJSON(number: Double) async throws {
         let conflict = #"{"data":null,"errors":[{"message":"changed","errorType":"ConflictUnhandled"}]}"#

@@ -5,10 +5,12 @@ import Testing
 
 private let albumSchema = """
     type Photo @typePolicy(keyFields: "id") { id: ID! title: String! }
-    input S3ObjectInput { bucket: String! key: String! region: String! mimeType: String localUri: String }
+    input S3ObjectInput { bucket: String! key: String! region: String mimeType: String localUri: String }
     input PhotoInput { title: String! file: S3ObjectInput }
+    input CoverInput { file: S3ObjectInput }
+    input AlbumInput { cover: CoverInput }
     type Query { photo(id: ID!): Photo }
-    type Mutation { addPhoto(input: PhotoInput!): Photo! }
+    type Mutation { addPhoto(input: PhotoInput!): Photo! addAlbum(album: AlbumInput): Photo! }
     """
 
 private let addPhoto = GraphQLOperation(
@@ -234,6 +236,49 @@ struct MutationFileTests {
                 try await fixture.app.enqueue(addPhoto, options: .init(files: [given]))
                 try await fixture.app.drain(RunOptions(storage: storage))
                 #expect(server.requests.map(\.variableValues) == [["input": ["title": "v/1.mov video/mp4"]]])
+            }
+        }
+    }
+
+    @Test("What is not known of a file's place, or of its type, is left out of the variables")
+    func leftOut() async throws {
+        try await withTemporaryFolder { folder in
+            let (storage, server) = (MemoryStorage(), ScriptedServer { _ in answered })
+            try await withAlbum(server, folder, storage) { fixture in
+                let (file, _) = try fixture.file(bytes: 10)
+                let upload = try await fixture.app.transfers.upload(
+                    file, to: ObjectLocation(bucket: "media", key: "v/2.mov"))
+                try await fixture.app.enqueue(addPhoto, options: .init(files: [MutationFile(upload, in: "input.file")]))
+                try await fixture.app.drain(RunOptions(storage: storage))
+                let expected: [String: Value] = [
+                    "input": ["title": "Sea", "file": ["bucket": "media", "key": "v/2.mov"]]
+                ]
+                #expect(server.requests.map(\.variableValues) == [expected])
+            }
+        }
+    }
+
+    @Test("Input objects on the way to a file are made where there is nothing, or null")
+    func madeOnTheWay() async throws {
+        try await withTemporaryFolder { folder in
+            let answer = #"{"data":{"addAlbum":{"__typename":"Photo","id":"p1"}}}"#
+            let (storage, server) = (MemoryStorage(), ScriptedServer { _ in answer })
+            try await withAlbum(server, folder, storage) { fixture in
+                let (file, _) = try fixture.file(bytes: 10)
+                let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+                let place = MutationFile(upload, in: "album.cover.file") { location, _ in
+                    ["bucket": "b", "key": .string(location.key), "region": "r"]
+                }
+                for variables in [[:], ["album": .null], ["album": ["cover": .null]]] as [[String: Value]] {
+                    let add = GraphQLOperation(
+                        "mutation Add($album: AlbumInput) { addAlbum(album: $album) { id } }", variables: variables)
+                    try await fixture.app.enqueue(add, options: .init(files: [place]))
+                }
+                try await fixture.app.drain(RunOptions(storage: storage))
+                let expected: [String: Value] = [
+                    "album": ["cover": ["file": ["bucket": "b", "key": "v/1.mov", "region": "r"]]]
+                ]
+                #expect(server.requests.map(\.variableValues) == [expected, expected, expected])
             }
         }
     }
