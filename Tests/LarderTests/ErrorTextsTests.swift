@@ -88,6 +88,15 @@ struct ErrorTextsTests {
                     cause: ObjectError(.notPrepared, "", cause: LarderError(.identityUnreachable, ""))), .connect
             ),
             (LarderError(.serverErrors, "", cause: TransportError(.status, "", status: 401)), .signIn),
+            (
+                LarderError(
+                    .serverErrors, "", errors: [.init(message: "", extensions: ["errorType": "UNAUTHENTICATED"])]),
+                .signIn
+            ),
+            (
+                LarderError(.serverErrors, "", errors: [.init(message: "", extensions: ["code": "CONFLICT"])]),
+                .tryAgain(after: nil)
+            ),
             (LarderError(.recordsFull, ""), .freeSpace),
             (LarderError(.recordsFutureFormat, ""), .updateApp),
             (LarderError(.cancelled, ""), .nothing),

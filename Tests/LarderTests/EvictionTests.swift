@@ -229,6 +229,24 @@ struct EvictionTests {
         }
     }
 
+    @Test("A pin of a list keeps the pages before its first as well")
+    func pinnedBackwards() async throws {
+        let desk = OrderDesk([
+            "": OrderDesk.connectionPage(5...6, previous: "x"), "x": OrderDesk.connectionPage(3...4, previous: "y"),
+            "y": OrderDesk.connectionPage(1...2),
+        ])
+        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
+            var orders = orderConnection
+            orders.variables = ["last": 2]
+            try await app.pin(named: "offline", orders)
+            let pages = try app.pages(orders)
+            while try await pages.previous() != nil {}
+            #expect(await larderError { try await app.evict(maxBytes: 0) }?.code == .recordsFull)
+            _ = try await app.collectGarbage()
+            #expect(try await app.pages(orders).skus() == skus(1...6))
+        }
+    }
+
     @Test("The bytes of what goes are also those of its parts, as counted before and afterwards")
     func bytes() async throws {
         let pages = (0..<40).map { page in

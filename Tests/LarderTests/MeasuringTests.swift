@@ -110,6 +110,16 @@ struct MeasuringTests {
         }
     }
 
+    @Test("The span of an operation without a name is named after its kind")
+    func unnamed() async throws {
+        let server = ScriptedServer { _ in Self.answer }
+        try await measured(server) { app, _, tracer in
+            _ = try await app.fetch(GraphQLOperation("{ recipes { id title } }"), policy: .networkOnly)
+            let span = try #require(tracer.finishedSpans.first)
+            #expect(span.operationName == "query" && span.attributes.get("graphql.operation.name") == nil)
+        }
+    }
+
     @Test("The transport is called inside the request's span")
     func contextOfTransport() async throws {
         let isInside = Mutex(false)

@@ -42,6 +42,13 @@ private func withStore(
 struct PromiseTests {
     // MARK: Asking servers
 
+    @Test("A fetch may take thirty seconds, and throws the server's errors, unless the program says otherwise")
+    func fetchOptions() {
+        let said = FetchOptions(
+            errorPolicy: .fail, timeout: .seconds(30), headers: [], maxAge: nil, staleAllowed: false)
+        #expect(FetchOptions() == said)
+    }
+
     @Test("A partition that is parked asks no server, and changes nothing there")
     func parked() async throws {
         let server = ScriptedServer { _ in renamed }

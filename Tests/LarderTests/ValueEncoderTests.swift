@@ -90,6 +90,15 @@ struct ValueEncoderTests {
         private enum Name: String, CodingKey { case first, second }
     }
 
+    @Test("A date keeps each of its milliseconds, and has none where there are none")
+    func milliseconds() throws {
+        for millisecond in 0..<1_000 {
+            let date = Date(timeIntervalSince1970: 1_700_000_000 + Double(millisecond) / 1_000)
+            let fraction = millisecond == 0 ? "" : String(format: ".%03d", millisecond)
+            #expect(try ValueEncoder.value(of: date) == .string("2023-11-14T22:13:20\(fraction)Z"))
+        }
+    }
+
     @Test("A type that writes itself in two parts loses none")
     func inTwoParts() throws {
         #expect(try ValueEncoder.value(of: InTwoParts(isList: true)) == [1, 2])
