@@ -28,6 +28,23 @@ struct RegionTests {
         }
     }
 
+    @Test(
+        "A storage that names the bucket's host alone says its region by that",
+        arguments: [
+            ("photos.s3.eu-west-1.amazonaws.com", "eu-west-1"), ("photos.s3-eu-west-1.amazonaws.com", "eu-west-1"),
+            ("photos.s3.cn-north-1.amazonaws.com.cn", "cn-north-1"), ("photos.s3.amazonaws.com", "us-east-1"),
+        ])
+    func byHost(host: String, region: String) async throws {
+        let location = ObjectLocation(bucket: "photos", key: "a/b", region: "ap-south-1")
+        try await ScriptedStorage.run { request in
+            request.number == 0
+                ? .error(.movedPermanently, "PermanentRedirect", more: "<Endpoint>\(host)</Endpoint>") : .stored()
+        } _: { storage, transport in
+            _ = try await transport.put(Self.body, to: location, ObjectAttributes(), idle: .ample)
+            #expect(storage.requests.map(\.signedRegion) == ["ap-south-1", region])
+        }
+    }
+
     @Test("A region to which a request was sent in vain is not learned")
     func notTaken() async throws {
         try await ScriptedStorage.run { request in

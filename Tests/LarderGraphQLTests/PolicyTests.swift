@@ -86,6 +86,23 @@ struct PolicyTests {
         #expect(schema.field(named: "recipe", of: schema.queryType)?.policy == policies["recipe"])
     }
 
+    @Test(
+        "Offsets and the numbers of pages go by either of two names",
+        arguments: [("offset", .offset), ("skip", .offset), ("page", .page), ("pageNumber", .page)]
+            as [(String, Pagination.Kind)])
+    func pageNames(name: String, kind: Pagination.Kind) throws {
+        let schema = try SchemaIndex(
+            parsing: """
+                type Query @fieldPolicy(forField: "list", paginationArgs: "limit \(name)") {
+                  list(limit: Int, \(name): Int): [Int]
+                }
+                """)
+        let field = try #require(schema.field(named: "list", of: schema.queryType))
+        let pagination = try #require(schema.pagination(of: field))
+        #expect(pagination.kind == kind && pagination.backward == nil)
+        #expect(pagination.forward.position == name && pagination.forward.limit == "limit")
+    }
+
     @Test("A field of the query root asks for the object whose key fields its arguments are")
     func impliedPolicies() throws {
         let text = """
@@ -129,6 +146,17 @@ struct PolicyTests {
                 """)
         #expect(schema.types[schema.queryType].maxAge == 60)
         #expect(schema.types[schema.queryType].fields.map(\.maxAge) == [5, nil, Int(Int32.max)])
+    }
+
+    @Test("Of several greatest ages at one place the last counts, and that of an extension before the definition's")
+    func laterAge() throws {
+        let twice = "@cacheControl(maxAge: 5) @cacheControl(maxAge: 6)"
+        let text = "type Query \(twice) { a: Int \(twice) }"
+        let schema = try SchemaIndex(parsing: text)
+        #expect(schema.types[schema.queryType].maxAge == 6)
+        #expect(schema.types[schema.queryType].fields.map(\.maxAge) == [6])
+        let extended = try SchemaIndex(parsing: text + " extend type Query @cacheControl(maxAge: 7)")
+        #expect(extended.types[extended.queryType].maxAge == 7)
     }
 
     @Test(

@@ -58,6 +58,19 @@ struct URLSessionTests {
         }
     }
 
+    @Test("Headers of one name that are given together are all sent")
+    func repeatedHeader() async throws {
+        try await overURLSession { _ in
+            .json(Self.answer)
+        } _: {
+            $0.headers = [.init(name: "X-Name", value: "a"), .init(name: "x-name", value: "b")]
+        } _: { server, transport in
+            _ = try await transport.send(.query(), within: .ample)
+            let values = try #require(server.requests.first).headers["X-Name"].flatMap { $0.split(separator: ",") }
+            #expect(values.map { $0.trimmingCharacters(in: .whitespaces) } == ["a", "b"])
+        }
+    }
+
     @Test("A refused connection is unreachable, and nothing of a mutation has left")
     func refused() async throws {
         let url = try await ScriptedServer.run({ _ in .hang }) { $0.url }

@@ -279,6 +279,20 @@ struct CognitoPoolTests {
         }
     }
 
+    @Test(
+        "Tokens are good for the shortest time that Cognito or one of them says",
+        arguments: [(60.0, 300.0, 600.0, 60.0), (3_600, 300, 600, 300), (3_600, 600, 300, 300)])
+    func shortest(said: Double, id: Double, access: Double, good: Double) async throws {
+        let result = try CognitoScript.result(
+            id: try CognitoScript.token("id") { $0["exp"] = 1_000 + id },
+            access: try CognitoScript.token("access") { $0["exp"] = 1_000 + access },
+            more: #", "ExpiresIn": \#(said)"#)
+        try await CognitoScript.run(["InitiateAuth": result]) { (script) async throws in
+            let step = try await script.pool().signIn("ann", password: "word", flow: .password, within: ample)
+            #expect(try step.tokens.expires == Date(timeIntervalSince1970: 2_000_000_000 + good))
+        }
+    }
+
     @Test("Accounts are kept by Cognito's operations, with a proof of the client's secret for the user")
     func accounts() async throws {
         let delivery = #"{"DeliveryMedium": "SMS", "Destination": "+1***", "AttributeName": "phone"}"#

@@ -96,6 +96,31 @@ struct ScriptedFlowTests {
         }
     }
 
+    @Test("What the pool wants to know with a new password begins with what it knows of the user")
+    func knownAttributes() async throws {
+        let answers = [
+            "InitiateAuth": try Script.challenge(
+                "NEW_PASSWORD_REQUIRED",
+                ["requiredAttributes": #"["email","nickname"]"#, "userAttributes": #"{"email":"a@example.com"}"#]),
+            "RespondToAuthChallenge": try Script.result(),
+        ]
+        try await withFlow(answers) { (flow, _, script) async throws in
+            await flow.perform(.submit, Self.right)
+            #expect(flow.state.step == .newPassword)
+            #expect(
+                flow.state.fields == [
+                    SignInField("newPassword", .newPassword),
+                    SignInField("attribute.email", .attribute("email"), value: "a@example.com"),
+                    SignInField("attribute.nickname", .attribute("nickname")),
+                ])
+            await flow.perform(.submit, ["newPassword": "new word", "attribute.nickname": "Ann"])
+            #expect(flow.state.step == .done)
+            let text = try script.text()
+            #expect(text.contains(#""userAttributes.email":"a@example.com""#), "\(text)")
+            #expect(text.contains(#""userAttributes.nickname":"Ann""#), "\(text)")
+        }
+    }
+
     @Test("A passkey's options are shown, and its credential sent")
     func passkey() async throws {
         let answers = [

@@ -209,6 +209,20 @@ struct ResponseParsingTests {
         }
     }
 
+    @Test("A fragment on an interface that the field's own implements is of types, too, that the schema does not know")
+    func unknownTypesOfInterface() async throws {
+        let schema = """
+            type Query { named: Named }
+            interface Node { id: ID! } interface Named implements Node { id: ID! name: String }
+            type User implements Node & Named { id: ID! name: String }
+            """
+        try await withSampleCache(schema) { sample in
+            let query = "{ named { ... on Node { id } ... on User { name } } }"
+            try await sample.write(query, data: #"{"named":{"__typename":"Ghost","id":"9"}}"#)
+            #expect(try sample.json(query) == #"{"named":{"id":"9"}}"#)
+        }
+    }
+
     @Test(
         "A __typename that is no name of a type is refused, and cannot stand for another type's key",
         arguments: [

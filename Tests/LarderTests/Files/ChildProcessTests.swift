@@ -42,6 +42,19 @@ struct ChildProcessTests {
         #expect(error?.status == EMSGSIZE)
     }
 
+    @Test("A program that a signal has ended says which by a number below zero", arguments: [SIGTERM, SIGKILL])
+    func signal(number: Int32) async throws {
+        let child = try ChildProcess(
+            "/bin/sh", ["-c", "kill -\(number) $$"], environment: ["PATH": "/usr/bin:/bin"], input: [],
+            readingAtMost: 1_000)
+        var status: Int32?
+        try await eventually {
+            status = child.status()
+            return status != nil
+        }
+        #expect(status == -number)
+    }
+
     @Test("To end a program ends the processes that it has started")
     func group() async throws {
         try await withTemporaryFolder { folder in
