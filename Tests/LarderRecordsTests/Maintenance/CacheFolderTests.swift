@@ -82,6 +82,21 @@ struct CacheFolderTests {
         }
     }
 
+    @Test("Programs that watch a folder for commits are told when a cache is replaced")
+    func watched() async throws {
+        try await withFolder { folder, base in
+            // Another folder than the cache's, in which files are closed meanwhile.
+            let place = base.appending(path: "watched")
+            try FileManager.default.createDirectory(at: place, withIntermediateDirectories: false)
+            var options = RecordCache.Options.patient
+            options.watchedFolder = place.path
+            let told = CacheFolder(path: folder.path, stamp: "library", options: options)
+            let watch = try #require(FolderWatch(place.path))
+            try told.rebuild(deadline: .now + .seconds(300))
+            #expect(watch.take())
+        }
+    }
+
     @Test("A copy in an older format is brought back empty, or by its steps; in a newer one it is refused")
     func staged() async throws {
         for hasStep in [false, true] {

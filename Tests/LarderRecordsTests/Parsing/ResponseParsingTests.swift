@@ -133,6 +133,29 @@ struct ResponseParsingTests {
         #expect(parsed.errors.map(\.path) == [path.map(ResponsePath.init)])
     }
 
+    @Test("An error's description has the place in the response, the code, and the cause")
+    func errorDescription() throws {
+        let operation = try operation("{ movies { title } }")
+        func description(_ movies: String) -> String? {
+            do throws(RecordError) {
+                _ = try ParsedResponse.parse(Array("{\"data\":{\"movies\":\(movies)}}".utf8), along: operation.layout)
+                return nil
+            } catch { return "\(error)" }
+        }
+        #expect(
+            description(#"[{"__typename":"Movie","id":"1","title":1}]"#)
+                == """
+                The response does not fit the operation: a string was expected, at movies[0].title \
+                [records.responseMismatch]
+                """)
+        #expect(
+            description(#"[{"__typename":"Movie","id":"1","title":"\q"}]"#)
+                == """
+                The response cannot be read, at movies[0].title [records.responseMalformed]: \
+                a string holds an escape that JSON does not know, at byte 59
+                """)
+    }
+
     @Test("A response cut off at any byte is refused")
     func truncated() throws {
         let operation = try operation(Self.query)
