@@ -1,8 +1,9 @@
 import Foundation
-import Larder
 import LarderTestSupport
 import Synchronization
 import Testing
+
+@testable import Larder
 
 @Suite("Mutations that were settled long ago", .timeLimit(.minutes(10)))
 struct ForgottenKeyTests {
@@ -61,6 +62,28 @@ struct ForgottenKeyTests {
                 try await quickRunner(app).drain()
                 #expect(try app.records.applied().count == count, "\(hours)")
             }
+            try store.close()
+        }
+    }
+
+    @Test("A runner that goes on forgets old keys by itself, once it is time to")
+    func whileRunning() async throws {
+        try await withTemporaryFolder { (folder) throws in
+            let clock = TestClock()
+            var options = Store.Options()
+            options.now = { clock.now }
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+            let app = try store.partition(server: ScriptedServer.rating())
+            let runner = quickRunner(app)
+            let running = Task { try await runner.run() }
+            #expect(try await app.enqueue(giveStars("1", 5)).outcome(within: soon).isApplied)
+            clock.advance(by: .seconds(25 * 3_600))
+            #expect(try app.records.applied().count == 1)
+            runner.progress.withLock { $0.nextPruning = .now }
+            #expect(try await app.enqueue(giveStars("1", 4)).outcome(within: soon).isApplied)
+            try await eventually { try app.records.applied().count == 1 }
+            running.cancel()
+            try await running.value
             try store.close()
         }
     }

@@ -46,6 +46,22 @@ struct LanePauseTests {
         }
     }
 
+    @Test("A server whose answer says that it has no time is left alone for as long as the answer says")
+    func askedInAnswer() async throws {
+        let server = ScriptedServer(ScriptedServer.key) { _, _ in
+            ScriptedServer.body(
+                #"{"data":null,"errors":[{"message":"slow down","extensions":{"code":"THROTTLED"}}]}"#,
+                retryAfter: .seconds(3600))
+        }
+        try await withStoreFixture(server) { app in
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            try await runIntoPause(app, receipt) {
+                $0.backoff = Backoff(first: .milliseconds(1), cap: .milliseconds(2))
+            }
+            #expect(server.requests.count == 1)
+        }
+    }
+
     @Test("A lane that is answered after the network has gone does not send its next mutation")
     func network() async throws {
         let isAnswered = Flag()
