@@ -1,5 +1,9 @@
 import Foundation
+import Synchronization
 import Testing
+
+@testable import Larder
+@testable import LarderRecords
 
 @Suite("watch", .timeLimit(.minutes(10)))
 struct WatchTests {
@@ -114,6 +118,23 @@ struct WatchTests {
             try await watch.waitForLines(1)
             #expect(try await fixture.larder("clear", "--write").status == 0)
             #expect(try await watch.finish().output == "Recipe:1 present\nRecipe:1 absent\n")
+        }
+    }
+
+    @Test("Another process's clearing is told once, and what that process stores then by itself")
+    func clearedOnce() async throws {
+        try await CommandFixture.withStore { fixture in
+            let cache = try Store.openCache(at: URL(filePath: fixture.store), partition: "main")
+            let told = Mutex<[Bool]>([])
+            cache.observe { commit in told.withLock { $0.append(commit.changes.isEverything) } }
+            #expect(try await fixture.larder("clear", "--write").status == 0)
+            // The second look comes after everything that the first has had told.
+            for _ in 1...2 { try await cache.noticeOtherProcesses() }
+            #expect(told.withLock { $0 } == [true])
+            try await fixture.rename("1", to: "Stew")
+            for _ in 1...2 { try await cache.noticeOtherProcesses() }
+            #expect(told.withLock { $0 } == [true, false])
+            try cache.close()
         }
     }
 

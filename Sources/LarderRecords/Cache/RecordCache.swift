@@ -24,7 +24,7 @@ package final class RecordCache: Sendable {
         let first = try translated { try folder.openCurrent() }
         // Each knows those before it, and none knows one that comes after.
         let thread = DispatchQueue(label: "\(options.label).records.writer")
-        observers = CommitObservers(on: thread, numbering: first.identity)
+        observers = CommitObservers(on: thread)
         generations = Generations(first, in: folder, observers)
         layers = LayerStack(options)
         layerTelling = LayerPublisher(on: thread, layers, over: generations, observers)
@@ -32,7 +32,7 @@ package final class RecordCache: Sendable {
             on: thread, generations, telling: observers, layerTelling, stampingAfter: options.idleDelay,
             timing: options.committed, watched: options.watchedFolder)
         // What others commit from now on is news, also where nothing looks for it until the cache was suspended.
-        _ = try observers.others.look(self)
+        _ = try translated { try observers.others.look(generations) }
     }
 
     /// Closes cleanly, so that the next opening is quick. Reads and writes that are under way end first.
@@ -66,7 +66,7 @@ package final class RecordCache: Sendable {
                 generation: self.generations.current.identity, changes: ChangeSet(),
                 position: ChangePosition(epoch: 0, number: 0))
             // What cannot be read now is told at a later look.
-            return [wake] + ((try? self.observers.others.look(self)) ?? [])
+            return [wake] + ((try? self.observers.others.look(self.generations)) ?? [])
         }
     }
 

@@ -15,6 +15,13 @@ package struct Commit: Sendable {
     package var isOfLayers = false
 }
 
+extension Commit {
+    /// Says that everything may be different in a generation, whose position nobody asked for.
+    fileprivate static func everything(of generation: UInt64) -> Commit {
+        Commit(generation: generation, changes: .everything, position: ChangePosition(epoch: 0, number: 0))
+    }
+}
+
 /// Who is told of commits.
 struct Observer: Sendable {
     /// Whether it has listeners.
@@ -26,17 +33,10 @@ struct Observer: Sendable {
 final class CommitObservers: Sendable {
     private let thread: DispatchQueue
     private let observers = Locked<[Observer]>([])
-    /// The numbering of the generation that the observers were told of last.
-    private let toldNumbering: Locked<UInt64>
     let others = OtherProcesses()
 
-    /// - Parameters:
-    ///   - thread: The writer's.
-    ///   - numbering: Of the generation that the cache begins with.
-    init(on thread: DispatchQueue, numbering: UInt64) {
-        self.thread = thread
-        toldNumbering = Locked(numbering)
-    }
+    /// - Parameter thread: The writer's.
+    init(on thread: DispatchQueue) { self.thread = thread }
 
     func add(_ observer: Observer) { observers.withLock { $0.append(observer) } }
 
@@ -46,12 +46,7 @@ final class CommitObservers: Sendable {
     /// Tells of a commit of this process. On the writer's thread, in the order of the commits.
     func publish(_ commit: Commit) {
         guard !commit.changes.isEmpty else { return }
-        others.committed(commit)
-        if commit.changes.isEverything {
-            toldNumbering.withLock { $0 = commit.generation }
-        } else {
-            tellIfRenumbered(commit.generation)
-        }
+        if others.committed(commit), !commit.changes.isEverything { tell(.everything(of: commit.generation)) }
         tell(commit)
     }
 
@@ -67,16 +62,10 @@ final class CommitObservers: Sendable {
 
     /// Tells that numbers mean something else now, where another process has cleared the cache: what the observers know
     /// of records is of no use any more, and commits from now on would not reach them by it.
-    func entered(_ numbering: UInt64) {
-        thread.async { self.tellIfRenumbered(numbering) }
-    }
-
-    private func tellIfRenumbered(_ numbering: UInt64) {
-        let isNew = toldNumbering.withLock { told in
-            defer { told = numbering }
-            return told != numbering
+    func entered(_ numbering: UInt64, _ generations: Generations) {
+        tellSoon {
+            // What cannot be read now is told at a later look, once more.
+            do { return try self.others.look(generations) } catch { return [.everything(of: numbering)] }
         }
-        guard isNew else { return }
-        tell(Commit(generation: numbering, changes: .everything, position: ChangePosition(epoch: 0, number: 0)))
     }
 }

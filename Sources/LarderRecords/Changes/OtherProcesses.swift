@@ -1,4 +1,5 @@
 import LarderFiles
+import LarderLMDB
 
 /// What this process knows of the commits of others: the position up to which its observers have been told everything.
 final class OtherProcesses: Sendable {
@@ -14,62 +15,65 @@ final class OtherProcesses: Sendable {
     private let known = Locked<Known?>(nil)
 
     /// Takes note of a commit of this process.
-    func committed(_ commit: Commit) {
+    ///
+    /// - Returns: Whether it is the first of its generation that the observers hear of: what they know of the numbers of
+    ///   records is of no use any more.
+    func committed(_ commit: Commit) -> Bool {
         known.withLock { known in
-            guard known?.generation == commit.generation, known?.position.epoch == commit.position.epoch else { return }
+            guard let last = known, last.generation == commit.generation else {
+                known = Known(generation: commit.generation, position: commit.position)
+                return true
+            }
+            guard last.position.epoch == commit.position.epoch else { return false }
             // The log holds no more than this either: the next look says that everything may have changed.
-            guard known?.own.count ?? 0 < Int(RecordChanges.logLength) else { return }
-            known?.own.insert(commit.position.number)
+            if last.own.count < Int(RecordChanges.logLength) { known?.own.insert(commit.position.number) }
+            return false
         }
     }
 
     /// The commits of others since the last look, the oldest first; none at the first look, which opening makes.
     ///
     /// One look at a time: the writer's thread makes the later ones.
-    func look(_ cache: RecordCache) throws(RecordError) -> [Commit] {
-        let position = try cache.position
-        let generation = cache.generations.current.identity
-        guard let known = known.withLock({ $0 }) else {
-            known.withLock { $0 = Known(generation: generation, position: position) }
-            return []
-        }
-        guard known.position != position || known.generation != generation else { return [] }
-        var commits: [Commit] = []
-        // What is committed after `position` was read is told at the next look, if need be once more.
-        var end = position
-        if known.generation == generation, case .changes(let changes) = try cache.changes(since: known.position) {
-            for (number, set) in changes where !known.own.contains(number) {
-                var set = set
-                set.createdKeys = KeyList(try cache.keys(of: set))
-                let position = ChangePosition(epoch: position.epoch, number: number)
-                commits.append(Commit(generation: generation, changes: set, position: position))
+    func look(_ generations: Generations) throws -> [Commit] {
+        let last = known.withLock { $0 }
+        let (now, commits) = try generations.withSnapshot { generation, transaction in
+            let state = try GenerationState.stored(transaction, generation.tables)
+            let now = Known(generation: generation.identity, position: state.position)
+            guard let last, last.generation != now.generation || last.position != now.position else {
+                return (now, [Commit]())
             }
-            end.number = changes.last?.number ?? known.position.number
-        } else {
-            commits.append(Commit(generation: generation, changes: .everything, position: position))
+            guard last.generation == now.generation,
+                let changes = try generation.reliableChanges(since: last.position, state, transaction)
+            else {
+                let everything = Commit(generation: now.generation, changes: .everything, position: now.position)
+                return (now, [everything])
+            }
+            let commits = try changes.filter { !last.own.contains($0.number) }.map { number, set in
+                var set = set
+                set.createdKeys = KeyList(try generation.createdKeys(of: set, transaction))
+                let position = ChangePosition(epoch: now.position.epoch, number: number)
+                return Commit(generation: now.generation, changes: set, position: position)
+            }
+            return (now, commits)
         }
-        self.known.withLock { $0 = Known(generation: generation, position: end) }
+        known.withLock { $0 = now }
         return commits
     }
 }
 
-extension RecordCache {
+extension Generation {
     /// The keys of entities that a commit may have brought into being: the log does not hold them, but each of them is
     /// a record that changed as a whole and is there now.
-    fileprivate func keys(of changes: ChangeSet) throws(RecordError) -> [String] {
-        try translated {
-            try generations.withSnapshot { (generation, transaction) throws in
-                var keys: [String] = []
-                for change in changes.fields where change.field == RecordField.any {
-                    guard let record = try generation.record(change.record, transaction), record.isEntity else {
-                        continue
-                    }
-                    // Safe: the key is copied while the snapshot is borrowed in which it lies.
-                    unsafe keys.append(String(decoding: try record.key, as: UTF8.self))
-                }
-                return keys
-            }
+    fileprivate func createdKeys(
+        of changes: ChangeSet, _ transaction: borrowing ReadTransaction
+    ) throws -> [String] {
+        var keys: [String] = []
+        for change in changes.fields where change.field == RecordField.any {
+            guard let record = try record(change.record, transaction), record.isEntity else { continue }
+            // Safe: the key is copied while the snapshot is borrowed in which it lies.
+            unsafe keys.append(String(decoding: try record.key, as: UTF8.self))
         }
+        return keys
     }
 }
 
@@ -83,7 +87,7 @@ extension RecordCache {
     /// - Complexity: one lookup where nothing happened, otherwise O(n) in the changes.
     package func noticeOtherProcesses() async throws(RecordError) {
         try await writer.betweenWrites(until: .now + options.lockTimeout) {
-            for commit in try self.observers.others.look(self) { self.observers.tell(commit) }
+            for commit in try self.observers.others.look(self.generations) { self.observers.tell(commit) }
             self.layerTelling.tell()
         }
     }

@@ -20,17 +20,23 @@ extension RecordCache {
         try translated {
             try generations.withSnapshot { generation, transaction in
                 let state = try GenerationState.stored(transaction, generation.tables)
-                // Until the next commit starts an epoch, a position may be of a commit that was lost.
-                guard !generation.mayHaveLostCommits.load(ordering: .relaxed),
-                    let found = try generation.changes(since: position, state, transaction)
-                else { return .everything }
-                return .changes(found)
+                let found = try generation.reliableChanges(since: position, state, transaction)
+                return found.map { .changes($0) } ?? .everything
             }
         }
     }
 }
 
 extension Generation {
+    /// As `changes`; nil as well where the position may be of a commit that was lost: until the next one starts an epoch.
+    func reliableChanges(
+        since position: ChangePosition, _ state: GenerationState,
+        _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws -> [(number: UInt64, set: ChangeSet)]? {
+        guard !mayHaveLostCommits.load(ordering: .relaxed) else { return nil }
+        return try changes(since: position, state, transaction)
+    }
+
     /// What was changed after a position, the oldest first, each with its number; nil where the log does not tell.
     func changes(
         since position: ChangePosition, _ state: GenerationState,

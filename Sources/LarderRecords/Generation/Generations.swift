@@ -67,7 +67,7 @@ final class Generations: Sendable {
                 return isSuspended.store(false, ordering: .sequentiallyConsistent)
             }
             let next = try folder.openCurrent(above: current.number - 1)
-            if next.identity != current.identity { observers.entered(next.identity) }
+            if next.identity != current.identity { observers.entered(next.identity, self) }
             current = next
             isSuspended.store(false, ordering: .sequentiallyConsistent)
         }
@@ -145,7 +145,7 @@ final class Generations: Sendable {
             current = try folder.openCurrent(
                 above: isResting.load(ordering: .relaxed) ? old.number - 1 : old.number)
             isResting.store(false, ordering: .relaxed)
-            if current.identity != old.identity { observers.entered(current.identity) }
+            if current.identity != old.identity { observers.entered(current.identity, self) }
             // Reads under way end first. An error is of no use here: no caller opens that environment again.
             try? old.environment.close()
         }

@@ -94,6 +94,20 @@ struct ChangeLogTests {
         }
     }
 
+    @Test("Clearing is told once, and what is written after it by the numbers of its own generation")
+    func ownClearing() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            let told = Mutex<[Bool]>([])
+            sample.cache.observe { commit in told.withLock { $0.append(commit.changes.isEverything) } }
+            try await sample.write("{ count }", data: #"{"count":1}"#)
+            try await sample.cache.clear()
+            try await sample.cache.noticeOtherProcesses()
+            try await sample.write("{ count }", data: #"{"count":2}"#)
+            try await sample.cache.noticeOtherProcesses()
+            #expect(told.withLock { $0 } == [false, true, false])
+        }
+    }
+
     @Test("The log holds as many changes as its length says, and a position before them tells nothing")
     func logBounds() async throws {
         try await withSampleCache(movieSchema) { sample in
