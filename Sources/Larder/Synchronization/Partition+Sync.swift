@@ -1,15 +1,13 @@
-import Crypto
 import LarderFiles
-import LarderGraphQL
 import LarderRecords
 
 extension Partition {
     /// Brings the objects of a type to the state of the server: the first time in a walk through everything, then by
     /// what has changed since.
     ///
-    /// Each page is stored in one commit with the place that was reached, while the server is asked for the next one. A
-    /// walk that was interrupted, by whatever, goes on with the page after the last that was stored. Calls for the same
-    /// synchronization wait for each other.
+    /// Each page is stored in one commit with the place that was reached, while the server is asked for the next ones; what
+    /// comes meanwhile shares the next commit. A walk that was interrupted, by whatever, goes on with the page after the
+    /// last that was stored. Calls for the same synchronization wait for each other.
     ///
     /// - Parameters:
     ///   - synchronization: The delta query, and what it follows.
@@ -34,7 +32,7 @@ extension Partition {
     }
 
     /// - Throws: `.operation`, `.syntax` or `.variables` where the operation is no delta query.
-    func check(_ synchronization: Synchronization) throws(LarderError) { _ = try SyncWalk(synchronization, self) }
+    func check(_ synchronization: Synchronization) throws(LarderError) { _ = try SyncQuery(synchronization, self) }
 }
 
 /// The synchronizations that are under way in this process, by their keys.
@@ -60,12 +58,8 @@ final class SynchronizationsUnderWay: Sendable {
 
 /// One walk through the pages of a delta query.
 private struct SyncWalk {
-    let key: String
-    private let synchronization: Synchronization
+    private let query: SyncQuery
     private let partition: Partition
-    private let plan: SyncPlan
-    private let isFiltered: Bool
-    private let compiled: CompiledOperation
 
     private var position: SyncPosition
     /// The position as it is stored.
@@ -73,27 +67,16 @@ private struct SyncWalk {
     private var report = SyncReport()
     /// Whether the token that is to be sent was stored by an earlier call: it may be too old.
     private var isResumed = false
-    private var tokens: Set<String> = []
-    private var emptyPageCount = 0
 
     /// A record that is changed while another is read may have an earlier time than the walk, and come after it.
     private static let overlap: Int64 = 2_000
-    private static let longestEmptyChain = 1_000
+
+    var key: String { query.key }
 
     init(_ synchronization: Synchronization, _ partition: Partition) throws(LarderError) {
-        let core = partition.core
-        var synchronization = synchronization
-        synchronization.operation = try core.withRealIDs(synchronization.operation)
-        try core.requireRealIDs(in: synchronization.operation)
-        self.synchronization = synchronization
+        query = try SyncQuery(synchronization, partition)
         self.partition = partition
-        let bound = try core.operations.bound(query: synchronization.operation)
-        do { plan = try SyncPlan(bound.layout.plan) } catch { throw LarderError(error) }
-        compiled = try core.operations.compiled(synchronization.operation)
-        isFiltered = plan.isFiltered(bound.binding.variables)
-        let name = plan.listKey(bound.binding.variables, core.operations.schema)
-        key = hexadecimal(SHA256.hash(data: Array((compiled.sentHash + name).utf8)))
-        position = SyncPosition(name: name, types: plan.types)
+        position = SyncPosition(name: query.name, types: query.types)
     }
 
     mutating func run(_ progress: (SyncReport) -> Void) async throws(LarderError) -> SyncReport {
@@ -110,62 +93,54 @@ private struct SyncWalk {
         if stored?.sweep != nil, position.sweep != nil { try await sweep() }
         isResumed = position.walk != nil
         var beganEarlier = isResumed
-        var since = position.walk == nil ? lastSync : position.walk?.since
-        /// What came of asking for the next page while the one before it was stored.
-        var ahead: Result<Page, LarderError>?
+        var pages = SyncPages(
+            of: query, since: position.walk.map(\.since) ?? lastSync, token: position.walk?.token)
+        /// What came of asking for pages that are not stored yet.
+        var answers: [Result<SyncPages.Page, SyncPages.Failure>] = []
         while true {
             try await partition.core.requireAwake()
             guard !Task.isCancelled else { throw LarderError(.cancelled, "The task was cancelled") }
-            if let limit = synchronization.maximumPageCount, report.pageCount >= limit { return report }
-            let answered: Result<Page, LarderError>
-            if let asked = ahead {
-                answered = asked
-            } else {
-                answered = await asking(since: since, token: position.walk?.token)
-            }
-            ahead = nil
-            let page: Page
-            do throws(LarderError) { page = try answered.get() } catch {
+            let room = query.synchronization.maximumPageCount.map { $0 - report.pageCount } ?? .max
+            if room <= 0 { return report }
+            if answers.isEmpty { answers = [await pages.next()] }
+            if case .failure(let failure)? = answers.first {
+                answers = []
                 // A token is good for a time only; the walk begins again.
-                guard position.walk != nil, error.mayBeOfToken else { throw error }
+                guard failure.isEndless || position.walk != nil && failure.error.mayBeOfToken else {
+                    throw failure.error
+                }
                 try await giveUp()
-                guard isResumed else { throw error }
+                guard isResumed, !failure.isEndless else { throw failure.error }
                 (isResumed, beganEarlier) = (false, false)
-                since = lastSync
+                pages = SyncPages(of: query, since: lastSync)
                 continue
             }
             isResumed = false
-            let startedAt = position.walk?.startedAt ?? page.startedAt
-            if position.walk == nil, let last = position.startedAt, since != nil, !isDelta(last, startedAt) {
-                since = nil
+            // A failure behind these is looked at once they are stored.
+            let fetched = answers.compactMap { try? $0.get() }
+            answers.removeFirst(fetched.count)
+            if position.walk == nil, let last = position.startedAt, pages.since != nil,
+                let first = fetched.first, !isDelta(last, first.startedAt)
+            {
+                pages = SyncPages(of: query, since: nil)
                 continue
             }
-            if let next = page.next {
-                emptyPageCount = page.objectCount == 0 ? emptyPageCount + 1 : 0
-                guard emptyPageCount <= Self.longestEmptyChain, next != position.walk?.token,
-                    tokens.insert(next).inserted
-                else {
-                    try await giveUp()
-                    throw LarderError(
-                        .paging,
-                        "The pages of \(plan.place) have no end: a token comes again, or too many pages are empty")
-                }
+            // The server is asked for more while these are stored, unless what follows is known.
+            if answers.isEmpty, !pages.hasEnded, fetched.count < room {
+                let isStoring = Locked(true)
+                let asked = pages
+                async let following = asked.goingOn(upTo: room - fetched.count) { isStoring.withLock { $0 } }
+                try await store(fetched, since: pages.since, progress)
+                isStoring.withLock { $0 = false }
+                (answers, pages) = await following
+            } else {
+                try await store(fetched, since: pages.since, progress)
             }
-            if let next = page.next, report.pageCount + 1 < synchronization.maximumPageCount ?? .max {
-                let (walk, begun) = (self, since)
-                async let following = walk.asking(since: begun, token: next)
-                try await store(page, since: since, startedAt: startedAt)
-                progress(report)
-                ahead = await following
-                continue
-            }
-            try await store(page, since: since, startedAt: startedAt)
-            progress(report)
             guard position.walk == nil else { continue }
             guard beganEarlier else { return report }
             // What was changed after an earlier call began the walk may stand on pages that it had left behind.
             (beganEarlier, report.isFinished) = (false, false)
-            since = lastSync
+            pages = SyncPages(of: query, since: lastSync)
         }
     }
 
@@ -174,76 +149,44 @@ private struct SyncWalk {
 
     /// Whether the server, by its own clock, tells of everything since the last walk.
     private func isDelta(_ last: Int64, _ startedAt: Int64) -> Bool {
-        let lifetime = synchronization.deltaLifetime.milliseconds
+        let lifetime = query.synchronization.deltaLifetime.milliseconds
         return startedAt >= last && startedAt - last + Self.overlap < lifetime - min(60_000, lifetime / 10)
     }
 
-    private struct Page {
-        let parsed: ParsedResponse
-        let operation: BoundOperation
-        let next: String?
-        let startedAt: Int64
-        let objectCount: Int
-    }
-
-    private func fetch(since: Int64?, token: String?) async throws(LarderError) -> Page {
-        guard let transport = partition.transport else {
-            throw LarderError(.noTransport, "The partition has no transport, and a synchronization needs the server")
+    /// Stores pages that follow each other in one commit, as far as they can be stored.
+    private mutating func store(
+        _ pages: [SyncPages.Page], since: Int64?, _ progress: (SyncReport) -> Void
+    ) async throws(LarderError) {
+        let marks = since == nil && !query.isFiltered
+        var (next, last) = (position, stored)
+        next.lastUsed = partition.core.now().milliseconds
+        let ends = pages.map { page in
+            let number = next.walk?.pageCount ?? 0
+            let startedAt = next.walk?.startedAt ?? page.startedAt
+            if let token = page.next {
+                next.walk = .init(since: since, startedAt: startedAt, token: token, pageCount: number + 1)
+            } else {
+                (next.walk, next.startedAt) = (nil, startedAt)
+                if marks { next.sweep = .init(changedBefore: startedAt - Self.overlap) }
+            }
+            defer { last = next }
+            return SyncPage(key: key, position: next, after: last, number: number, marks: marks)
         }
-        let core = partition.core
-        var variables = synchronization.operation.variables
-        variables[plan.lastSync] = since.map(Value.int)
-        variables[plan.token] = token.map(Value.string)
-        if let limit = plan.limit, variables[limit] == nil { variables[limit] = .int(Int64(synchronization.pageSize)) }
-        let bound = try core.operations.boundOnce(compiled, variables)
-        let request = core.request(compiled, bound, headers: synchronization.headers)
-        let answer: GraphQLAnswer
-        do { answer = try await core.send(request, by: transport, within: synchronization.timeout) } catch {
-            throw error.code == .cancelled
-                ? LarderError(.cancelled, "The task was cancelled", cause: error) : LarderError(error)
+        let outcomes: [Result<Commit, RecordError>]
+        do {
+            outcomes = try await partition.core.cache.write(
+                zip(pages, ends).map { page, end in (parsed: page.parsed, operation: page.operation, end: end) })
+        } catch { throw LarderError.parking(error) }
+        for (outcome, (page, end)) in zip(outcomes, zip(pages, ends)) {
+            do { _ = try outcome.get() } catch { throw LarderError.parking(error) }
+            (position, stored) = (end.position, end.position)
+            report.pageCount += 1
+            report.objectCount += page.objectCount
+            (report.isBase, report.isFinished) = (report.isBase || since == nil, page.next == nil)
+            report.milliseconds = position.startedAt
+            if page.next == nil { try await sweep() }
+            progress(report)
         }
-        let parsed: ParsedResponse
-        do throws(RecordError) { parsed = try ParsedResponse.parse(answer.body, along: bound.layout) } catch {
-            throw LarderError.parking(error)
-        }
-        // An object that could not be read would be missing for good.
-        guard parsed.hasData, parsed.errors.isEmpty else {
-            throw LarderError(.serverErrors, "The server answered with errors", errors: parsed.errors)
-        }
-        guard case .int(let startedAt)? = parsed.leaf(at: [plan.field, plan.startedAt]),
-            SyncPosition.times.contains(startedAt), let count = parsed.elementCount(at: [plan.field, plan.items])
-        else { throw LarderError(.paging, "A page of \(plan.place) does not say when its walk began, or has no list") }
-        var next: String?
-        if case .string(let token)? = parsed.leaf(at: [plan.field, plan.nextToken]) { next = token }
-        return Page(parsed: parsed, operation: bound, next: next, startedAt: startedAt, objectCount: count)
-    }
-
-    private func asking(since: Int64?, token: String?) async -> Result<Page, LarderError> {
-        do throws(LarderError) { return .success(try await fetch(since: since, token: token)) } catch {
-            return .failure(error)
-        }
-    }
-
-    private mutating func store(_ page: Page, since: Int64?, startedAt: Int64) async throws(LarderError) {
-        let number = position.walk?.pageCount ?? 0
-        let marks = since == nil && !isFiltered
-        if let next = page.next {
-            position.walk = .init(since: since, startedAt: startedAt, token: next, pageCount: number + 1)
-        } else {
-            (position.walk, position.startedAt) = (nil, startedAt)
-            if marks { position.sweep = .init(changedBefore: startedAt - Self.overlap) }
-        }
-        position.lastUsed = partition.core.now().milliseconds
-        let end = SyncPage(key: key, position: position, after: stored, number: number, marks: marks)
-        do { try await partition.core.cache.write(page.parsed, of: page.operation, as: end) } catch {
-            throw LarderError.parking(error)
-        }
-        stored = position
-        report.pageCount += 1
-        report.objectCount += page.objectCount
-        (report.isBase, report.isFinished) = (report.isBase || since == nil, page.next == nil)
-        report.milliseconds = position.startedAt
-        if page.next == nil { try await sweep() }
     }
 
     /// Removes what a walk through everything did not have, in short commits.
@@ -268,7 +211,6 @@ private struct SyncWalk {
         do { try await partition.core.cache.forgetWalk(of: key) } catch { throw LarderError.parking(error) }
         position.walk = nil
         stored?.walk = nil
-        (tokens, emptyPageCount) = ([], 0)
     }
 }
 

@@ -141,15 +141,21 @@ extension RecordCache {
         }
     }
 
-    /// Stores a page of a synchronization together with its position. The page's own list is not stored.
+    /// Stores pages of a synchronization in their order, each together with its position, in one commit. The pages' own
+    /// lists are not stored.
     ///
-    /// - Throws: `.busy` where the stored position is another than the one from which the page was asked for.
+    /// - Returns: For each, in order, what came of it: `.busy` where the stored position is another than the one from which
+    ///   the page was asked for, as it is after a page that could not be stored.
+    /// - Throws: What kept all of them from being tried.
     @discardableResult
     package func write(
-        _ parsed: ParsedResponse, of operation: BoundOperation, as page: SyncPage,
+        _ pages: [(parsed: ParsedResponse, operation: BoundOperation, end: SyncPage)],
         deadline: SuspendingClock.Instant? = nil
-    ) async throws(RecordError) -> Commit {
-        try await write([.synchronize(parsed, of: operation, page)], deadline: deadline)
+    ) async throws(RecordError) -> [Result<Commit, RecordError>] {
+        guard !pages.isEmpty else { return [] }
+        return try await writer.write(
+            pages.map { [.synchronize($0.parsed, of: $0.operation, $0.end)] },
+            deadline: deadline ?? .now + options.lockTimeout)
     }
 
     /// Gives up a walk, so that the next one begins with its first page.

@@ -137,6 +137,32 @@ struct SyncSweepTests {
         }
     }
 
+    @Test("Of pages that are written together, one that is refused and those after it are not stored")
+    func movedAmongOthers() async throws {
+        try await swept(begun) { cache, position in
+            let bound = try operation("{ todos { id } }")
+            var places = (0..<4).map { number in
+                var place = position
+                place.walk = .init(since: nil, startedAt: 10, token: "t\(number)", pageCount: number + 1)
+                return place
+            }
+            places.insert(position, at: 0)
+            let pages = try (0..<4).map { number in
+                let page = try ParsedResponse.parse(
+                    Array(#"{"data":{"todos":\#(list("Todo", (200 + number)..<(201 + number)))}}"#.utf8),
+                    along: bound.layout)
+                let after = number == 2 ? nil : places[number]
+                let end = SyncPage(key: "ab", position: places[number + 1], after: after, number: number, marks: true)
+                return (parsed: page, operation: bound, end: end)
+            }
+            let outcomes = try await cache.write(pages)
+            #expect(outcomes.map { outcome in (try? outcome.get()) != nil } == [true, true, false, false])
+            for case .failure(let error) in outcomes { #expect(error.code == .busy) }
+            #expect(try (200..<204).map { try cache.version(of: "Todo:\($0)") != nil } == [true, true, false, false])
+            #expect(try cache.position(of: "ab") == places[2])
+        }
+    }
+
     @Test("It is made in short commits, each of which says where it has come, and ends with no mark left")
     func sliced() async throws {
         try await swept(begun) { cache, position in
@@ -239,5 +265,13 @@ struct SyncSweepTests {
         position.sweep?.after = [0, 255, 16]
         (position.server, position.lastUsed) = ("https://a.example", 7)
         #expect(SyncPosition(position.json) == position)
+    }
+}
+
+extension RecordCache {
+    fileprivate func write(
+        _ parsed: ParsedResponse, of operation: BoundOperation, as end: SyncPage
+    ) async throws(RecordError) {
+        for outcome in try await write([(parsed: parsed, operation: operation, end: end)]) { _ = try outcome.get() }
     }
 }

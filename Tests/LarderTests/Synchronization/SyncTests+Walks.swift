@@ -181,8 +181,10 @@ extension SyncTests {
         }
     }
 
-    @Test("The server is asked for the next page while a page is stored, and for none beyond the limit of a call")
-    func asksAhead() async throws {
+    @Test(
+        "The server is asked for the next pages while a page is stored, and for none beyond the limit of a call",
+        arguments: [(nil, 3), (2, 2)] as [(Int?, Int)])
+    func asksAhead(limit: Int?, count: Int) async throws {
         try await withServer(["a", "b", "c", "d", "e"]) { server, app in
             let fragment = GraphQLFragment("fragment F on Todo { title }")
             try await app.write("Todo:x", fragment, json: Array(#"{"title": "held"}"#.utf8))
@@ -192,17 +194,17 @@ extension SyncTests {
                 // No page can be stored until this returns.
                 isHeld.store(true, ordering: .relaxed)
                 let deadline = SuspendingClock.now + .seconds(10)
-                while server.requests.count < 2, .now < deadline { Thread.sleep(forTimeInterval: 0.001) }
-                isAsked.store(server.requests.count == 2, ordering: .relaxed)
+                while server.requests.count < count, .now < deadline { Thread.sleep(forTimeInterval: 0.001) }
+                isAsked.store(server.requests.count == count, ordering: .relaxed)
             }
             try await eventually { isHeld.load(ordering: .relaxed) }
             var limited = paged
-            limited.maximumPageCount = 2
+            limited.maximumPageCount = limit
             let report = try await app.sync(limited)
             try await holding
             let wasAsked = isAsked.load(ordering: .relaxed)
             #expect(wasAsked)
-            #expect(report.pageCount == 2 && server.requests.count == 2)
+            #expect(report.pageCount == count && server.requests.count == count)
             #expect(try await app.sync(paged).isFinished)
             #expect(["a", "c", "e"].map { title(app, $0) } == ["a1", "c1", "e1"])
         }
