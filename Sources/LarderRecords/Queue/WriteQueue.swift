@@ -5,9 +5,9 @@ import LarderLMDB
 /// Makes writes one after the other. Writes that wait together share one commit.
 ///
 /// A commit costs a wait for the disk, whatever it holds; under load the wait is shared. A commit takes the writes that
-/// came while the one before it was made, and waits for no others. A part that fails does so alone: each has a
-/// transaction of its own inside the one that is committed. Large writes share none, because LMDB keeps in memory all
-/// pages that a commit changes.
+/// came while the one before it was made, and waits for no others. A part that fails does so alone: then all are written
+/// anew, each in a transaction of its own inside the one that is committed. Large writes share none, because LMDB keeps
+/// in memory all pages that a commit changes.
 final class WriteQueue: Sendable {
     /// One block runs at a time, and each from begin to commit on one thread, as LMDB's write transactions must.
     private let thread: DispatchQueue
@@ -113,7 +113,7 @@ final class WriteQueue: Sendable {
         }
         let parts: [Part] = writes.flatMap { write in write.parts.map { (steps: $0, write: write) } }
         // An earlier block may have taken all. Why a shared commit failed, each part then finds out for itself.
-        if parts.count > 1, var outcomes = (try? commit(parts))?[...] {
+        if parts.count > 1, var outcomes = ((try? commit(parts)) ?? (try? commit(parts, isolated: true)))?[...] {
             for write in writes {
                 write.turn.end(.success(Array(outcomes.prefix(write.parts.count))))
                 outcomes = outcomes.dropFirst(write.parts.count)
@@ -137,13 +137,16 @@ final class WriteQueue: Sendable {
     }
 
     /// Makes one commit of the parts, and tells the observers of it. Throws if nothing could be committed.
-    private func commit(_ parts: [Part]) throws -> [Result<Commit, RecordError>] {
+    ///
+    /// - Parameter isolated: Whether a part may fail alone. That costs each part a copy of every page that it shares with
+    ///   others.
+    private func commit(_ parts: [Part], isolated: Bool = false) throws -> [Result<Commit, RecordError>] {
         let start = committed.map { _ in SuspendingClock.now }
         let deadline = parts.map(\.write.deadline).min() ?? .now
         let notice = FolderNotice(watchedFolder)
         let (generation, outcomes) = try generations.retrying(to: "write to it", until: deadline) { generation in
             try generation.environment.repeating {
-                try write(parts, generation, deadline).map { (generation, $0) }
+                try write(parts, isolated: isolated, generation, deadline).map { (generation, $0) }
             }
         }
         // What changed nothing asks for it as well: it relies on a commit that came before.
@@ -171,7 +174,7 @@ final class WriteQueue: Sendable {
 
     /// Writes the parts in one transaction. Nil if the generation is superseded.
     private func write(
-        _ parts: [Part], _ generation: Generation, _ deadline: SuspendingClock.Instant
+        _ parts: [Part], isolated: Bool, _ generation: Generation, _ deadline: SuspendingClock.Instant
     ) throws -> [Result<RecordChanges, RecordError>]? {
         var transaction = try generation.environment.beginWrite(deadline: deadline)
         var state = try GenerationState.stored(transaction, generation.tables)
@@ -183,9 +186,11 @@ final class WriteQueue: Sendable {
         }
         var outcomes: [Result<RecordChanges, RecordError>] = []
         for part in parts {
-            if parts.count == 1 {
-                outcomes.append(.success(try write(part, generation, &transaction, state)))
-                break
+            guard isolated else {
+                let changes = try write(part, generation, &transaction, state)
+                state = changes.state
+                outcomes.append(.success(changes))
+                continue
             }
             do {
                 let changes = try transaction.nested { child in try write(part, generation, &child, state) }
