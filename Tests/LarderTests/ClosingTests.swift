@@ -35,9 +35,10 @@ struct ClosingTests {
             let (store, app) = try open(folder)
             try await app.write(recipeList, json: soupAndBread("Soup"))
             let watchers = (0..<20).map { number in
-                Task {
-                    for await _ in try app.watch(recipe(1)) {}
+                Task { () -> LarderError.Code? in
+                    do throws(LarderError) { for await _ in try app.watch(recipe(1)) {} } catch { return error.code }
                     for await _ in app.watch("Recipe:\(number % 2)") {}
+                    return nil
                 }
             }
             let readers = (0..<4).map { _ in
@@ -59,7 +60,8 @@ struct ClosingTests {
             }
             try await Task.sleep(for: .milliseconds(10))
             try store.close()
-            for watcher in watchers { try await watcher.value }
+            // One that began too late is told so.
+            for watcher in watchers { #expect([nil, .parked].contains(await watcher.value)) }
             for reader in readers { #expect(await reader.value == .parked) }
             var acknowledged: [Int] = []
             for (number, write) in writes.enumerated() {
@@ -89,11 +91,26 @@ struct ClosingTests {
             do throws(LarderError) { _ = try app.read(recipeList) } catch { #expect(error.code == .parked) }
             let error = await #expect(throws: LarderError.self) { try await app.remove("Recipe:1", as: .deleted) }
             #expect(error?.code == .parked)
-            var states = try app.watch(recipeList).makeAsyncIterator()
-            #expect(try await next(&states) == nil)
+            await expectCode(.parked) { _ = try app.watch(recipeList) }
+            await expectCode(.parked) { _ = try await app.watch(named: "list", recipeList) }
+            await expectCode(.parked) { _ = try app.session }
+            var states = app.watch("Recipe:1").makeAsyncIterator()
+            #expect(await states.next() == nil)
             let (again, reopened) = try open(folder)
             #expect(try reopened.read(recipeList)["recipes"]?.count == 2)
             try again.close()
+        }
+    }
+
+    @Test("A list of pages of a closed store is parked, as is asking for one")
+    func closedPages() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: orderSchema))
+            let app = try store.partition()
+            let pages = try app.pages(orderList)
+            try store.close()
+            await expectCode(.parked) { _ = try pages.watch() }
+            await expectCode(.parked) { _ = try app.pages(orderList) }
         }
     }
 

@@ -52,7 +52,7 @@ struct QueueStates: AsyncSequence, Sendable {
             while !Task.isCancelled {
                 _ = await core.operationsStore.suspension.sitOut()
                 let count = core.operationsStore.changeSignal.count
-                guard !core.isOver else { return nil }
+                guard !core.isParked else { return nil }
                 if let status = changed() { return status }
                 guard !isOver else { return nil }
                 await core.operationsStore.changeSignal.wait(past: count, for: core.operationsStore.longestWait)

@@ -95,20 +95,12 @@ final class PartitionCore: Sendable {
 
     // MARK: Parking
 
-    /// Whether another partition is the current one.
+    /// Whether another partition is the current one, or the store closed: streams and runners have nothing to wait for.
     var isParked: Bool { parking.load(ordering: .acquiring) }
 
     /// - Throws: `.parked`.
     func requireCurrent() throws(LarderError) {
         guard !isParked else { throw .parked }
-    }
-
-    /// Whether streams and runners have nothing to wait for any more: the partition is parked, or the store closed.
-    var isOver: Bool { isParked || operationsStore.isClosed }
-
-    /// - Throws: `.parked`.
-    func requireNotOver() throws(LarderError) {
-        guard !isOver else { throw .parked }
     }
 
     /// The same as `requireCurrent`, once the store is not suspended any more.
@@ -141,6 +133,7 @@ final class PartitionCore: Sendable {
     }
 
     func close() throws(LarderError) {
+        parking.store(true, ordering: .releasing)
         subscriptions.close()
         watchers.close()
         session.close()

@@ -106,7 +106,7 @@ final class RunnerLifecycle: Sendable {
             guard !isStopped else { return }
             do { return try await work() } catch {
                 guard LarderError(translating: error).code == .suspended else { throw error }
-                try core.requireNotOver()
+                try core.requireCurrent()
                 set(.suspended)
                 if suspension.isAsked { await changeSignal.wait(past: signals, for: nil) }
             }
@@ -148,7 +148,7 @@ final class RunnerLifecycle: Sendable {
             guard !isStopped else { return }
             let breaker = Breaker()
             guard let number = suspension.begin({ breaker.breakOff() }) else {
-                try core.requireNotOver()
+                try core.requireCurrent()
                 set(.suspended)
                 await changeSignal.wait(past: signals, for: nil)
                 continue
@@ -201,7 +201,7 @@ final class RunnerLifecycle: Sendable {
         while true {
             let count = changeSignal.count
             guard !isStopping else { return false }
-            try core.requireNotOver()
+            try core.requireCurrent()
             if try lock.tryAcquire() { return true }
             set(.standingBy)
             await changeSignal.wait(past: count, for: Self.standbyPause)
@@ -239,7 +239,7 @@ final class RunnerLifecycle: Sendable {
             while true {
                 let count = changeSignal.count
                 guard !isStopping else { return nil }
-                try core.requireNotOver()
+                try core.requireCurrent()
                 switch try await core.settingDamagedAside(look) {
                 case .begin(let found): return found
                 case .end: return nil

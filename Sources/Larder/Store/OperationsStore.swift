@@ -32,10 +32,6 @@ final class OperationsStore: Sendable {
         suspension = Suspension(wait: options.suspensionWait)
     }
 
-    var isClosed: Bool {
-        if case .closed = state.withLock({ $0 }) { true } else { false }
-    }
-
     /// The database; nil where there is none and none is to be made.
     func database(making: Bool) throws(LarderError) -> OperationsDatabase? {
         let result = state.withLock { state -> Result<OperationsDatabase?, LarderError> in

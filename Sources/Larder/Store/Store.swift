@@ -69,6 +69,8 @@ public final class Store: Sendable {
         var temporaryFolder: TemporaryFolder?
         /// By which the store makes its calls of the system; LMDB and SQLite make others.
         package var files = FileSystem()
+        /// As `RecordCache.Options.comparesChecksums`.
+        package var comparesChecksums = true
 
         /// 64 GiB of address space, writable, and five seconds for every wait.
         public init() {}
@@ -251,6 +253,7 @@ extension Store.Options {
         options.maximumAnswerSize = maximumAnswerSize
         options.isReadOnly = isReadOnly
         options.verifiesAlways = verifiesAlways
+        options.comparesChecksums = comparesChecksums
         options.lockTimeout = lockTimeout
         options.suspensionWait = suspensionWait
         options.label = label

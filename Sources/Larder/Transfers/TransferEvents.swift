@@ -20,7 +20,7 @@ struct TransferEvents: AsyncSequence, Sendable {
             while !Task.isCancelled {
                 _ = await core.operationsStore.suspension.sitOut()
                 let count = core.transfers.changeSignal.count
-                guard !core.isOver else { return nil }
+                guard !core.isParked else { return nil }
                 if let id = listener.take() {
                     guard let status = try? Transfer(id: TransferID(id), core: core).status() else { continue }
                     guard listener.isNews(status) else { continue }

@@ -24,7 +24,7 @@ struct TransferProgressSequence: AsyncSequence, Sendable {
             while !isOver, !Task.isCancelled {
                 _ = await core.operationsStore.suspension.sitOut()
                 let count = changeSignal.count
-                guard !core.isOver else { return nil }
+                guard !core.isParked else { return nil }
                 let status: TransferStatus
                 do throws(LarderError) { status = try transfer.status() } catch {
                     // Suspended just now.

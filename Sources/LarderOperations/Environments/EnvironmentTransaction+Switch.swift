@@ -30,7 +30,12 @@ extension EnvironmentTransaction {
     /// Leaves the current partition, and enters none.
     func leave(_ work: PendingWork, now: Date) throws -> SwitchReport {
         let current = try current()
-        return try switching(from: current == nil ? unnamedPartition() : current?.partition, work, now: now) { nil }
+        if let current, current.partition == nil { return SwitchReport(isSwitch: false) }
+        // Where none was chosen yet, that there is to be none is noted all the same.
+        let old = try current == nil ? unnamedPartition() : current?.partition
+        var report = try switching(from: old, work, now: now) { nil }
+        report.isSwitch = report.from != nil
+        return report
     }
 
     private func unnamedPartition() throws -> StoredPartition? { try partitions().first { $0.environment == nil } }

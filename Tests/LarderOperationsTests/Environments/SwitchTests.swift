@@ -369,6 +369,20 @@ struct SwitchTests {
         }
     }
 
+    @Test("Leaving where nothing is the current one is no switch, and is noted where nothing was chosen yet")
+    func noneAlready() async throws {
+        try await withOperations { database in
+            for _ in 1...2 {
+                #expect(try await database.environments.leave(.park, now: noon) == SwitchReport(isSwitch: false))
+                #expect(try database.environments.current()?.number == 1)
+            }
+            try await database.enter(environment("a"), as: "pa", leaving: nil)
+            #expect(try await database.environments.leave(.park, now: noon).isSwitch)
+            #expect(try await database.environments.leave(.park, now: noon) == SwitchReport(isSwitch: false))
+            #expect(try database.environments.current()?.number == 3)
+        }
+    }
+
     @Test("An environment is entered for the user who worked with it last")
     func last() async throws {
         try await withOperations { database in
