@@ -18,7 +18,8 @@ struct ContentRangeTests {
         "What is no range, or ends behind its object, is not taken for one",
         arguments: [
             "bytes 0-9/many", "bytes 0-9/", "bytes 0-9", "bytes 9-0/100", "bytes 0-9/9", "items 0-9/100", "",
-            "bytes */100", "bytes 0-9223372036854775807/*",
+            "bytes */100", "bytes 0-9223372036854775807/*", "bytes -1-9/100", "bytes 1--9/100", "bytes 0-9/-100",
+            "bytes 0-9/100 ", "bytes 0-9/99999999999999999999",
         ])
     func unknown(text: String) { #expect(ContentRange(text) == nil) }
 }

@@ -74,7 +74,7 @@ struct RunVerbTests {
             #expect(small.errors.contains("the cache does not keep within its bounds"), "\(small.errors)")
             #expect(try await fixture.larder(query).status == 3)
             for option in ["--max-bytes", "--max-age"] {
-                #expect(try await fixture.larder(run + [option, "-1"]).status == 2)
+                #expect(try await fixture.larder(run + ["\(option)=-1"]).status == 2)
             }
         }
     }

@@ -23,6 +23,9 @@ extension RecordCache {
         package var isReadOnly = false
         /// Whether every page is looked at when the cache is opened, and not only after an unclean close.
         package var verifiesAlways = false
+        /// Whether opening compares every value with its checksum where it looks at every page. False for a caller that
+        /// checks the cache itself: closing it then leaves no stamp where it was not closed cleanly before.
+        package var comparesChecksums = true
         /// How long a write may wait for writers of other processes.
         package var lockTimeout = Duration.seconds(5)
         /// How long a call waits while the cache is suspended.

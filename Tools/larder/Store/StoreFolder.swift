@@ -98,14 +98,16 @@ struct StoreFolder: Sendable {
     // MARK: Opening
 
     /// Runs `body` with the cache alone, and closes it.
+    ///
+    /// - Parameter checksItself: Whether `body` compares what the cache holds with its checksums, so that opening need not.
     func withCache<Result>(
-        _ access: Access, verifies: Bool = false, _ output: Output, _ body: (RecordCache) async throws -> Result
+        _ access: Access, checksItself: Bool = false, _ output: Output, _ body: (RecordCache) async throws -> Result
     ) async throws -> Result {
         try requireStore()
         begin(output)
         prepare(access, output)
         let cache = try Store.openCache(
-            at: url, partition: partition, options: options(access, verifies: verifies))
+            at: url, partition: partition, options: options(access, checksItself: checksItself))
         return try await finishing(output, closing: { try cache.close() }) { try await body(cache) }
     }
 
@@ -209,10 +211,10 @@ struct StoreFolder: Sendable {
         if access == .writing { output.note(StoreExposure.narrow(url, files)) }
     }
 
-    private func options(_ access: Access, verifies: Bool = false) -> Store.Options {
+    private func options(_ access: Access, checksItself: Bool = false) -> Store.Options {
         var options = Store.Options()
         options.isReadOnly = access == .reading
-        options.verifiesAlways = verifies
+        options.comparesChecksums = !checksItself
         options.label = "the larder command"
         options.deviceTokens = nil
         options.silence()

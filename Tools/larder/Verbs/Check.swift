@@ -23,17 +23,14 @@ struct Check: Verb {
         let exposure = StoreExposure(of: folder.url, folder.files)
         output.noteFinding(exposure)
         // What cannot be fetched again is looked at in any case.
-        let hasCache = try folder.isStore
-        let records =
-            try hasCache || !folder.hasQueue
-            ? await folder.withCache(.reading, output) { try $0.check() } : nil
+        let (records, cacheProblems) = try await checkCache(folder, output)
         let (queue, queueProblems) = try await checkQueue(folder, output)
-        let problems = (records?.problems ?? []).map(\.description) + queueProblems
+        let problems = cacheProblems + queueProblems
         guard problems.isEmpty else {
             for problem in problems { output.note(problem) }
-            let count = (records?.problemCount ?? 0) + queueProblems.count
+            let count = (records?.problemCount ?? cacheProblems.count) + queueProblems.count
             var remedies: [String] = []
-            if let records, !records.isSound { remedies.append("clear it and fetch again") }
+            if !cacheProblems.isEmpty { remedies.append("clear it and fetch again") }
             if !queueProblems.isEmpty {
                 remedies.append("larder.sqlite cannot be fetched again: restore a backup, or repair it into a new file")
             }
@@ -63,6 +60,22 @@ struct Check: Verb {
                     ", \($0.mutations.counted("mutation")), \($0.outcomes.counted("outcome")), "
                         + $0.watchers.counted("watcher")
                 } ?? ""))
+    }
+
+    /// Nil where a store has a queue alone, or where the cache cannot be opened for its damage, which is a problem like
+    /// others.
+    private func checkCache(
+        _ folder: StoreFolder, _ output: Output
+    ) async throws -> (report: CheckReport?, problems: [String]) {
+        guard try folder.isStore || !folder.hasQueue else { return (nil, []) }
+        do {
+            let report = try await folder.withCache(.reading, checksItself: true, output) { try $0.check() }
+            return (report, report.problems.map(\.description))
+        } catch {
+            let failure = Failure(error)
+            guard failure.exit == .damaged else { throw error }
+            return (nil, [failure.message])
+        }
     }
 
     /// Nil where nothing was ever queued or watched, or where the file cannot be opened for its damage, which is a

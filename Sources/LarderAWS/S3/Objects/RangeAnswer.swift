@@ -68,13 +68,12 @@ struct ContentRange: Sendable, Hashable {
     let size: Int64?
 
     init?(_ text: String) {
-        let words = text.split(whereSeparator: { $0 == " " || $0 == "-" || $0 == "/" })
-        guard words.count == 4, words[0].lowercased() == "bytes", let first = Int64(words[1]),
-            let last = Int64(words[2]), first >= 0, last >= first, last < .max
+        guard let match = text.wholeMatch(of: /(?i)bytes +([0-9]+)-([0-9]+)\/([0-9]+|\*)/), let first = Int64(match.1),
+            let last = Int64(match.2), last >= first, last < .max
         else { return nil }
         range = first..<(last + 1)
-        size = Int64(words[3])
-        if size == nil, words[3] != "*" { return nil }
+        size = Int64(match.3)
+        if size == nil, match.3 != "*" { return nil }
         if let size, size <= last { return nil }
     }
 }

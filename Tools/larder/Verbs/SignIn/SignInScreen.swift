@@ -82,10 +82,6 @@ final class SignInScreen {
         questions.say(texts.title(of: state.step))
         if let explanation = texts.explanation(of: state.step) { questions.say(explanation) }
         if case .setUpAuthenticator(let secret, let uri) = state.step { questions.say("\(secret)\n\(uri)") }
-        for field in state.fields {
-            guard let rules = field.rules else { continue }
-            for rule in rules.violations(of: "") { questions.say("- \(texts.text(for: rule, of: rules))") }
-        }
         guard let failure = state.failure else { return }
         questions.say(errors.text(for: failure))
         // The user can only ask for help, and the person who is asked needs the reason.
