@@ -197,14 +197,14 @@ struct ImportVerbTests {
             var configuration = Configuration()
             configuration.allowsUnsafeTransactions = true
             let writer = try DatabaseQueue(path: cache, configuration: configuration)
-            try await writer.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE; DELETE FROM records") }
+            try writer.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE; DELETE FROM records") }
             let outcome = try await fixture.migrate(
                 "import", "--from", "apollo", cache, "--schema", schema, "--write", "--json")
             #expect(outcome.status == 1, "\(outcome.errors)")
             #expect(outcome.errors.contains(#""code":"import.busy""#), "\(outcome.errors)")
             #expect(outcome.errors.contains("Process \(ProcessInfo.processInfo.processIdentifier) is writing to"))
             #expect(!FileManager.default.fileExists(atPath: fixture.store.path))
-            try await writer.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
+            try writer.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
             try writer.close()
         }
     }
