@@ -5,10 +5,7 @@ import LarderRecords
 final class SubscriptionEvents: Sendable {
     fileprivate struct Waiting {
         var state = SubscriptionState()
-        /// The first events, in the opposite order: the one to take is the last, so that none is moved.
-        var first: [SubscriptionEvent] = []
-        /// Those after them.
-        var others: [SubscriptionEvent] = []
+        var events: [SubscriptionEvent] = []
         var dataCount = 0
         var missed = 0
         var isEnded = false
@@ -29,7 +26,7 @@ final class SubscriptionEvents: Sendable {
         waiting.withLock { waiting in
             guard !waiting.isEnded else { return }
             if waiting.dataCount == limit { waiting.dropOldestData() }
-            waiting.others.append(.data(response))
+            waiting.events.append(.data(response))
             waiting.dataCount += 1
         }
         changeSignal.notify()
@@ -40,8 +37,8 @@ final class SubscriptionEvents: Sendable {
         waiting.withLock { waiting in
             guard !waiting.isEnded, !waiting.state.isSame(as: state) else { return }
             waiting.state = state
-            waiting.removeStateAtEnd()
-            waiting.others.append(.state(state))
+            if case .state? = waiting.events.last { waiting.events.removeLast() }
+            waiting.events.append(.state(state))
             if state.phase == .ended { waiting.isEnded = true }
         }
         changeSignal.notify()
@@ -66,24 +63,12 @@ final class SubscriptionEvents: Sendable {
 
 extension SubscriptionEvents.Waiting {
     fileprivate mutating func dropOldestData() {
-        if first.count < 3 { turnOver() }
-        guard let oldest = first.lastIndex(where: \.isData) else { return }
-        first.remove(at: oldest)
+        guard let oldest = events.firstIndex(where: \.isData) else { return }
+        events.remove(at: oldest)
         dataCount -= 1
         missed += 1
         // Of the states on both sides the newer is enough.
-        if oldest < first.count, oldest > 0, !first[oldest - 1].isData { first.remove(at: oldest) }
-    }
-
-    fileprivate mutating func removeStateAtEnd() {
-        if case .state? = others.last { others.removeLast() }
-        if others.isEmpty, case .state? = first.first { first.removeFirst() }
-    }
-
-    /// Makes all events first ones.
-    private mutating func turnOver() {
-        first = others.reversed() + first
-        others = []
+        if oldest > 0, oldest < events.count, !events[oldest].isData { events.remove(at: oldest - 1) }
     }
 
     fileprivate mutating func takeFirst() -> SubscriptionEvent? {
@@ -91,10 +76,10 @@ extension SubscriptionEvents.Waiting {
             defer { missed = 0 }
             return .missed(missed)
         }
-        if first.isEmpty { turnOver() }
-        guard let event = first.popLast() else { return nil }
-        if event.isData { dataCount -= 1 }
-        return event
+        guard !events.isEmpty else { return nil }
+        let first = events.removeFirst()
+        if first.isData { dataCount -= 1 }
+        return first
     }
 }
 

@@ -167,10 +167,13 @@ extension SubscriptionHub {
         }
     }
 
+    private func nextEntry(_ id: String) -> Entry? { entries.values.first { $0.next?.id == id } }
+
     /// Begins a subscription on the connection that is to take the other's place, if there is one.
     func startNext(_ entry: Entry) {
         guard let line = successor, line.isOpen, entry.next == nil else { return }
-        let next = Next(id: newID(for: entry))
+        lastID += 1
+        let next = Next(id: String(lastID))
         entry.next = next
         line.commands.yield(.start(id: next.id, entry.request))
     }

@@ -87,9 +87,7 @@ actor SubscriptionHub {
     var replacement: (task: Task<Void, Never>, at: ContinuousClock.Instant)?
     /// How many attempts in a row to replace a connection have failed, or had to be made soon.
     var replacementCount = 0
-    private var lastID = 0
-    /// By the ids with which they were asked for, among which some are none any more.
-    private var asked: [String: Entry] = [:]
+    var lastID = 0
     /// Events that are to be stored, in their order.
     var unstored: [(entry: Entry, response: [UInt8])] = []
     var unstoredBytes = 0
@@ -361,23 +359,12 @@ actor SubscriptionHub {
         }
     }
 
-    func entry(_ id: String) -> Entry? { asked[id].flatMap { $0.id == id ? $0 : nil } }
-
-    /// The subscription that has this id on the connection that is to take the place of the one that is open.
-    func nextEntry(_ id: String) -> Entry? { asked[id].flatMap { $0.next?.id == id ? $0 : nil } }
-
-    /// An id that no other subscription had, by which this one is found from now on.
-    func newID(for entry: Entry) -> String {
-        lastID += 1
-        let id = String(lastID)
-        if asked.count > 3 * entries.count { asked = asked.filter { $1.id == $0 || $1.next?.id == $0 } }
-        asked[id] = entry
-        return id
-    }
+    func entry(_ id: String) -> Entry? { entries.values.first { $0.id == id } }
 
     func start(_ entry: Entry) {
         guard let line = main, line.isOpen, entry.id == nil else { return }
-        let id = newID(for: entry)
+        lastID += 1
+        let id = String(lastID)
         (entry.id, entry.line) = (id, line.number)
         line.commands.yield(.start(id: id, entry.request))
         waitForStart(of: entry, id, line)
