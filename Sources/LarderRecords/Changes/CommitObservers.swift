@@ -16,7 +16,8 @@ package struct Commit: Sendable {
 }
 
 extension Commit {
-    /// Says that everything may be different in a generation, whose position nobody asked for.
+    /// Stands for commits whose changes are unknown: everything in the generation may be different. No observer reads
+    /// its position.
     fileprivate static func everything(of generation: UInt64) -> Commit {
         Commit(generation: generation, changes: .everything, position: ChangePosition(epoch: 0, number: 0))
     }

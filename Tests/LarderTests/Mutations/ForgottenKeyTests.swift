@@ -7,16 +7,26 @@ import Testing
 
 @Suite("Mutations that were settled long ago", .timeLimit(.minutes(10)))
 struct ForgottenKeyTests {
-    @Test("An expected change does not come back when its mutation is forgotten while the network is away")
-    func layerStaysAway() async throws {
+    /// - Parameter body: Is given options whose clock is the one beside them.
+    private func withClock(_ body: (URL, Store.Options, TestClock) async throws -> Void) async throws {
         try await withTemporaryFolder { (folder) throws in
             let clock = TestClock()
             var options = Store.Options()
             options.now = { clock.now }
-            let schema = try Schema(parsing: fixtureSchema)
+            try await body(folder, options, clock)
+        }
+    }
+
+    private func open(_ folder: URL, _ options: Store.Options) throws -> (Store, Partition) {
+        let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+        return (store, try store.partition(server: ScriptedServer.rating()))
+    }
+
+    @Test("An expected change does not come back when its mutation is forgotten while the network is away")
+    func layerStaysAway() async throws {
+        try await withClock { (folder, options, clock) throws in
             let rating = GraphQLFragment("fragment F on Recipe { rating }")
-            let store = try Store.open(at: folder, schema: schema, options: options)
-            let app = try store.partition(server: ScriptedServer.rating())
+            let (store, app) = try open(folder, options)
             // The server answers something else than what is expected.
             let receipt = try await app.enqueue(
                 GraphQLOperation(
@@ -29,8 +39,7 @@ struct ForgottenKeyTests {
             await #expect(throws: LarderError.self) { try await MutationRunner(app, options: dying).drain() }
 
             clock.advance(by: .seconds(40 * 86_400))
-            let again = try Store.open(at: folder, schema: schema, options: options)
-            let later = try again.partition(server: ScriptedServer.rating())
+            let (again, later) = try open(folder, options)
             #expect(try later.mutation(receipt.id).status()?.state == .acknowledged)
             #expect(try later.read("Recipe:1", rating)["rating"]?.double == 3)
             var away = MutationRunner.Options()
@@ -49,12 +58,8 @@ struct ForgottenKeyTests {
 
     @Test("The cache knows the key of an applied mutation for a day, and then forgets it")
     func remembered() async throws {
-        try await withTemporaryFolder { (folder) throws in
-            let clock = TestClock()
-            var options = Store.Options()
-            options.now = { clock.now }
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            let app = try store.partition(server: ScriptedServer.rating())
+        try await withClock { (folder, options, clock) throws in
+            let (store, app) = try open(folder, options)
             try await app.enqueue(giveStars("1", 5))
             try await quickRunner(app).drain()
             for (hours, count) in [(23, 1), (2, 0)] {
@@ -68,12 +73,8 @@ struct ForgottenKeyTests {
 
     @Test("A runner that goes on forgets old keys by itself, once it is time to")
     func whileRunning() async throws {
-        try await withTemporaryFolder { (folder) throws in
-            let clock = TestClock()
-            var options = Store.Options()
-            options.now = { clock.now }
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            let app = try store.partition(server: ScriptedServer.rating())
+        try await withClock { (folder, options, clock) throws in
+            let (store, app) = try open(folder, options)
             let runner = quickRunner(app)
             let running = Task { try await runner.run() }
             #expect(try await app.enqueue(giveStars("1", 5)).outcome(within: soon).isApplied)
