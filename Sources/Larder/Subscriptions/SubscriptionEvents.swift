@@ -5,7 +5,10 @@ import LarderRecords
 final class SubscriptionEvents: Sendable {
     fileprivate struct Waiting {
         var state = SubscriptionState()
+        /// Between two states is data.
         var events: [SubscriptionEvent] = []
+        /// How many of them were taken. They go together, since each that goes moves all others.
+        var taken = 0
         var dataCount = 0
         var missed = 0
         var isEnded = false
@@ -63,12 +66,18 @@ final class SubscriptionEvents: Sendable {
 
 extension SubscriptionEvents.Waiting {
     fileprivate mutating func dropOldestData() {
-        guard let oldest = events.firstIndex(where: \.isData) else { return }
-        events.remove(at: oldest)
+        guard let oldest = events[taken...].firstIndex(where: \.isData) else { return }
+        let state = oldest > taken ? events[taken] : nil
+        events[oldest] = Self.gone
+        taken = oldest + 1
         dataCount -= 1
         missed += 1
         // Of the states on both sides the newer is enough.
-        if oldest > 0, oldest < events.count, !events[oldest].isData { events.remove(at: oldest - 1) }
+        if let state, taken == events.count || events[taken].isData {
+            taken -= 1
+            events[taken] = state
+        }
+        removeTaken()
     }
 
     fileprivate mutating func takeFirst() -> SubscriptionEvent? {
@@ -76,10 +85,23 @@ extension SubscriptionEvents.Waiting {
             defer { missed = 0 }
             return .missed(missed)
         }
-        guard !events.isEmpty else { return nil }
-        let first = events.removeFirst()
+        guard taken < events.count else { return nil }
+        let first = events[taken]
+        events[taken] = Self.gone
+        taken += 1
         if first.isData { dataCount -= 1 }
+        removeTaken()
         return first
+    }
+
+    /// Stands where an event was taken, whose data would be kept otherwise.
+    private static var gone: SubscriptionEvent { .missed(0) }
+
+    /// Closes the gap that was left by what was taken, once that is half of all.
+    private mutating func removeTaken() {
+        guard taken * 2 >= events.count else { return }
+        events.removeFirst(taken)
+        taken = 0
     }
 }
 

@@ -159,11 +159,12 @@ extension SubscriptionHub {
         while !unstored.isEmpty {
             let events = unstored
             (unstored, unstoredBytes) = ([], 0)
+            let read = await Self.parsed(
+                events.map { ($0.response, $0.entry.operation.layout, ignoresNulls: $0.entry.nulls != .trust) })
             var parsed: [(entry: Entry, response: ParsedResponse)] = []
-            for (entry, response) in events {
+            for ((entry, _), result) in zip(events, read) {
                 do throws(RecordError) {
-                    let event = try ParsedResponse.parse(
-                        response, along: entry.operation.layout, ignoresNulls: entry.nulls != .trust)
+                    let event = try result.get()
                     parsed.append((entry, event))
                     // Of an object that the server could not send whole, nothing came.
                     if !event.hasAnswers {
@@ -187,6 +188,17 @@ extension SubscriptionHub {
                     noteComplete(entry, atMostEach: 10)
                 case .failure(let error): missedEvent(entry, LarderError(error))
                 }
+            }
+        }
+    }
+
+    /// Reads events while the hub takes others.
+    private nonisolated static func parsed(
+        _ events: [(response: [UInt8], layout: PlanLayout, ignoresNulls: Bool)]
+    ) async -> [Result<ParsedResponse, RecordError>] {
+        events.map { event in
+            Result { () throws(RecordError) in
+                try ParsedResponse.parse(event.response, along: event.layout, ignoresNulls: event.ignoresNulls)
             }
         }
     }

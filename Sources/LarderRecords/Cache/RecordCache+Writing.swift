@@ -70,9 +70,31 @@ extension RecordCache {
         _ responses: [(parsed: ParsedResponse, operation: BoundOperation)], deadline: SuspendingClock.Instant? = nil
     ) async throws(RecordError) -> [Result<Commit, RecordError>] {
         guard !responses.isEmpty else { return [] }
+        let deadline = deadline ?? .now + options.lockTimeout
+        // Why they could not be stored as one, each then finds out for itself.
+        if responses.count > 1, let commit = try? await write(Self.joinedSteps(responses), deadline: deadline) {
+            return responses.map { _ in .success(commit) }
+        }
         return try await writer.write(
-            responses.map { [.store($0.parsed, of: $0.operation, at: .query)] },
-            deadline: deadline ?? .now + options.lockTimeout)
+            responses.map { [.store($0.parsed, of: $0.operation, at: .query)] }, deadline: deadline)
+    }
+
+    /// Stores responses in their order, those of one operation that follow each other at the cost of one.
+    private static func joinedSteps(
+        _ responses: [(parsed: ParsedResponse, operation: BoundOperation)]
+    ) -> [WriteStep] {
+        var steps: [WriteStep] = []
+        var rest = responses[...]
+        while let operation = rest.first?.operation {
+            let group = rest.prefix { $0.operation === operation }
+            rest = rest.dropFirst(group.count)
+            let parsed = group.map(\.parsed)
+            let isStoredWhole = operation.layout.plan.kind == .query
+            steps += (isStoredWhole ? parsed : JoinedResponse.joining(parsed)).map {
+                .store($0, of: operation, at: .query)
+            }
+        }
+        return steps
     }
 
     /// Reads an answer, lets `body` make a response of it, and stores that, all in one transaction.

@@ -42,7 +42,8 @@ extension JSONScanner {
     /// Passes over an object, and tells where the value of each of its members stands.
     fileprivate mutating func memberPlaces() throws(JSONError) -> [String: Range<Int>] {
         try expect(UInt8(ascii: "{"))
-        var places: [String: Range<Int>] = [:]
+        // An envelope has few.
+        var places = [String: Range<Int>](minimumCapacity: 4)
         if try skip(UInt8(ascii: "}")) { return places }
         repeat {
             guard try peek() == UInt8(ascii: "\"") else { throw failure(.unexpectedByte) }

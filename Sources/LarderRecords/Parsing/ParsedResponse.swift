@@ -29,14 +29,14 @@ package final class ParsedResponse: Sendable {
     let unanswered: Set<Int>
 
     init(
-        layout: PlanLayout, text: consuming FlatBuffer<UInt8>, keys: [UInt8],
+        layout: PlanLayout, text: consuming FlatBuffer<UInt8>, keys: consuming FlatBuffer<UInt8>,
         objects: consuming FlatBuffer<ParsedObject>, entities: consuming FlatBuffer<ParsedEntity>,
         fields: consuming FlatBuffer<ParsedField>, items: consuming FlatBuffer<ParsedCell>,
         unknownTypes: [String], root: Int?, errors: [GraphQLError], extensions: [String: Value], unanswered: Set<Int>
     ) {
         self.layout = layout
         self.text = text
-        self.keys = FlatBuffer(keys)
+        self.keys = keys
         self.objects = objects
         self.entities = entities
         self.fields = fields

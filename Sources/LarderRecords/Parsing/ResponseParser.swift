@@ -137,7 +137,7 @@ extension ParsedResponse {
             }
         }
         return ParsedResponse(
-            layout: layout, text: text, keys: keys, objects: objects.take(), entities: entities.take(),
+            layout: layout, text: text, keys: FlatBuffer(keys), objects: objects.take(), entities: entities.take(),
             fields: fields.take(), items: items.take(), unknownTypes: unknownTypes.names, root: root, errors: errors,
             extensions: extensions, unanswered: unanswered)
     }

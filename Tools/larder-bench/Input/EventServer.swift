@@ -108,13 +108,14 @@ private final class Conversation: ChannelInboundHandler {
         switch (frame.opcode, manner) {
         case (.text, .echo): send(frame.unmaskedData, context)
         case (.text, .graphQL):
-            let text = String(buffer: frame.unmaskedData)
-            if text.contains(#""connection_init""#) {
+            var text = frame.unmaskedData
+            if text.place(of: #""connection_init""#) != nil {
                 send(ByteBuffer(string: #"{"type":"connection_ack"}"#), context)
-            } else if text.contains(#""type":"subscribe""#) {
+            } else if text.place(of: #""type":"subscribe""#) != nil {
                 server.noteStart()
-            } else if text.contains(#""type":"ping""#) {
-                send(ByteBuffer(string: text.replacing(#""ping""#, with: #""pong""#)), context)
+            } else if let place = text.place(of: #""type":"ping""#) {
+                text.setString(#""type":"pong""#, at: place)
+                send(text, context)
             }
         case (.connectionClose, _): context.close(promise: nil)
         default: break
@@ -125,6 +126,20 @@ private final class Conversation: ChannelInboundHandler {
 
     private func send(_ text: ByteBuffer, _ context: ChannelHandlerContext) {
         context.write(wrapOutboundOut(WebSocketFrame(fin: true, opcode: .text, data: text)), promise: nil)
+    }
+}
+
+extension ByteBuffer {
+    /// The index at which a text stands first.
+    fileprivate func place(of wanted: StaticString) -> Int? {
+        withUnsafeReadableBytes { bytes in
+            guard let start = bytes.baseAddress else { return nil }
+            let last = bytes.count - wanted.utf8CodeUnitCount
+            let found = stride(from: 0, through: last, by: 1).first { offset in
+                memcmp(start + offset, wanted.utf8Start, wanted.utf8CodeUnitCount) == 0
+            }
+            return found.map { readerIndex + $0 }
+        }
     }
 }
 

@@ -243,10 +243,12 @@ extension Bench {
                 try await withItems(transport) { app in
                     var subscriptions: [Subscription] = []
                     for operation in operations { subscriptions.append(try await app.subscribe(operation)) }
+                    func wait(until isDone: () -> Bool) async throws {
+                        // To look more often would take the time that is measured.
+                        while !isDone() { try await Task.sleep(for: .microseconds(250)) }
+                    }
                     func waitUntilLive() async throws {
-                        while !subscriptions.allSatisfy({ $0.state.phase == .live }) {
-                            try await Task.sleep(for: .microseconds(50))
-                        }
+                        try await wait { subscriptions.allSatisfy { $0.state.phase == .live } }
                     }
                     try await waitUntilLive()
                     let starts = operations.enumerated().flatMap { number, operation in
@@ -265,9 +267,7 @@ extension Bench {
                                     let before = server.startCount
                                     server.cut()
                                     // By then none is live any more that has not begun again.
-                                    while server.startCount < before + count {
-                                        try await Task.sleep(for: .microseconds(50))
-                                    }
+                                    try await wait { server.startCount >= before + count }
                                     try await waitUntilLive()
                                 }
                             },
