@@ -15,10 +15,14 @@ extension SubscriptionHub {
         /// Whether the server has taken it up, so that something can be asked on it.
         var isOpen = false
         var carrying: Task<TransportError?, Never>?
+        /// Ends the connection where a subscription is not acknowledged in time; nil where none is waited for.
+        var startWatch: Task<Void, Never>?
         /// Why it was given up here.
         var ownEnd: TransportError?
         /// When it was heard of last.
         var heard: Date
+        /// When it was noted last that the server is alive.
+        var noted = Date.distantPast
         /// When another is to take its place, as its server said before it was in use.
         var expiry: ContinuousClock.Instant?
         let began = SuspendingClock.now
@@ -257,7 +261,7 @@ extension SubscriptionHub {
             guard let next else { continue }
             (entry.id, entry.line) = (next.id, line.number)
             guard next.hasStarted else {
-                waitForStart(of: entry, next.id, line)
+                waitForStart(of: entry, on: line)
                 continue
             }
             entry.hasStarted = true

@@ -37,6 +37,8 @@ actor SubscriptionHub {
         /// The number of that connection.
         var line: Int?
         var hasStarted = false
+        /// Until when the server's acknowledgement is waited for.
+        var startDeadline = SuspendingClock.now
         /// When it was noted last that nothing is missing.
         var lastNoted: Date?
         /// How many starts in a row have failed.
@@ -50,7 +52,7 @@ actor SubscriptionHub {
         var round = 0
         /// On the connection that is to take the place of the one that is open; nil where it was not asked there.
         var next: Next?
-        /// Ends the wait for the server's acknowledgement, or the catching up.
+        /// Ends the wait for another start, or the catching up.
         var task: Task<Void, Never>?
         /// The fetch that catches up, be it cancelled: another begins after it, whose answer is the newer one.
         var fetching: Task<Void, Never>?
@@ -256,6 +258,7 @@ actor SubscriptionHub {
         while let line = main {
             end = await line.end()
             line.commands.finish()
+            line.startWatch?.cancel()
             // Another has taken its place, or takes it now.
             guard main === line else { continue }
             if !takeOver(from: line, end) { break }
@@ -325,7 +328,9 @@ actor SubscriptionHub {
             takeNext(message, on: line)
         }
         line.heard = max(line.heard, now)
-        guard case .alive = message else { return }
+        // A server may say so many times at once.
+        guard case .alive = message, abs(now.timeIntervalSince(line.noted)) >= 1 else { return }
+        line.noted = now
         for entry in entries.values { noteComplete(entry, atMostEach: 60) }
     }
 
@@ -337,7 +342,6 @@ actor SubscriptionHub {
             if entries.isEmpty { lingerUnused() }
         case .started(let id):
             guard let entry = entry(id), !entry.hasStarted else { return }
-            entry.task?.cancel()
             (entry.hasStarted, entry.failures) = (true, 0)
             catchUp(entry, attempt: 1)
         case .event(let id, let response):
@@ -360,31 +364,6 @@ actor SubscriptionHub {
     }
 
     func entry(_ id: String) -> Entry? { entries.values.first { $0.id == id } }
-
-    func start(_ entry: Entry) {
-        guard let line = main, line.isOpen, entry.id == nil else { return }
-        lastID += 1
-        let id = String(lastID)
-        (entry.id, entry.line) = (id, line.number)
-        line.commands.yield(.start(id: id, entry.request))
-        waitForStart(of: entry, id, line)
-    }
-
-    func waitForStart(of entry: Entry, _ id: String, _ line: Line) {
-        let (number, deadline) = (line.number, SuspendingClock.now + pacing.starting)
-        entry.task = Task {
-            guard await CancellableTimer.wait(until: deadline) else { return }
-            self.giveUp(line: number, waitingFor: id)
-        }
-    }
-
-    /// A server that does not acknowledge a subscription may be waited for in vain for ever.
-    private func giveUp(line number: Int, waitingFor id: String) {
-        guard let line = main, number == line.number, let entry = entry(id), !entry.hasStarted else { return }
-        line.ownEnd = TransportError(
-            .timedOut, "The server did not acknowledge a subscription within \(pacing.starting)")
-        line.commands.finish()
-    }
 
     private func fail(_ id: String, mayRecover: Bool, because cause: (Entry) -> LarderError) async {
         // Its readers are told of the events before it.

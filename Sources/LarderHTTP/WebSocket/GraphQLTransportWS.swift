@@ -6,9 +6,9 @@ import LarderRecords
 /// The protocol `graphql-transport-ws`, which GraphQL servers speak on a WebSocket
 /// (https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md).
 ///
-/// The protocol does not acknowledge a subscription, or its end. Two pings follow each, and the server's pongs say that
-/// it has read what came before; an event says so too. There are two, since a server may send a pong without having been
-/// asked: the second one is an answer then.
+/// The protocol does not acknowledge a subscription, or its end. A ping follows each, and the server's pong says that it
+/// has read what came before; an event says so too. Of pongs that do not repeat what a ping said, one may be such as
+/// nobody has asked for: it counts for the ping before, and the last ping is followed by another.
 final class GraphQLTransportWS: SubscriptionDialect {
     static let subprotocol = "graphql-transport-ws"
     private static let pingKey = "larder"
@@ -18,16 +18,24 @@ final class GraphQLTransportWS: SubscriptionDialect {
     /// After how long another connection is to take this one's place.
     private let lifetime: Duration?
 
-    /// What the server is known to have read once it has answered a command's pings.
+    /// What the server is known to have read once it has answered a command's ping.
     private struct Asked {
-        /// Which each of the two pings says.
+        /// Which the ping says.
         let key: String
+        /// Of the ping, as `Pings.sent` counts them.
+        let number: Int
         let meaning: SubscriptionLine.Message
-        var pongCount = 0
     }
 
-    /// The commands whose pings the server has not answered, in the order in which they were sent.
-    private let unanswered = Locked<[Asked]>([])
+    private struct Pings {
+        /// The commands whose pings the server has not answered, in the order in which they were sent.
+        var unanswered: [Asked] = []
+        /// How many were sent, and how many pongs came, since nothing was awaited any more.
+        var (sent, pongs) = (0, 0)
+        var isAwaited: Bool { !unanswered.isEmpty || pongs < sent }
+    }
+
+    private let pings = Locked(Pings())
 
     init(
         openedBy deadline: SuspendingClock.Instant, lifetime: Duration? = nil,
@@ -51,28 +59,46 @@ final class GraphQLTransportWS: SubscriptionDialect {
 
     func messages(for command: SubscriptionLine.Command) -> [[UInt8]] {
         switch command {
-        case .start(let id, let request):
-            return [Self.subscribe(id, request)] + pings(Asked(key: id, meaning: .started(id: id)))
-        case .stop(let id):
-            return [Self.message("complete", id)] + pings(Asked(key: "end \(id)", meaning: .completed(id: id)))
+        case .start(let id, let request): [Self.subscribe(id, request), ping(id, .started(id: id))]
+        case .stop(let id): [Self.message("complete", id), ping("end \(id)", .completed(id: id))]
         }
     }
 
-    private func pings(_ asked: Asked) -> [[UInt8]] {
-        unanswered.withLock { $0.append(asked) }
-        let ping = Value.object(["type": "ping", "payload": [Self.pingKey: .string(asked.key)]]).json
-        return [ping, ping]
+    /// - Parameter meaning: What it means that the server has read what came before the ping.
+    private func ping(_ key: String, _ meaning: SubscriptionLine.Message) -> [UInt8] {
+        pings.withLock { pings in
+            if !pings.isAwaited { (pings.sent, pings.pongs) = (0, 0) }
+            pings.sent += 1
+            pings.unanswered.append(Asked(key: key, number: pings.sent, meaning: meaning))
+        }
+        return Self.ping(key)
+    }
+
+    private static func ping(_ key: String) -> [UInt8] {
+        Value.object(["type": "ping", "payload": [pingKey: .string(key)]]).json
     }
 
     /// - Parameter key: Of the ping that is answered; nil where the server does not say it.
     private func answered(_ key: String?) -> DialectReaction {
-        unanswered.withLock { unanswered in
-            guard let place = key.map({ key in unanswered.firstIndex { $0.key == key } }) ?? unanswered.indices.first
-            else { return DialectReaction(.alive) }
-            unanswered[place].pongCount += 1
-            // A server that repeats what a ping said cannot mean anything else.
-            guard key != nil || unanswered[place].pongCount == 2 else { return DialectReaction(.alive) }
-            return DialectReaction(unanswered.remove(at: place).meaning)
+        pings.withLock { pings in
+            guard pings.isAwaited else { return DialectReaction(.alive) }
+            pings.pongs += 1
+            if let key {
+                // A server that repeats what a ping said cannot mean anything else.
+                guard let place = pings.unanswered.firstIndex(where: { $0.key == key }) else {
+                    return DialectReaction(.alive)
+                }
+                return DialectReaction(pings.unanswered.remove(at: place).meaning)
+            }
+            let count = pings.unanswered.prefix { $0.number < pings.pongs }.count
+            var reaction = DialectReaction(.alive)
+            reaction.messages += pings.unanswered.prefix(count).map(\.meaning)
+            pings.unanswered.removeFirst(count)
+            if let last = pings.unanswered.last, pings.pongs >= pings.sent {
+                pings.sent += 1
+                reaction.replies = [Self.ping(last.key)]
+            }
+            return reaction
         }
     }
 
@@ -97,7 +123,7 @@ final class GraphQLTransportWS: SubscriptionDialect {
         case ("next", let id?):
             guard let payload = message["payload"] else { throw Self.malformed("an event without payload") }
             let event = SubscriptionLine.Message.event(id: id, response: payload)
-            let isNew = unanswered.withLock { $0.contains { $0.key == id } }
+            let isNew = pings.withLock { $0.unanswered.contains { $0.key == id } }
             return isNew ? DialectReaction(.started(id: id), event) : DialectReaction(event)
         case ("error", let id?):
             guard let errors = message["payload"] else { throw Self.malformed("an error without payload") }

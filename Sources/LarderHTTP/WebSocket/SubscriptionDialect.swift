@@ -1,4 +1,5 @@
 package import Larder
+import LarderFiles
 package import LarderRecords
 package import NIOCore
 
@@ -86,14 +87,31 @@ extension SubscriptionDialect {
     }
 
     /// Sends what the commands ask, and ends the connection with them. A connection that breaks tells its reader so.
+    /// Commands that come while others are sent are sent together.
     private func send(
         _ commands: AsyncStream<SubscriptionLine.Command>, _ writer: WebSocketConnection.Writer
     ) async {
-        do throws(TransportError) {
+        let waiting = Locked<[SubscriptionLine.Command]>([])
+        let (arrivals, arrival) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        async let reading: Void = {
             for await command in commands {
-                guard await writer.write(try await messages(for: command)) else { return }
+                waiting.withLock { $0.append(command) }
+                arrival.yield()
+            }
+            arrival.finish()
+        }()
+        do throws(TransportError) {
+            for await _ in arrivals {
+                let taken = waiting.withLock { waiting in
+                    defer { waiting = [] }
+                    return waiting
+                }
+                var texts: [[UInt8]] = []
+                for command in taken { texts += try await messages(for: command) }
+                guard await writer.write(texts) else { return }
             }
         } catch { return await writer.end(error) }
+        await reading
         await writer.end(WebSocketFinished(), sayingGoodbye: true)
     }
 

@@ -64,7 +64,12 @@ struct DialectTests {
         #expect(try reaction(#"{"type":"ping"}"#).replies.compactMap { JSONValue($0) } == [["type": "pong"]])
     }
 
-    @Test("The second pong without what the pings said acknowledges a start; one that says something else does not")
+    /// The ids of the subscriptions that a message acknowledges.
+    private func starts(_ reaction: DialectReaction) -> [String] {
+        reaction.messages.compactMap { if case .started(let id) = $0 { id } else { nil } }
+    }
+
+    @Test("The second pong without what the ping said acknowledges a start; one that says something else does not")
     func pongs() throws {
         _ = dialect.messages(for: .start(id: "1", request(named: nil)))
         for text in [
@@ -74,5 +79,44 @@ struct DialectTests {
             #expect(try !isStart(reaction(text)), "\(text)")
         }
         #expect(try isStart(reaction(#"{"type":"pong","payload":{}}"#)))
+    }
+
+    @Test("A pong that repeats what a ping said acknowledges its start alone, and asks for no other ping")
+    func repeatedPong() throws {
+        for id in ["1", "2"] { #expect(dialect.messages(for: .start(id: id, request(named: nil))).count == 2) }
+        let reaction = try reaction(#"{"type":"pong","payload":{"larder":"2"}}"#)
+        #expect(starts(reaction) == ["2"])
+        #expect(reaction.replies.isEmpty)
+    }
+
+    @Test("Of pongs that say nothing each counts for the ping before, and one more ping follows the last")
+    func silentPongs() throws {
+        let pong = #"{"type":"pong"}"#
+        // What nobody has asked for counts for nothing.
+        for _ in 0..<2 { #expect(try starts(reaction(pong)).isEmpty) }
+        for id in 1...3 { _ = dialect.messages(for: .start(id: "\(id)", request(named: nil))) }
+        for expected in [[], ["1"]] {
+            let reaction = try reaction(pong)
+            #expect(starts(reaction) == expected && reaction.replies.isEmpty)
+        }
+        let third = try reaction(pong)
+        #expect(starts(third) == ["2"])
+        #expect(third.replies.compactMap { JSONValue($0)?["type"]?.string } == ["ping"])
+        let fourth = try reaction(pong)
+        #expect(starts(fourth) == ["3"] && fourth.replies.isEmpty)
+        // All is answered: what comes then begins to count anew.
+        #expect(try starts(reaction(pong)).isEmpty)
+        _ = dialect.messages(for: .start(id: "4", request(named: nil)))
+        #expect(try starts(reaction(pong)).isEmpty)
+        #expect(try starts(reaction(pong)) == ["4"])
+    }
+
+    @Test("An end is confirmed by the answer to its ping")
+    func confirmedEnd() throws {
+        let messages = dialect.messages(for: .stop(id: "1"))
+        #expect(messages.compactMap { JSONValue($0)?["type"]?.string } == ["complete", "ping"])
+        let key = try #require(JSONValue(messages[1])?["payload"]?["larder"]?.string)
+        let reaction = try reaction(#"{"type":"pong","payload":{"larder":"\#(key)"}}"#)
+        #expect(reaction.messages.contains { if case .completed("1") = $0 { true } else { false } })
     }
 }

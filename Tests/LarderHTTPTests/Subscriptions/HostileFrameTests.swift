@@ -16,13 +16,13 @@ struct HostileFrameTests {
     }
 
     /// Follows a server that says what a script says, after it has acknowledged the connection and read the start with
-    /// its pings.
+    /// its ping.
     private func run(
         _ steps: String, greets: Bool = true, choosesProtocol: Bool = true,
         _ change: (inout HTTPTransport.Options) -> Void = { _ in },
         _ body: (Partition, Subscription) async throws -> Void
     ) async throws {
-        let begin = greets ? #"{"wait": 1}, \#(Self.ack), {"wait": 3}\#(steps.isEmpty ? "" : ", ")"# : ""
+        let begin = greets ? #"{"wait": 1}, \#(Self.ack), {"wait": 2}\#(steps.isEmpty ? "" : ", ")"# : ""
         let script = steps == "null" ? "null" : "[\(begin)\(steps)]"
         let server = try await ServerProcess.start(
             "frames.py",
@@ -100,7 +100,7 @@ struct HostileFrameTests {
     @Test("What comes before the acknowledgement, of other ids and after the completion is dropped")
     func dropped() async throws {
         let steps = """
-            {"wait": 1}, {"text": "\(Self.event("1", "early"))"}, \(Self.ack), {"wait": 3},
+            {"wait": 1}, {"text": "\(Self.event("1", "early"))"}, \(Self.ack), {"wait": 2},
             {"text": "\(Self.event("77", "foreign"))"}, {"text": "{\\"type\\":\\"complete\\",\\"id\\":\\"77\\"}"},
             {"text": "{\\"type\\":\\"error\\",\\"id\\":\\"78\\",\\"payload\\":[]}"},
             {"text": "{\\"type\\":\\"complete\\",\\"id\\":\\"ID\\"}"}, {"text": "\(Self.event("ID", "late"))"}

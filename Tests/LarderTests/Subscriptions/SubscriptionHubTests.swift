@@ -240,6 +240,29 @@ struct SubscriptionHubTests {
         }
     }
 
+    @Test("A subscription that is asked for while an earlier one is waited for has as long as that")
+    func givesUpLater() async throws {
+        var pacing = SubscriptionPacing.quick
+        pacing.starting = .milliseconds(400)
+        let transport = ScriptedLine(pacing: pacing)
+        try await withApp(transport) { app in
+            let first = try await app.subscribe(Self.changed)
+            let connection = try #require(await transport.next())
+            await connection.line.take(.opened)
+            let id = try #require(await connection.line.nextStart())
+            try await Task.sleep(for: .milliseconds(200))
+            await connection.line.take(.started(id: id))
+            let second = try await app.subscribe(GraphQLOperation("subscription { changed { id } }"))
+            _ = try #require(await connection.line.nextStart())
+            let asked = SuspendingClock.now
+            for await _ in connection.line.commands {}
+            #expect(SuspendingClock.now - asked > .milliseconds(350))
+            connection.end(nil)
+            #expect(await state(second) { $0.error != nil }?.error?.code == .transportTimedOut)
+            withExtendedLifetime(first) {}
+        }
+    }
+
     @Test("A refusal of the protocol ends all subscriptions, and nothing is tried again")
     func ends() async throws {
         let transport = ScriptedLine()

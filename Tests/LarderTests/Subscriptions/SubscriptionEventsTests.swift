@@ -1,0 +1,105 @@
+import LarderGraphQL
+import LarderTestSupport
+import Testing
+
+@testable import Larder
+@testable import LarderRecords
+
+@Suite("What waits for a reader of a subscription", .timeLimit(.minutes(5)))
+struct SubscriptionEventsTests {
+    /// The same, of which each event is found by walking.
+    private struct Model {
+        enum Waiting: Equatable {
+            case data(Int), state(Int), missed(Int)
+        }
+
+        let limit: Int
+        var waiting: [Waiting] = []
+        var missed = 0
+
+        private func isData(_ place: Int) -> Bool { if case .data = waiting[place] { true } else { false } }
+
+        mutating func add(_ number: Int) {
+            if waiting.indices.count(where: isData) == limit, let oldest = waiting.indices.first(where: isData) {
+                waiting.remove(at: oldest)
+                missed += 1
+                let isBetween = oldest > 0 && oldest < waiting.count
+                if isBetween, !isData(oldest - 1), !isData(oldest) { waiting.remove(at: oldest - 1) }
+            }
+            waiting.append(.data(number))
+        }
+
+        mutating func set(_ number: Int) {
+            if case .state? = waiting.last { waiting.removeLast() }
+            waiting.append(.state(number))
+        }
+
+        mutating func next() -> Waiting? {
+            if missed > 0 {
+                defer { missed = 0 }
+                return .missed(missed)
+            }
+            return waiting.isEmpty ? nil : waiting.removeFirst()
+        }
+    }
+
+    private func response(_ number: Int) -> Response {
+        Response(buffer: nil, errors: [GraphQLError(message: "\(number)")])
+    }
+
+    private func told(_ event: SubscriptionEvent?) throws -> Model.Waiting? {
+        switch event {
+        case .data(let response)?: .data(try #require(response.errors.first.flatMap { Int($0.message) }))
+        case .state(let state)?: .state(state.gapCount)
+        case .missed(let count)?: .missed(count)
+        case nil: nil
+        }
+    }
+
+    @Test("Random events and states are told in their order, and of data so many wait", arguments: [0, 1, 2, 7])
+    func order(limit: Int) async throws {
+        for seed in 0..<40 {
+            var random = SeededNumbers(seed: UInt64(seed))
+            let events = SubscriptionEvents(limit: limit)
+            var model = Model(limit: max(1, limit))
+            for step in 1...300 {
+                switch Int.random(in: 0..<(seed % 3 + 4), using: &random) {
+                case 0:
+                    var state = SubscriptionState()
+                    state.gapCount = step
+                    events.set(state)
+                    model.set(step)
+                case 1, 2:
+                    guard let expected = model.next() else { continue }
+                    try #require(try told(await events.next()) == expected, "seed \(seed), step \(step)")
+                default:
+                    events.add(response(step))
+                    model.add(step)
+                }
+            }
+            events.end()
+            while let expected = model.next() {
+                try #require(try told(await events.next()) == expected, "seed \(seed)")
+            }
+            #expect(await events.next() == nil)
+        }
+    }
+
+    @Test("What was taken is let go of, though others wait")
+    func lettingGo() async throws {
+        let events = SubscriptionEvents(limit: 100)
+        weak var first: ResponseBuffer?
+        do {
+            let schema = try SchemaIndex(parsing: "type Query { a: Int }")
+            let operation = try CompiledOperation(operation: nil, in: Document(parsing: "{ a }"), schema).bound()
+            let parsed = try ParsedResponse.parse(Array(#"{"data":{"a":1}}"#.utf8), along: operation.layout)
+            let response = try parsed.assembled()
+            first = response.buffer
+            events.add(response)
+        }
+        for number in 0..<50 { events.add(response(number)) }
+        #expect(first != nil)
+        _ = await events.next()
+        #expect(first == nil)
+    }
+}
