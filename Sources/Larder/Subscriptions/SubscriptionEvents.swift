@@ -5,9 +5,9 @@ import LarderRecords
 final class SubscriptionEvents: Sendable {
     fileprivate struct Waiting {
         var state = SubscriptionState()
-        /// Between two states is data.
-        var events: [SubscriptionEvent] = []
-        /// How many of them were taken. They go together, since each that goes moves all others.
+        /// Two states never follow each other. Nil where one was taken.
+        var events: [SubscriptionEvent?] = []
+        /// How many at the start were taken. They are removed together, because each removal moves all others.
         var taken = 0
         var dataCount = 0
         var missed = 0
@@ -40,7 +40,7 @@ final class SubscriptionEvents: Sendable {
         waiting.withLock { waiting in
             guard !waiting.isEnded, !waiting.state.isSame(as: state) else { return }
             waiting.state = state
-            if case .state? = waiting.events.last { waiting.events.removeLast() }
+            if case .state?? = waiting.events.last { waiting.events.removeLast() }
             waiting.events.append(.state(state))
             if state.phase == .ended { waiting.isEnded = true }
         }
@@ -66,14 +66,14 @@ final class SubscriptionEvents: Sendable {
 
 extension SubscriptionEvents.Waiting {
     fileprivate mutating func dropOldestData() {
-        guard let oldest = events[taken...].firstIndex(where: \.isData) else { return }
+        guard let oldest = events[taken...].firstIndex(where: { $0?.isData == true }) else { return }
         let state = oldest > taken ? events[taken] : nil
-        events[oldest] = Self.gone
+        events[oldest] = nil
         taken = oldest + 1
         dataCount -= 1
         missed += 1
-        // Of the states on both sides the newer is enough.
-        if let state, taken == events.count || events[taken].isData {
+        // The state before it stays, unless another follows.
+        if let state, taken == events.count || events[taken]?.isData == true {
             taken -= 1
             events[taken] = state
         }
@@ -85,19 +85,15 @@ extension SubscriptionEvents.Waiting {
             defer { missed = 0 }
             return .missed(missed)
         }
-        guard taken < events.count else { return nil }
-        let first = events[taken]
-        events[taken] = Self.gone
+        guard taken < events.count, let first = events[taken] else { return nil }
+        events[taken] = nil
         taken += 1
         if first.isData { dataCount -= 1 }
         removeTaken()
         return first
     }
 
-    /// Stands where an event was taken, whose data would be kept otherwise.
-    private static var gone: SubscriptionEvent { .missed(0) }
-
-    /// Closes the gap that was left by what was taken, once that is half of all.
+    /// Removes what was taken once it is half of all.
     private mutating func removeTaken() {
         guard taken * 2 >= events.count else { return }
         events.removeFirst(taken)

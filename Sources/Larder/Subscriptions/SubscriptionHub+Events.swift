@@ -1,3 +1,4 @@
+import Foundation
 import LarderRecords
 
 /// Storing events, and closing gaps.
@@ -74,7 +75,7 @@ extension SubscriptionHub {
 
     /// Lets what was held back be stored, in its order.
     private func release(_ entry: Entry) {
-        for response in entry.held ?? [] { unstored.append((entry, response)) }
+        for response in entry.held ?? [] { unstored.append((entry, response, heard(entry))) }
         unstoredBytes += entry.heldBytes
         heldBytes -= entry.heldBytes
         (entry.held, entry.heldBytes) = (entry.held == nil ? nil : [], 0)
@@ -95,8 +96,11 @@ extension SubscriptionHub {
     }
 
     /// Notes that an event could not be stored whole, and fetches the query that catches up, unless that is under way.
-    func missedEvent(_ entry: Entry, _ error: LarderError?) {
-        let since = line(of: entry)?.heard ?? partition.core.now()
+    ///
+    /// - Parameter since: Until when all before the event had come; nil where that is when the connection was heard of
+    ///   last.
+    func missedEvent(_ entry: Entry, _ error: LarderError?, since: Date? = nil) {
+        let since = since ?? heard(entry)
         // What was complete until now is not any more.
         unnoted[entry.positionKey] = nil
         entry.change { state in
@@ -105,6 +109,9 @@ extension SubscriptionHub {
         }
         if entry.catchUp != nil, entry.hasStarted, entry.held == nil { catchUp(entry, attempt: 1) }
     }
+
+    /// When the connection of a subscription was heard of last.
+    private func heard(_ entry: Entry) -> Date { line(of: entry)?.heard ?? partition.core.now() }
 
     // MARK: Storing
 
@@ -127,7 +134,7 @@ extension SubscriptionHub {
             }
             return
         }
-        unstored.append((entry, response))
+        unstored.append((entry, response, heard(entry)))
         unstoredBytes += response.count
     }
 
@@ -159,41 +166,39 @@ extension SubscriptionHub {
         while !unstored.isEmpty {
             let events = unstored
             (unstored, unstoredBytes) = ([], 0)
-            let read = await Self.parsed(
+            let results = await Self.parse(
                 events.map { ($0.response, $0.entry.operation.layout, ignoresNulls: $0.entry.nulls != .trust) })
-            var parsed: [(entry: Entry, response: ParsedResponse)] = []
-            for ((entry, _), result) in zip(events, read) {
+            var parsed: [(entry: Entry, response: ParsedResponse, since: Date)] = []
+            for ((entry, _, since), result) in zip(events, results) {
                 do throws(RecordError) {
                     let event = try result.get()
-                    parsed.append((entry, event))
+                    parsed.append((entry, event, since))
                     // Of an object that the server could not send whole, nothing came.
                     if !event.hasAnswers {
                         missedEvent(
-                            entry, LarderError(.serverErrors, "An event came without data", errors: event.errors))
+                            entry, LarderError(.serverErrors, "An event came without data", errors: event.errors),
+                            since: since)
                     } else if entry.nulls == .fetch, event.leavesUnanswered {
-                        missedEvent(entry, nil)
+                        missedEvent(entry, nil, since: since)
                     }
-                } catch { missedEvent(entry, LarderError(error)) }
+                } catch { missedEvent(entry, LarderError(error), since: since) }
             }
             guard !partition.core.isParked else { return }
-            let outcomes: [Result<Commit, RecordError>]
-            do throws(RecordError) {
-                outcomes = try await partition.core.cache.write(
-                    parsed.map { (parsed: $0.response, operation: $0.entry.operation) })
-            } catch { outcomes = parsed.map { _ in .failure(error) } }
-            for ((entry, response), outcome) in zip(parsed, outcomes) {
+            let outcomes = await partition.core.cache.write(
+                parsed.map { (parsed: $0.response, operation: $0.entry.operation) })
+            for ((entry, response, since), outcome) in zip(parsed, outcomes) {
                 switch outcome {
                 case .success:
                     tell(entry, response)
                     noteComplete(entry, atMostEach: 10)
-                case .failure(let error): missedEvent(entry, LarderError(error))
+                case .failure(let error): missedEvent(entry, LarderError(error), since: since)
                 }
             }
         }
     }
 
-    /// Reads events while the hub takes others.
-    private nonisolated static func parsed(
+    /// Parses events beside the hub, which takes others meanwhile.
+    @concurrent private nonisolated static func parse(
         _ events: [(response: [UInt8], layout: PlanLayout, ignoresNulls: Bool)]
     ) async -> [Result<ParsedResponse, RecordError>] {
         events.map { event in

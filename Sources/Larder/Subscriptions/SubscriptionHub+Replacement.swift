@@ -15,14 +15,14 @@ extension SubscriptionHub {
         /// Whether the server has taken it up, so that something can be asked on it.
         var isOpen = false
         var carrying: Task<TransportError?, Never>?
-        /// Ends the connection where a subscription is not acknowledged in time; nil where none is waited for.
+        /// Ends the connection where a subscription is not acknowledged in time; nil while no start is waited for.
         var startWatch: Task<Void, Never>?
         /// Why it was given up here.
         var ownEnd: TransportError?
         /// When it was heard of last.
         var heard: Date
-        /// When it was noted last that the server is alive.
-        var noted = Date.distantPast
+        /// When the subscriptions were told last that the server is alive.
+        var aliveNoted = Date.distantPast
         /// When another is to take its place, as its server said before it was in use.
         var expiry: ContinuousClock.Instant?
         let began = SuspendingClock.now
@@ -176,8 +176,7 @@ extension SubscriptionHub {
     /// Begins a subscription on the connection that is to take the other's place, if there is one.
     func startNext(_ entry: Entry) {
         guard let line = successor, line.isOpen, entry.next == nil else { return }
-        lastID += 1
-        let next = Next(id: String(lastID))
+        let next = Next(id: newID())
         entry.next = next
         line.commands.yield(.start(id: next.id, entry.request))
     }
@@ -195,9 +194,11 @@ extension SubscriptionHub {
     /// Ends all subscriptions on the old connection, once each has begun on the other.
     func handOverIfReady() {
         guard let old = main, let line = successor, line.isOpen, !isHandingOver, !isClosed else { return }
-        guard entries.values.allSatisfy({ $0.next?.hasStarted == true }) else { return }
-        guard !entries.isEmpty else { return finishReplacing() }
-        for entry in entries.values {
+        // Without one on the other line, a subscription was handed over already.
+        let waiting = entries.values.filter { $0.next != nil }
+        guard waiting.allSatisfy({ $0.next?.hasStarted == true }) else { return }
+        guard !waiting.isEmpty else { return finishReplacing() }
+        for entry in waiting {
             entry.next?.isDraining = true
             if let id = entry.id { old.commands.yield(.stop(id: id)) }
         }
@@ -207,8 +208,11 @@ extension SubscriptionHub {
             self.endDraining(number)
         }
         // What did not run on the old connection is not waited for.
-        for entry in entries.values where entry.id == nil || !entry.hasStarted { switchOver(entry, isWhole: false) }
+        for entry in waiting where entry.id == nil || !entry.hasStarted { switchOver(entry, isWhole: false) }
     }
+
+    /// Whether a subscription was handed over to a connection, and goes on there.
+    private func hasBegun(_ entry: Entry, on line: Line) -> Bool { entry.line == line.number && entry.id != nil }
 
     private func endDraining(_ number: Int) {
         guard successor?.number == number else { return }
@@ -232,7 +236,7 @@ extension SubscriptionHub {
             missedEvent(entry, nil)
         }
         store()
-        if entries.values.allSatisfy({ $0.next == nil }) { finishReplacing() }
+        if entries.values.allSatisfy({ $0.next == nil }) { finishReplacing() } else { handOverIfReady() }
     }
 
     private func finishReplacing() {
@@ -243,6 +247,11 @@ extension SubscriptionHub {
         replacementCount = old.began.duration(to: .now) > .seconds(60) ? 0 : replacementCount + 1
         if let expiry = line.expiry { replace(line, after: expiry - .now) }
         old.commands.finish()
+        // One that failed on the way begins again here.
+        for entry in entries.values where !hasBegun(entry, on: line) {
+            interrupt(entry, nil)
+            start(entry)
+        }
         if entries.isEmpty { lingerUnused() }
     }
 
@@ -254,7 +263,7 @@ extension SubscriptionHub {
         replacement?.task.cancel()
         replacement = nil
         guard let line = successor, !isClosed, !entries.isEmpty else { return false }
-        for entry in entries.values {
+        for entry in entries.values where !hasBegun(entry, on: line) {
             let next = entry.next
             dropNext(of: entry)
             interrupt(entry, end.map(LarderError.init))

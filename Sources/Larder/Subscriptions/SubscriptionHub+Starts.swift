@@ -1,18 +1,19 @@
 import LarderRecords
 
-/// Asking for subscriptions on a connection.
+/// Starts subscriptions, and gives up a connection whose server does not acknowledge one in time.
 extension SubscriptionHub {
     func start(_ entry: Entry) {
         guard let line = main, line.isOpen, entry.id == nil else { return }
-        lastID += 1
-        let id = String(lastID)
+        let id = newID()
         (entry.id, entry.line) = (id, line.number)
         line.commands.yield(.start(id: id, entry.request))
         waitForStart(of: entry, on: line)
     }
 
-    /// Gives the connection up where the server does not acknowledge the subscription in time: it may be waited for in
-    /// vain for ever.
+    /// Gives the connection up where the server does not acknowledge the start in time. Otherwise the subscription
+    /// could wait for ever.
+    ///
+    /// - Parameter line: The main one, or the one that becomes it in this turn of the hub.
     func waitForStart(of entry: Entry, on line: Line) {
         entry.startDeadline = .now + pacing.starting
         guard line.startWatch == nil else { return }
@@ -20,11 +21,11 @@ extension SubscriptionHub {
         line.startWatch = Task { await self.watchStarts(on: number) }
     }
 
-    /// One wait for all of a connection: a timer of each would cost more than its start.
+    /// One task for all starts on a connection: a timer for each costs more than the start.
     private func watchStarts(on number: Int) async {
         while let line = main, line.number == number, !Task.isCancelled {
             let waiting = entries.values.filter { $0.line == number && $0.id != nil && !$0.hasStarted }
-            guard let deadline = waiting.map(\.startDeadline).min() else {
+            guard let deadline = waiting.compactMap(\.startDeadline).min() else {
                 line.startWatch = nil
                 return
             }

@@ -37,8 +37,8 @@ actor SubscriptionHub {
         /// The number of that connection.
         var line: Int?
         var hasStarted = false
-        /// Until when the server's acknowledgement is waited for.
-        var startDeadline = SuspendingClock.now
+        /// When the connection is given up unless the server has acknowledged the start; nil before any.
+        var startDeadline: SuspendingClock.Instant?
         /// When it was noted last that nothing is missing.
         var lastNoted: Date?
         /// How many starts in a row have failed.
@@ -89,9 +89,9 @@ actor SubscriptionHub {
     var replacement: (task: Task<Void, Never>, at: ContinuousClock.Instant)?
     /// How many attempts in a row to replace a connection have failed, or had to be made soon.
     var replacementCount = 0
-    var lastID = 0
-    /// Events that are to be stored, in their order.
-    var unstored: [(entry: Entry, response: [UInt8])] = []
+    private var lastID = 0
+    /// Events that are to be stored, in their order, and until when all before them had come.
+    var unstored: [(entry: Entry, response: [UInt8], since: Date)] = []
     var unstoredBytes = 0
     /// Of the events that are held back, of all subscriptions.
     var heldBytes = 0
@@ -328,9 +328,9 @@ actor SubscriptionHub {
             takeNext(message, on: line)
         }
         line.heard = max(line.heard, now)
-        // A server may say so many times at once.
-        guard case .alive = message, abs(now.timeIntervalSince(line.noted)) >= 1 else { return }
-        line.noted = now
+        // Many pongs may come at once: to look at all subscriptions once a second is enough.
+        guard case .alive = message, abs(now.timeIntervalSince(line.aliveNoted)) >= 1 else { return }
+        line.aliveNoted = now
         for entry in entries.values { noteComplete(entry, atMostEach: 60) }
     }
 
@@ -361,6 +361,12 @@ actor SubscriptionHub {
         case .alive: break
         case .expiring(let time): replace(line, after: time)
         }
+    }
+
+    /// An id that no subscription of this hub had.
+    func newID() -> String {
+        lastID += 1
+        return String(lastID)
     }
 
     func entry(_ id: String) -> Entry? { entries.values.first { $0.id == id } }

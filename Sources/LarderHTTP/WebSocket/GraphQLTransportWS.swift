@@ -6,9 +6,10 @@ import LarderRecords
 /// The protocol `graphql-transport-ws`, which GraphQL servers speak on a WebSocket
 /// (https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md).
 ///
-/// The protocol does not acknowledge a subscription, or its end. A ping follows each, and the server's pong says that it
-/// has read what came before; an event says so too. Of pongs that do not repeat what a ping said, one may be such as
-/// nobody has asked for: it counts for the ping before, and the last ping is followed by another.
+/// The protocol acknowledges neither a start nor an end. A ping therefore follows each: its pong, or an event of the
+/// subscription, shows that the server has read what came before. A server that repeats the payload of a ping says
+/// which one it answers. Where it does not, one pong may have come unasked, as the protocol allows: each pong counts
+/// for the ping before the one that it seems to answer, and one more ping is sent after the last.
 final class GraphQLTransportWS: SubscriptionDialect {
     static let subprotocol = "graphql-transport-ws"
     private static let pingKey = "larder"
@@ -18,21 +19,24 @@ final class GraphQLTransportWS: SubscriptionDialect {
     /// After how long another connection is to take this one's place.
     private let lifetime: Duration?
 
-    /// What the server is known to have read once it has answered a command's ping.
-    private struct Asked {
-        /// Which the ping says.
+    private struct UnansweredPing {
+        /// What its payload says.
         let key: String
-        /// Of the ping, as `Pings.sent` counts them.
+        /// Its place among those sent.
         let number: Int
+        /// What it means that the server has read what came before it.
         let meaning: SubscriptionLine.Message
     }
 
     private struct Pings {
-        /// The commands whose pings the server has not answered, in the order in which they were sent.
-        var unanswered: [Asked] = []
-        /// How many were sent, and how many pongs came, since nothing was awaited any more.
+        /// In the order in which they were sent.
+        var unanswered: [UnansweredPing] = []
+        /// How many were sent, and how many pongs without their payloads came, since no pong was awaited.
         var (sent, pongs) = (0, 0)
-        var isAwaited: Bool { !unanswered.isEmpty || pongs < sent }
+        /// Whether the server repeats the payloads of pings: pongs without them are unasked.
+        var areRepeated = false
+
+        var awaitsPong: Bool { !areRepeated && (!unanswered.isEmpty || pongs < sent) }
     }
 
     private let pings = Locked(Pings())
@@ -59,17 +63,17 @@ final class GraphQLTransportWS: SubscriptionDialect {
 
     func messages(for command: SubscriptionLine.Command) -> [[UInt8]] {
         switch command {
-        case .start(let id, let request): [Self.subscribe(id, request), ping(id, .started(id: id))]
-        case .stop(let id): [Self.message("complete", id), ping("end \(id)", .completed(id: id))]
+        case .start(let id, let request): [Self.subscribe(id, request), notedPing(id, .started(id: id))]
+        case .stop(let id): [Self.message("complete", id), notedPing("end \(id)", .completed(id: id))]
         }
     }
 
-    /// - Parameter meaning: What it means that the server has read what came before the ping.
-    private func ping(_ key: String, _ meaning: SubscriptionLine.Message) -> [UInt8] {
+    /// Makes a ping, and notes what its pong will mean.
+    private func notedPing(_ key: String, _ meaning: SubscriptionLine.Message) -> [UInt8] {
         pings.withLock { pings in
-            if !pings.isAwaited { (pings.sent, pings.pongs) = (0, 0) }
+            if !pings.awaitsPong { (pings.sent, pings.pongs) = (0, 0) }
             pings.sent += 1
-            pings.unanswered.append(Asked(key: key, number: pings.sent, meaning: meaning))
+            pings.unanswered.append(UnansweredPing(key: key, number: pings.sent, meaning: meaning))
         }
         return Self.ping(key)
     }
@@ -81,15 +85,16 @@ final class GraphQLTransportWS: SubscriptionDialect {
     /// - Parameter key: Of the ping that is answered; nil where the server does not say it.
     private func answered(_ key: String?) -> DialectReaction {
         pings.withLock { pings in
-            guard pings.isAwaited else { return DialectReaction(.alive) }
-            pings.pongs += 1
             if let key {
-                // A server that repeats what a ping said cannot mean anything else.
                 guard let place = pings.unanswered.firstIndex(where: { $0.key == key }) else {
                     return DialectReaction(.alive)
                 }
+                pings.areRepeated = true
                 return DialectReaction(pings.unanswered.remove(at: place).meaning)
             }
+            guard pings.awaitsPong else { return DialectReaction(.alive) }
+            pings.pongs += 1
+            // One pong may have come unasked: the nth proves no more than that the ping before the nth was read.
             let count = pings.unanswered.prefix { $0.number < pings.pongs }.count
             var reaction = DialectReaction(.alive)
             reaction.messages += pings.unanswered.prefix(count).map(\.meaning)

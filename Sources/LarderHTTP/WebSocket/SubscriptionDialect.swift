@@ -22,7 +22,7 @@ package protocol SubscriptionDialect: Sendable {
 
 /// What a message of the server's leads to.
 package struct DialectReaction: Sendable {
-    /// What is answered at once.
+    /// What is sent at once.
     package var replies: [[UInt8]] = []
     /// What the line is told.
     package var messages: [SubscriptionLine.Message] = []
@@ -87,7 +87,8 @@ extension SubscriptionDialect {
     }
 
     /// Sends what the commands ask, and ends the connection with them. A connection that breaks tells its reader so.
-    /// Commands that come while others are sent are sent together.
+    /// Commands that come during a write are sent together: a stream cannot be emptied without waiting, so one task
+    /// collects what the other sends.
     private func send(
         _ commands: AsyncStream<SubscriptionLine.Command>, _ writer: WebSocketConnection.Writer
     ) async {

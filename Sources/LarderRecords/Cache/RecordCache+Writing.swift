@@ -4,7 +4,8 @@ import LarderLMDB
 extension RecordCache {
     /// Stores a response to an operation.
     ///
-    /// The same response again publishes nothing, and changes nothing but when its parts came. A response without data changes nothing.
+    /// The same response again publishes nothing, and changes nothing but when its parts came. A response without data
+    /// changes nothing.
     ///
     /// - Parameters:
     ///   - root: What the response's root is; for mutations and subscriptions it is not stored.
@@ -62,24 +63,47 @@ extension RecordCache {
             parts, synchronizing: true, deadline: deadline ?? .now + options.lockTimeout, turnDeadline: turnDeadline)
     }
 
-    /// Stores responses in their order, in one commit.
+    /// More objects than this share no commit: the log of changes would not name all of them.
+    private static let sharedObjects = 2_000
+
+    /// Stores responses in their order, in as few commits as may be.
     ///
-    /// - Returns: For each, in order, what came of it. One that does not fit fails alone.
-    /// - Throws: What kept all of them from being tried.
+    /// - Returns: For each, in order, what came of it. Those that were stored together share one `Commit`, whose changes
+    ///   are those of all. One that does not fit fails alone; where there is no room for one, later ones are not stored
+    ///   either.
     package func write(
-        _ responses: [(parsed: ParsedResponse, operation: BoundOperation)], deadline: SuspendingClock.Instant? = nil
-    ) async throws(RecordError) -> [Result<Commit, RecordError>] {
-        guard !responses.isEmpty else { return [] }
-        let deadline = deadline ?? .now + options.lockTimeout
-        // Why they could not be stored as one, each then finds out for itself.
-        if responses.count > 1, let commit = try? await write(Self.joinedSteps(responses), deadline: deadline) {
-            return responses.map { _ in .success(commit) }
+        _ responses: [(parsed: ParsedResponse, operation: BoundOperation)]
+    ) async -> [Result<Commit, RecordError>] {
+        var outcomes: [Result<Commit, RecordError>] = []
+        while outcomes.count < responses.count {
+            var objects = 0
+            let next = responses[outcomes.count...].prefix { response in
+                defer { objects += response.parsed.objectCount }
+                return objects == 0 || objects + response.parsed.objectCount <= Self.sharedObjects
+            }
+            do throws(RecordError) { outcomes += try await writeTogether(Array(next)) } catch {
+                outcomes += Array(repeating: .failure(error), count: responses.count - outcomes.count)
+            }
         }
-        return try await writer.write(
-            responses.map { [.store($0.parsed, of: $0.operation, at: .query)] }, deadline: deadline)
+        return outcomes
     }
 
-    /// Stores responses in their order, those of one operation that follow each other at the cost of one.
+    private func writeTogether(
+        _ responses: [(parsed: ParsedResponse, operation: BoundOperation)]
+    ) async throws(RecordError) -> [Result<Commit, RecordError>] {
+        let deadline = SuspendingClock.now + options.lockTimeout
+        do throws(RecordError) {
+            let commit = try await write(Self.joinedSteps(responses), deadline: deadline)
+            return responses.map { _ in .success(commit) }
+        } catch {
+            guard error.code != .busy else { throw error }
+            // One of them may not be storable. Each is a part of its own now, so that the others are stored.
+            return try await writer.write(
+                responses.map { [.store($0.parsed, of: $0.operation, at: .query)] }, deadline: deadline)
+        }
+    }
+
+    /// Stores responses in their order, those of one operation that follow each other joined.
     private static func joinedSteps(
         _ responses: [(parsed: ParsedResponse, operation: BoundOperation)]
     ) -> [WriteStep] {
@@ -89,8 +113,7 @@ extension RecordCache {
             let group = rest.prefix { $0.operation === operation }
             rest = rest.dropFirst(group.count)
             let parsed = group.map(\.parsed)
-            let isStoredWhole = operation.layout.plan.kind == .query
-            steps += (isStoredWhole ? parsed : JoinedResponse.joining(parsed)).map {
+            steps += (operation.layout.storesRoot ? parsed : JoinedResponse.joining(parsed)).map {
                 .store($0, of: operation, at: .query)
             }
         }

@@ -16,8 +16,8 @@ package struct Commit: Sendable {
 }
 
 extension Commit {
-    /// Stands for commits whose changes are unknown: everything in the generation may be different. No observer reads
-    /// its position.
+    /// Stands for commits whose changes are unknown: everything in the generation may be different. Its position is
+    /// unknown too.
     fileprivate static func everything(of generation: UInt64) -> Commit {
         Commit(generation: generation, changes: .everything, position: ChangePosition(epoch: 0, number: 0))
     }

@@ -42,7 +42,7 @@ extension JSONScanner {
     /// Passes over an object, and tells where the value of each of its members stands.
     fileprivate mutating func memberPlaces() throws(JSONError) -> [String: Range<Int>] {
         try expect(UInt8(ascii: "{"))
-        // An envelope has few.
+        // A message's envelope has two to four.
         var places = [String: Range<Int>](minimumCapacity: 4)
         if try skip(UInt8(ascii: "}")) { return places }
         repeat {

@@ -7,26 +7,36 @@
 /// lookup copies an entry by the types' metadata.
 @usableFromInline
 package struct RecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable {
-    /// A link of a chain from the value that was used longest ago to the one that was used last.
     @usableFromInline
     struct Entry: Sendable {
         @usableFromInline var key: Key
         @usableFromInline var value: Value
         @usableFromInline var size: Int
-        /// Where the neighbours are; nil at the ends of the chain.
-        @usableFromInline var older: Int?
-        @usableFromInline var newer: Int?
 
         @usableFromInline
         init(key: Key, value: Value, size: Int) { (self.key, self.value, self.size) = (key, value, size) }
     }
 
+    /// A link of the chain from the value that was used longest ago to the one that was used last. It stands beside its
+    /// entry and not in it: to move it, as each use does, copies no key.
+    @usableFromInline
+    struct Link: Sendable {
+        /// Where the neighbours are; -1 at the ends of the chain.
+        @usableFromInline var (older, newer) = (-1, -1)
+
+        @usableFromInline
+        init() {}
+    }
+
     @usableFromInline var places: [Key: Int] = [:]
     /// Nil where a value has gone, and the next may be put.
     @usableFromInline var entries: [Entry?] = []
+    /// By the same places.
+    @usableFromInline var links: [Link] = []
     @usableFromInline var free: [Int] = []
-    @usableFromInline var oldest: Int?
-    @usableFromInline var newest: Int?
+    /// The ends of the chain; -1 where nothing is kept.
+    @usableFromInline var oldest = -1
+    @usableFromInline var newest = -1
     @usableFromInline let limit: Int
     /// The sizes of all values together.
     @usableFromInline package var size = 0
@@ -58,12 +68,17 @@ package struct RecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable
         remove(key)
         let place = free.popLast() ?? entries.count
         let entry = Entry(key: key, value: value, size: size)
-        if place < entries.count { entries[place] = entry } else { entries.append(entry) }
+        if place < entries.count {
+            entries[place] = entry
+        } else {
+            entries.append(entry)
+            links.append(Link())
+        }
         places[key] = place
         self.size += size
         link(place)
         var gone: [(key: Key, value: Value)] = []
-        while self.size > limit, let oldest, oldest != newest, let entry = entries[oldest] {
+        while self.size > limit, oldest != newest, let entry = entries[oldest] {
             gone.append((entry.key, entry.value))
             remove(entry.key)
         }
@@ -82,16 +97,16 @@ package struct RecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable
 
     @inlinable
     mutating func link(_ place: Int) {
-        entries[place]?.older = newest
-        entries[place]?.newer = nil
-        if let newest { entries[newest]?.newer = place } else { oldest = place }
+        links[place].older = newest
+        links[place].newer = -1
+        if newest >= 0 { links[newest].newer = place } else { oldest = place }
         newest = place
     }
 
     @inlinable
     mutating func unlink(_ place: Int) {
-        let (older, newer) = (entries[place]?.older, entries[place]?.newer)
-        if let older { entries[older]?.newer = newer } else { oldest = newer }
-        if let newer { entries[newer]?.older = older } else { newest = older }
+        let link = links[place]
+        if link.older >= 0 { links[link.older].newer = link.newer } else { oldest = link.newer }
+        if link.newer >= 0 { links[link.newer].older = link.older } else { newest = link.older }
     }
 }

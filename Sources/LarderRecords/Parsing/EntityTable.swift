@@ -4,8 +4,8 @@
 /// ends soon; keys that were chosen to meet cost time as in any table whose hash is known, which is why the hash begins
 /// with a number of this process's own.
 ///
-/// Safe: it keeps indices alone. The tables and the keys are the caller's for the length of a call, and the parser made
-/// every index into them.
+/// Safe: it keeps indices alone. The tables and the keys are the caller's for the length of a call, and the parser, or
+/// `JoinedResponse`, made every index into them.
 struct EntityTable {
     private var places: [Int32]
     private let mask: Int

@@ -1,12 +1,13 @@
 import LarderGraphQL
 
-/// Puts responses to one operation together into one, which is stored at the cost of one: of many small ones, most of
-/// the cost is that each is a response.
+/// Joins responses to one operation, so that they are stored as one: the cost of storing a small response is mostly
+/// that of any response.
 ///
-/// Nothing of a root is stored, so it serves mutations and subscriptions alone. No two of the responses have an object
-/// in common, for then it would matter which came later.
+/// Only for mutations and subscriptions, whose roots are not stored. Responses that have an object in common are not
+/// joined: the later one must be stored over the earlier one.
 ///
-/// Safe: the responses' own indices are moved by as much as stands before them in the tables.
+/// Safe: what a table lends is used in one call, during which nothing is appended, and a response outlives the call
+/// that copies it. Each index is moved by the count that its table had before.
 struct JoinedResponse: ~Copyable {
     private let layout: PlanLayout
     private var text = GrowingTable<UInt8>()
@@ -18,6 +19,8 @@ struct JoinedResponse: ~Copyable {
     private var unanswered: Set<Int> = []
     private var root: Int?
     private var met: EntityTable
+    /// Whether `met` has objects that were removed, so that nothing may be appended any more.
+    private var isComplete = false
 
     /// - Parameter entityCount: The most entities that will be in it.
     private init(_ layout: PlanLayout, entityCount: Int) {
@@ -25,14 +28,18 @@ struct JoinedResponse: ~Copyable {
         met = EntityTable(capacity: entityCount)
     }
 
-    /// So many at most become one: more would not make each cheaper.
+    /// So many at most become one.
     private static let limit = 128
+    /// So many bytes of text: a copy of what is large gains nothing.
+    private static let sizeLimit = 1 << 20
 
-    /// The responses in their order, put together where they follow each other.
+    /// The responses in their order, joined as far as may be.
     ///
-    /// - Parameter responses: To one operation with the same variables, which is no query.
-    /// - Complexity: O(n) in their size.
+    /// - Parameter responses: Of one operation with equal variables, whose root is not stored.
+    /// - Complexity: O(n) in their size; where each has an object of the one before, O(m) more for each of them in the
+    ///   entities of the next `limit`.
     static func joining(_ responses: [ParsedResponse]) -> [ParsedResponse] {
+        assert(responses.allSatisfy { $0.layout === responses[0].layout && !$0.layout.storesRoot })
         var joined: [ParsedResponse] = []
         var rest = responses[...]
         while let first = rest.first {
@@ -49,13 +56,15 @@ struct JoinedResponse: ~Copyable {
         return joined
     }
 
-    /// False where the response has an object that is in it already, or cannot be put with others; then it is as it was.
+    /// - Returns: False where an earlier response has one of its objects, or where it cannot be joined with any. Then
+    ///   nothing of it is appended, and nothing may be.
     private mutating func append(_ response: ParsedResponse) -> Bool {
+        assert(!isComplete)
         guard let first = response.root else { return true }
-        // Offsets of keys, and numbers of objects and fields, take 31 bits.
-        guard response.unknownTypes.isEmpty, text.count + response.text.count < 1 << 31,
-            keys.count + response.keys.count < 1 << 31
-        else { return false }
+        let size = max(text.count + response.text.count, keys.count + response.keys.count)
+        guard size <= Self.sizeLimit, response.unknownTypes.isEmpty, response.objects[first].entity < 0 else {
+            return false
+        }
         let start = (
             text: text.count, keys: keys.count, objects: objects.count, entities: entities.count, items: items.count
         )
@@ -70,8 +79,6 @@ struct JoinedResponse: ~Copyable {
         for index in response.objects.indices {
             var object = response.objects[index]
             object.fieldStart += Int32(fields.count)
-            // A root is no object of the cache, also where it has an identity.
-            if index == first { object.entity = -1 }
             if object.entity >= 0 { object.entity += Int32(start.entities) }
             objects.append(object)
             guard object.entity >= 0 else { continue }
@@ -82,6 +89,7 @@ struct JoinedResponse: ~Copyable {
                 objects.removeLast(objects.count - start.objects)
                 entities.removeLast(entities.count - start.entities)
                 keys.removeLast(keys.count - start.keys)
+                isComplete = true
                 return false
             }
         }
@@ -96,6 +104,7 @@ struct JoinedResponse: ~Copyable {
             items.append(
                 response.items[index].moved(text: start.text, items: start.items, objects: start.objects))
         }
+        // The other roots have no identity and nothing holds them, so that they are not stored either.
         root = root ?? start.objects + first
         return true
     }

@@ -3,8 +3,8 @@ package import LarderGraphQL
 /// A response as it came from the server, split into records: objects in the order of the text, each with the
 /// fields that the plan knows. Nothing in it depends on a cache.
 ///
-/// `ResponseParser` alone writes the tables and the text, before any other code has them, and indices into them come
-/// from nowhere else.
+/// `ResponseParser` writes the tables and the text, before any other code has them, and `JoinedResponse` copies those
+/// of several responses behind each other and moves their indices by as much. No other code makes an index into them.
 ///
 /// Safe: it owns the tables and the text, which never change; what it lends of them lasts as long as it does.
 package final class ParsedResponse: Sendable {
@@ -93,7 +93,7 @@ struct ParsedObject {
 
 /// The identity of an object of the response.
 ///
-/// Safe: the parser gives it the place of a key that it has written whole into the keys.
+/// Safe: the parser has written its key whole into the keys; `JoinedResponse` moves the place together with the keys.
 struct ParsedEntity {
     /// Its cache key in `ParsedResponse.keys`.
     var keyStart: Int32

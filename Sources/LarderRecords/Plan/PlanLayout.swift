@@ -40,6 +40,9 @@ package final class PlanLayout: Sendable {
         hasVersions = plan.cases.contains { $0.version != nil }
     }
 
+    /// Whether the root of a response is an object of the cache: the root of all queries, or the one of a fragment.
+    var storesRoot: Bool { plan.kind == .query }
+
     /// About how much memory it takes, in bytes, its plan included.
     var size: Int {
         selections.count * MemoryLayout<SelectionOp>.stride * 4 + types.count * MemoryLayout<TypeOp>.stride * 3

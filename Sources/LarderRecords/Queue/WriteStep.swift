@@ -50,26 +50,26 @@ enum WriteStep: Sendable {
     ///   - changes: Empty.
     ///   - earlier: What the steps before have changed.
     func run(
-        _ generation: Generation, _ transaction: borrowing WriteTransaction, _ changes: RecordChanges,
+        _ generation: Generation, _ transaction: borrowing WriteTransaction, _ changes: consuming RecordChanges,
         after earlier: ChangeSet
     ) throws -> RecordChanges {
-        var changes = changes
         switch self {
         case .note(let key, let kind, let time):
             try changes.note(key, kind, time, generation, transaction)
         case .store(let parsed, let operation, let root, let age):
             changes.received = ReceivedNotes(age, now: generation.now())
-            let writer = ResponseWriter(parsed, of: operation, in: generation, changes)
+            let writer = ResponseWriter(parsed, of: operation, in: generation, consume changes)
             changes = try writer.run(.init(root, operation), transaction)
         case .update(let operation, let root, let body):
             let answer = try generation.answer(operation, from: root, transaction)
             guard let parsed = try body(answer) else { break }
             changes.received = ReceivedNotes(AnswerAge(), now: generation.now())
-            let writer = ResponseWriter(parsed, of: operation, in: generation, changes, isEdited: true)
+            let writer = ResponseWriter(parsed, of: operation, in: generation, consume changes, isEdited: true)
             changes = try writer.run(.init(root, operation), transaction)
         case .synchronize(let parsed, let operation, let page):
             changes.received = ReceivedNotes(AnswerAge(), now: generation.now())
-            changes = try ResponseWriter(parsed, of: operation, in: generation, changes).run(.unstored, transaction)
+            let writer = ResponseWriter(parsed, of: operation, in: generation, consume changes)
+            changes = try writer.run(.unstored, transaction)
             try changes.note(page, parsed, generation, transaction)
         case .sweep(let slice): try changes.sweep(slice, generation, transaction)
         case .forgetWalk(let key): try changes.forgetWalk(of: key, generation, transaction)
@@ -110,7 +110,7 @@ enum WriteStep: Sendable {
 
 extension ResponseWriter.Root {
     init(_ root: RecordCache.Root, _ operation: BoundOperation) {
-        self = operation.layout.plan.kind == .query ? .record(key: root.key) : .unstored
+        self = operation.layout.storesRoot ? .record(key: root.key) : .unstored
     }
 }
 

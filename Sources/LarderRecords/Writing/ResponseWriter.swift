@@ -81,8 +81,8 @@ import LarderLMDB
     private(set) var isQueryRoot = false
 
     init(
-        _ parsed: ParsedResponse, of operation: BoundOperation, in generation: Generation, _ changes: RecordChanges,
-        isEdited: Bool = false
+        _ parsed: ParsedResponse, of operation: BoundOperation, in generation: Generation,
+        _ changes: consuming RecordChanges, isEdited: Bool = false
     ) {
         self.isEdited = isEdited
         self.parsed = parsed

@@ -81,18 +81,20 @@ struct DialectTests {
         #expect(try isStart(reaction(#"{"type":"pong","payload":{}}"#)))
     }
 
-    @Test("A pong that repeats what a ping said acknowledges its start alone, and asks for no other ping")
+    @Test("A pong that repeats a ping's payload acknowledges its start alone, and no other ping is sent")
     func repeatedPong() throws {
         for id in ["1", "2"] { #expect(dialect.messages(for: .start(id: id, request(named: nil))).count == 2) }
         let reaction = try reaction(#"{"type":"pong","payload":{"larder":"2"}}"#)
         #expect(starts(reaction) == ["2"])
         #expect(reaction.replies.isEmpty)
+        // The server repeats payloads: a pong without one is unasked.
+        for _ in 0..<3 { #expect(try starts(self.reaction(#"{"type":"pong"}"#)).isEmpty) }
     }
 
-    @Test("Of pongs that say nothing each counts for the ping before, and one more ping follows the last")
+    @Test("A pong without a payload counts for the ping before, and one more ping follows the last")
     func silentPongs() throws {
         let pong = #"{"type":"pong"}"#
-        // What nobody has asked for counts for nothing.
+        // Unasked pongs count for nothing.
         for _ in 0..<2 { #expect(try starts(reaction(pong)).isEmpty) }
         for id in 1...3 { _ = dialect.messages(for: .start(id: "\(id)", request(named: nil))) }
         for expected in [[], ["1"]] {

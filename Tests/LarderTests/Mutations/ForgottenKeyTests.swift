@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Mutations that were settled long ago", .timeLimit(.minutes(10)))
 struct ForgottenKeyTests {
-    /// - Parameter body: Is given options whose clock is the one beside them.
+    /// - Parameter body: Gets a new folder, options whose `now` is the clock's, and the clock.
     private func withClock(_ body: (URL, Store.Options, TestClock) async throws -> Void) async throws {
         try await withTemporaryFolder { (folder) throws in
             let clock = TestClock()

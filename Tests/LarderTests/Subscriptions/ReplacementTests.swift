@@ -290,6 +290,57 @@ struct ReplacementTests {
         }
     }
 
+    /// Two subscriptions that have begun on another connection, the first of which was handed over to it already.
+    private func withHalfHandedOver(
+        _ body: (Live, _ added: Subscription, _ second: ScriptedLine.Opened, _ added: String) async throws -> Void
+    ) async throws {
+        try await live { live in
+            let added = try await live.app.subscribe(
+                GraphQLOperation("subscription { changed { id } }"), options: SubscriptionOptions(catchUp: Self.items))
+            let id = try #require(await live.first.line.nextStart())
+            await live.first.line.take(.started(id: id))
+            try await eventually { added.state.phase == .live }
+            await live.first.line.take(.expiring(after: .zero))
+            let (second, one) = try await live.second()
+            let other = try #require(await second.line.nextStart())
+            for id in [one, other] { await second.line.take(.started(id: id)) }
+            await live.first.line.take(.completed(id: live.id))
+            try await body(live, added, second, id)
+        }
+    }
+
+    @Test("A subscription that comes while others are handed over is handed over after them")
+    func addsWhileHandingOver() async throws {
+        try await withHalfHandedOver { live, added, second, id in
+            let late = try await live.app.subscribe(GraphQLOperation("subscription { changed { text } }"))
+            let lateID = try #require(await second.line.nextStart())
+            await second.line.take(.started(id: lateID))
+            let ends = live.ends(live.first)
+            await live.first.line.take(.completed(id: id))
+            // The late one did not run on the old connection yet, which is not needed any more.
+            #expect(await ends.value.count == 3)
+            for subscription in [live.subscription, added] {
+                #expect(subscription.state.phase == .live && subscription.state.staleSince == nil)
+            }
+            try await eventually { late.state.phase == .live }
+            await second.line.tell(lateID, #"{"id":"1","text":"late"}"#)
+            try await eventually { live.text() == "late" }
+        }
+    }
+
+    @Test("An old connection that breaks is no gap of a subscription that was handed over already")
+    func breaksBesideHandedOver() async throws {
+        try await withHalfHandedOver { live, added, second, _ in
+            let count = live.queries()
+            live.first.end(TransportError(.unreachable, "cut"))
+            try await eventually { live.queries() > count && added.state.phase == .live }
+            #expect(live.subscription.state.phase == .live && live.subscription.state.staleSince == nil)
+            #expect(live.queries() == count + 1)
+            #expect(live.transport.attemptCount == 2)
+            withExtendedLifetime(second) {}
+        }
+    }
+
     @Test("From when a connection was heard of last, and not from when its end was noticed, something may be missing")
     func lastHeard() async throws {
         let clock = Mutex(Date(timeIntervalSince1970: 1_000_000))

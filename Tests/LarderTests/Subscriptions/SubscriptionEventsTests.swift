@@ -5,9 +5,9 @@ import Testing
 @testable import Larder
 @testable import LarderRecords
 
-@Suite("What waits for a reader of a subscription", .timeLimit(.minutes(5)))
+@Suite("Events that wait for the reader of a subscription", .timeLimit(.minutes(5)))
 struct SubscriptionEventsTests {
-    /// The same, of which each event is found by walking.
+    /// The same rules over a plain array.
     private struct Model {
         enum Waiting: Equatable {
             case data(Int), state(Int), missed(Int)
@@ -56,14 +56,15 @@ struct SubscriptionEventsTests {
         }
     }
 
-    @Test("Random events and states are told in their order, and of data so many wait", arguments: [0, 1, 2, 7])
+    @Test("A reader gets events and states in their order, and so many events wait at most", arguments: [0, 1, 2, 7])
     func order(limit: Int) async throws {
-        for seed in 0..<40 {
-            var random = SeededNumbers(seed: UInt64(seed))
+        for index in 0..<40 {
+            let seed = TestSeed.of("waiting events", index)
+            var random = SeededNumbers(seed: seed)
             let events = SubscriptionEvents(limit: limit)
             var model = Model(limit: max(1, limit))
             for step in 1...300 {
-                switch Int.random(in: 0..<(seed % 3 + 4), using: &random) {
+                switch Int.random(in: 0..<(index % 3 + 4), using: &random) {
                 case 0:
                     var state = SubscriptionState()
                     state.gapCount = step
@@ -81,11 +82,11 @@ struct SubscriptionEventsTests {
             while let expected = model.next() {
                 try #require(try told(await events.next()) == expected, "seed \(seed)")
             }
-            #expect(await events.next() == nil)
+            #expect(await events.next() == nil, "seed \(seed)")
         }
     }
 
-    @Test("What was taken is let go of, though others wait")
+    @Test("An event that was taken is freed while others wait")
     func lettingGo() async throws {
         let events = SubscriptionEvents(limit: 100)
         weak var first: ResponseBuffer?

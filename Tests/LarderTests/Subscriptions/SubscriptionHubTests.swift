@@ -240,7 +240,7 @@ struct SubscriptionHubTests {
         }
     }
 
-    @Test("A subscription that is asked for while an earlier one is waited for has as long as that")
+    @Test("A later subscription has its own time to be acknowledged")
     func givesUpLater() async throws {
         var pacing = SubscriptionPacing.quick
         pacing.starting = .milliseconds(400)
@@ -256,6 +256,7 @@ struct SubscriptionHubTests {
             _ = try #require(await connection.line.nextStart())
             let asked = SuspendingClock.now
             for await _ in connection.line.commands {}
+            // Longer than what was left of the first one's time.
             #expect(SuspendingClock.now - asked > .milliseconds(350))
             connection.end(nil)
             #expect(await state(second) { $0.error != nil }?.error?.code == .transportTimedOut)

@@ -130,7 +130,7 @@ private final class Conversation: ChannelInboundHandler {
 }
 
 extension ByteBuffer {
-    /// The index at which a text stands first.
+    /// The index of the first occurrence; nil where there is none.
     fileprivate func place(of wanted: StaticString) -> Int? {
         withUnsafeReadableBytes { bytes in
             guard let start = bytes.baseAddress else { return nil }

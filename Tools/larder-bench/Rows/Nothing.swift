@@ -18,7 +18,7 @@ extension Bench {
                     let body = try ItemShop().changed(number % 100, title: "T")
                     return (parsed: try ParsedResponse.parse(body, along: bound.layout), operation: bound)
                 }
-                _ = try await cache.write(responses)
+                for outcome in await cache.write(responses) { _ = try outcome.get() }
             }
             return cache
         }

@@ -244,7 +244,7 @@ extension Bench {
                     var subscriptions: [Subscription] = []
                     for operation in operations { subscriptions.append(try await app.subscribe(operation)) }
                     func wait(until isDone: () -> Bool) async throws {
-                        // To look more often would take the time that is measured.
+                        // Looking more often would take processor time from what is measured.
                         while !isDone() { try await Task.sleep(for: .microseconds(250)) }
                     }
                     func waitUntilLive() async throws {
