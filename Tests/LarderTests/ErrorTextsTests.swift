@@ -1,7 +1,8 @@
 import Foundation
-import Larder
 import LarderTestSupport
 import Testing
+
+@testable import Larder
 
 @Suite("Texts about failures for a program's users")
 struct ErrorTextsTests {
@@ -51,6 +52,19 @@ struct ErrorTextsTests {
         texts[.operationsUnsentWork] = "Orders are waiting."
         #expect(texts.text(for: LarderError(.operationsUnsentWork, "")) == "Orders are waiting.")
         #expect(texts.text(for: LarderError(.operationsUploadsLeft, "")) != "Orders are waiting.")
+    }
+
+    @Test(
+        "A status of HTTP leads to the situation that it stands for",
+        arguments: [
+            (401, .sessionEnded), (511, .sessionEnded), (403, .notAllowed), (404, .serverChanged),
+            (410, .serverChanged), (409, .conflict), (412, .conflict), (408, .slow), (504, .slow), (413, .tooLarge),
+            (425, .throttled), (429, .throttled), (503, .throttled), (500, .serverFault), (502, .serverFault),
+            (400, .rejected), (422, .rejected), (302, .serverChanged),
+        ] as [(Int, Situation)])
+    func status(_ status: Int, _ situation: Situation) {
+        let error = LarderError(.transportStatus, "", cause: TransportError(.status, "", status: status))
+        #expect(error.situation == situation)
     }
 
     @Test(

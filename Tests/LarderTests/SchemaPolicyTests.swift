@@ -50,4 +50,13 @@ struct SchemaPolicyTests {
                 try schema.setPartPolicy(.replace, forField: "timing", of: "Recipe")
             })
     }
+
+    @Test("An error in one of several texts has the name that was given to it")
+    func namedTexts() {
+        let error = #expect(throws: LarderError.self) {
+            try Schema(
+                parsing: ["type Query { a: Int }", "type { b: Int }"], names: ["server.graphql", "own.graphql"])
+        }
+        #expect(error?.code == .schema && error?.message.contains("own.graphql") == true, "\(error as Any)")
+    }
 }

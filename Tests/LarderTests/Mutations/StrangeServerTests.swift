@@ -118,7 +118,8 @@ struct StrangeServerTests {
         let server = Place(answer).server(ScriptedServer.key, afterSearches: 10)
         try await withStoreFixture(server) { (app) throws in
             let receipts = try await queue(app, 20)
-            try await quickRunner(app) { $0.maximumFaults = 1 }.drain()
+            // One answer of what stood there may be on its way when the server is found.
+            try await quickRunner(app) { $0.maximumFaults = 2 }.drain()
             #expect(try states(receipts).allSatisfy { $0 == .applied })
         }
     }

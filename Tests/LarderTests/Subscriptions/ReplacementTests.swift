@@ -291,8 +291,11 @@ struct ReplacementTests {
     }
 
     /// Two subscriptions that have begun on another connection, the first of which was handed over to it already.
+    ///
+    /// - Parameter body: Gets the second subscription, the other connection, the id of the second on the old one and that
+    ///   of the first on the other.
     private func withHalfHandedOver(
-        _ body: (Live, _ added: Subscription, _ second: ScriptedLine.Opened, _ added: String) async throws -> Void
+        _ body: (Live, Subscription, ScriptedLine.Opened, _ id: String, _ handedOver: String) async throws -> Void
     ) async throws {
         try await live { live in
             let added = try await live.app.subscribe(
@@ -301,17 +304,22 @@ struct ReplacementTests {
             await live.first.line.take(.started(id: id))
             try await eventually { added.state.phase == .live }
             await live.first.line.take(.expiring(after: .zero))
-            let (second, one) = try await live.second()
-            let other = try #require(await second.line.nextStart())
-            for id in [one, other] { await second.line.take(.started(id: id)) }
+            let second = try #require(await live.transport.next())
+            await second.line.take(.opened)
+            var ids: [Bool: String] = [:]
+            for await case .start(let id, let request) in second.line.commands {
+                ids[request.document.contains("text")] = id
+                if ids.count == 2 { break }
+            }
+            for id in ids.values { await second.line.take(.started(id: id)) }
             await live.first.line.take(.completed(id: live.id))
-            try await body(live, added, second, id)
+            try await body(live, added, second, id, try #require(ids[true]))
         }
     }
 
     @Test("A subscription that comes while others are handed over is handed over after them")
     func addsWhileHandingOver() async throws {
-        try await withHalfHandedOver { live, added, second, id in
+        try await withHalfHandedOver { live, added, second, id, _ in
             let late = try await live.app.subscribe(GraphQLOperation("subscription { changed { text } }"))
             let lateID = try #require(await second.line.nextStart())
             await second.line.take(.started(id: lateID))
@@ -328,9 +336,22 @@ struct ReplacementTests {
         }
     }
 
+    @Test("A subscription that fails after it was handed over begins again once all are")
+    func failsAfterHandingOver() async throws {
+        try await withHalfHandedOver { live, added, second, id, handedOver in
+            let failure = Array(#"{"errors":[{"message":"no"}]}"#.utf8)
+            await second.line.take(.failed(id: handedOver, response: failure, mayRecover: true))
+            await live.first.line.take(.completed(id: id))
+            let again = try #require(await second.line.nextStart())
+            await second.line.take(.started(id: again))
+            try await eventually { live.subscription.state.phase == .live }
+            #expect(added.state.phase == .live)
+        }
+    }
+
     @Test("An old connection that breaks is no gap of a subscription that was handed over already")
     func breaksBesideHandedOver() async throws {
-        try await withHalfHandedOver { live, added, second, _ in
+        try await withHalfHandedOver { live, added, second, _, _ in
             let count = live.queries()
             live.first.end(TransportError(.unreachable, "cut"))
             try await eventually { live.queries() > count && added.state.phase == .live }

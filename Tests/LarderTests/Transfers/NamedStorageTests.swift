@@ -275,7 +275,9 @@ struct NamedStorageTests {
         }
     }
 
-    @Test("A storage's name may have any characters", arguments: ["\"", "a,b", "日本 語", "[]", "'; --", "\\"])
+    @Test(
+        "A storage's name may have any characters, and up to 255 bytes",
+        arguments: ["\"", "a,b", "日本 語", "[]", "'; --", "\\", String(repeating: "n", count: 255)])
     func oddName(name: String) async throws {
         try await withTransferFixture { fixture in
             let (file, _) = try fixture.file(bytes: 1)
