@@ -68,9 +68,9 @@ extension RecordCache {
 
     /// Stores responses in their order, in as few commits as may be.
     ///
-    /// - Returns: For each, in order, what came of it. Those that were stored together share one `Commit`, whose changes
-    ///   are those of all. One that does not fit fails alone; where there is no room for one, later ones are not stored
-    ///   either.
+    /// - Returns: The outcome of each response, in order. Responses that were stored together share one `Commit`, whose
+    ///   changes are those of all. A response that does not fit fails alone; where there is no room for one, later ones
+    ///   are not stored either.
     package func write(
         _ responses: [(parsed: ParsedResponse, operation: BoundOperation)]
     ) async -> [Result<Commit, RecordError>] {
