@@ -26,6 +26,9 @@ struct SerializedSchemaTests {
         let bytes = try SchemaIndex(parsing: Self.text).serialized()
         for length in 0..<bytes.count { #expect(code(Array(bytes[..<length])) == .serializedForm) }
         #expect(code(bytes + [0]) == .serializedForm)
+        var longer = bytes + [0]
+        Self.seal(&longer)
+        #expect(code(longer) == .serializedForm)
     }
 
     @Test("A flipped bit anywhere is refused")

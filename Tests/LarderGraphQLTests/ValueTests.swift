@@ -73,7 +73,9 @@ struct ValueTests {
         let input = Value.object(["id": .string("1")])
         let one = "mutation M($i: In) { one(input: $i) { id _version } }"
         #expect(try keys(one, ["i": input]) == ["Todo:1"])
-        #expect(try keys(one, ["i": .object(["id": .string("1"), "_version": .int(2)])]) == [])
+        for version in [.int(2), .null] as [Value] {
+            #expect(try keys(one, ["i": .object(["id": .string("1"), "_version": version])]) == [])
+        }
         #expect(try keys("mutation M($i: [In]) { many(input: $i) { id _version } }", ["i": input]) == [])
     }
 
@@ -86,5 +88,27 @@ struct ValueTests {
         }
         #expect(key(isText: false) == #"items({"from":20})"#)
         #expect(key(isText: true) == #"items({"from":"20"})"#)
+    }
+
+    @Test("Of a page that has its objects, and edges to them, the objects are the list", arguments: [true, false])
+    func listOfPage(edgesFirst: Bool) throws {
+        let schema = try SchemaIndex(
+            parsing: """
+                type Query @fieldPolicy(forField: "orders", paginationArgs: "first after") {
+                  orders(first: Int, after: String): Orders }
+                type Orders { nodes: [Order] edges: [Edge] pageInfo: PageInfo }
+                type Edge { node: Order } type Order { id: ID! }
+                type PageInfo { hasNextPage: Boolean endCursor: String }
+                """)
+        let lists = ["list: nodes { id }", "edges { node { id } }"]
+        let document = try Document(
+            parsing: """
+                query Q($after: String) { orders(after: $after) {
+                  \((edgesFirst ? lists.reversed() : lists).joined(separator: " "))
+                  pageInfo { hasNextPage endCursor } } }
+                """)
+        let operation = try #require(document.operations.first)
+        let plan = try ConnectionPlan(Plan.compile(operation, of: document, schema, conditions: [:]), schema)
+        #expect(plan.elements == ["list"] && plan.node == nil)
     }
 }

@@ -181,6 +181,25 @@ struct RestoredContentTests {
         }
     }
 
+    @Test("A backup comes back though an environment has moved, where the store has all its partitions")
+    func movedBackend() async throws {
+        try await MigrationFixture.with { fixture in
+            _ = try await fixture.add("staging")
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            try await fixture.queueInCurrent(1)
+            let ids = try await fixture.mutations()
+            let backup = try await fixture.makeBackup()
+            let moved = try await fixture.migrate(
+                "env", "add", "staging", "--url", "https://another.example/", "--succeeds", "staging")
+            #expect(moved.status == 0, "\(moved.errors)")
+            try fixture.execute("DELETE FROM mutation")
+            let outcome = try await fixture.restore(backup)
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            #expect(try await fixture.mutations() == ids)
+            try await fixture.expectSound()
+        }
+    }
+
     @Test("The backup of an older version is migrated as it comes back")
     func olderVersion() async throws {
         try await MigrationFixture.with { fixture in

@@ -71,4 +71,22 @@ struct CommitMarkTests {
             await expectFailure(.closed) { _ = try reader.commitMark() }
         }
     }
+
+    @Test("After a suspension there may be other commits, as after a commit of another at the same file")
+    func contentVersion() async throws {
+        try await withOperations { one in
+            let two = try OperationsDatabase(folder: one.file.deletingLastPathComponent())
+            let first = try one.contentVersion()
+            #expect(try one.contentVersion() == first)
+            _ = try await two.enqueue(draft())
+            let second = try one.contentVersion()
+            #expect(second != first)
+            try two.close()
+            let count = one.commitCount
+            try one.suspend(until: .now + .seconds(60))
+            try one.resume()
+            #expect(one.commitCount > count)
+            #expect(try one.contentVersion() != second)
+        }
+    }
 }

@@ -415,4 +415,11 @@ struct SwitchTests {
             #expect(try database.currentName == "pu")
         }
     }
+
+    @Test("The transfers that are yet to be done are told of, paused ones and those under way too")
+    func toldTransfers() {
+        let work = SwitchReport.Work(
+            transfers: [.pending: 1, .running: 10, .paused: 100, .failed: 2, .cancelling: 3, .done: 4, .cancelled: 5])
+        #expect(work.transfers == 111 && work.failedTransfers == 2)
+    }
 }

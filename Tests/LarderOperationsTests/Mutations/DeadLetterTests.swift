@@ -96,6 +96,21 @@ struct DeadLetterTests {
         }
     }
 
+    @Test("A dependent that is a dead letter for another reason keeps it, and is not among those set aside")
+    func dependentSetAsideBefore() async throws {
+        try await withOperations { database in
+            let bad = try await database.enqueue(draft())
+            let dead = try await database.enqueue(draft(dependencies: [bad]))
+            let pending = try await database.enqueue(draft(dependencies: [bad]))
+            try await database.setAside(dead)
+            try await database.setAside(bad)
+            let affected = try await database.mutations.discard(
+                bad, dependents: .setAside(reason: "the user gave up"), now: noon)
+            #expect(affected == [pending])
+            #expect(try database.mutation(dead)?.failure == rejected)
+        }
+    }
+
     @Test("Dependents of a discarded mutation go on without it, if the caller says so")
     func dependentsReleased() async throws {
         try await withOperations { database in
@@ -230,6 +245,8 @@ struct DeadLetterTests {
             #expect(seen == ids)
             #expect(try database.mutations.list(MutationFilter(partition: app, lane: "1")).count == 5)
             #expect(try database.mutations.list(MutationFilter(states: [])).isEmpty)
+            #expect(try database.mutations.list(limit: 0).isEmpty)
+            #expect(try database.mutations.list(limit: -1).isEmpty)
             #expect(try database.mutations.list(MutationFilter(partition: "none")).isEmpty)
         }
     }

@@ -74,4 +74,22 @@ struct DoubtTests {
             #expect(found.map(\.telling) == [Self.header])
         }
     }
+
+    @Test(
+        "A failure that says nothing of earlier attempts leaves what is said of one in doubt; another does not",
+        arguments: [
+            (.offline, .outcomeUnknown), (.throttled, .outcomeUnknown), (.notSignedIn, .outcomeUnknown),
+            (.unusableServer, .outcomeUnknown), (.serverFault, .serverFault), (.rejected, .rejected),
+        ] as [(MutationFailure.Class, MutationFailure.Class)])
+    func laterFailure(later: MutationFailure.Class, told: MutationFailure.Class) async throws {
+        try await withOperations { database in
+            let id = try await database.enqueue(draft())
+            for failure in [lost, MutationFailure(later, message: "later", time: noon)] {
+                try await database.mutations.retryLater(
+                    begin(id, Self.header, database).attempt, at: nil, failure, now: noon)
+            }
+            let failure = try stored(id, database).failure
+            #expect(failure?.class == told && failure?.message == "later")
+        }
+    }
 }

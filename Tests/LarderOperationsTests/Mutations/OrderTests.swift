@@ -186,6 +186,19 @@ struct OrderTests {
         }
     }
 
+    @Test("An answer that makes its lane another's begins the first that waits there")
+    func joinedLane() async throws {
+        try await withOperations { database in
+            let token = TemporaryID()
+            let maker = try await database.enqueue(draft("Todo:\(token.text)", temporaryIDs: [token]))
+            let attempt = try await database.begin(maker).attempt
+            let waiting = try await database.enqueue(draft("Todo:42"))
+            let next = try await database.mutations.answer(
+                attempt, json("{}"), temporaryIDs: [token: "42"], beginningNextAs: "me", now: noon)
+            #expect(next?.id == waiting)
+        }
+    }
+
     @Test("An answer is noted and the next of the lane begun in one step, if that can be sent now")
     func next() async throws {
         try await withOperations { database in

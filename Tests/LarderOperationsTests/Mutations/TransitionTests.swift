@@ -1,4 +1,5 @@
 import Foundation
+import LarderTestSupport
 import Testing
 
 @testable import LarderOperations
@@ -218,6 +219,22 @@ struct TransitionTests {
             #expect(try database.mutation(ids[0])?.owner == "me")
             #expect(try database.mutation(ids[0])?.attempts == 1)
             #expect(try database.mutations.recover(in: app) { $0 != "dead" }.map(\.id) == [ids[2]])
+        }
+    }
+
+    @Test("A mutation in flight of which no owner is known is nobody's, and found")
+    func ownerless() async throws {
+        try await withTemporaryFolder { folder in
+            let database = try OperationsDatabase(folder: folder)
+            let id = try await database.enqueue(draft())
+            _ = try await database.begin(id)
+            // As damage leaves it: the table's own check would not let it pass.
+            try database.writeWithoutTransaction { db in
+                try db.run("PRAGMA ignore_check_constraints = ON")
+                try db.run("UPDATE mutation SET owner = NULL")
+            }
+            #expect(try database.mutations.recover(in: app) { _ in true }.map(\.id) == [id])
+            try database.close()
         }
     }
 }

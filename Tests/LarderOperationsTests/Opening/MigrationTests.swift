@@ -145,4 +145,15 @@ struct MigrationTests {
             try database.close()
         }
     }
+
+    @Test("The partitions of a database from before environments are known by their names, and are of none")
+    func olderPartitions() async throws {
+        try await withTemporaryFolder { folder in
+            let old = try open(folder, Array(Migration.all.prefix(2)))
+            try await old.pool.write { try $0.execute(sql: "INSERT INTO partition (name) VALUES ('b'), ('a')") }
+            let owners = try old.partitionOwners()
+            #expect(owners.map { $0.name } == ["b", "a"] && owners.allSatisfy { $0.environment == nil })
+            try old.close()
+        }
+    }
 }

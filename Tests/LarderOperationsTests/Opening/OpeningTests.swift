@@ -57,7 +57,14 @@ struct OpeningTests {
         try await withOperations { database in
             _ = try database.beginUse()
             await expectFailure(.busy) { try database.suspend(until: .now) }
-            await expectFailure(.busy) { try database.suspend(until: .now + .seconds(60), while: { false }) }
+            var asked = 0
+            await expectFailure(.busy) {
+                try database.suspend(until: .now + .seconds(60)) {
+                    asked += 1
+                    return false
+                }
+            }
+            #expect(asked == 1, "it waited for a call that it need not wait for any more")
             database.endUse()
             let id = try await database.enqueue(draft())
             try database.suspend(until: .now + .seconds(60))
@@ -313,6 +320,17 @@ struct OpeningTests {
             try await expectBusy { _ = try open(folder, readOnly: true) }
             try await other.writeWithoutTransaction { try $0.execute(sql: "COMMIT") }
             try other.close()
+        }
+    }
+
+    @Test("A file of a single byte is no database yet, as an empty one is not", arguments: [0, 1])
+    func singleByte(count: Int) async throws {
+        try await withTemporaryFolder { folder in
+            try Data(count: count).write(to: folder.appending(path: OperationsDatabase.fileName))
+            #expect(try !OperationsDatabase.exists(in: folder, FileSystem()))
+            await expectFailure(.missing) { _ = try open(folder, readOnly: true) }
+            _ = try await makeSample(folder)
+            #expect(try OperationsDatabase.exists(in: folder, FileSystem()))
         }
     }
 }

@@ -87,6 +87,7 @@ struct DamagedRowTests {
         "A mutation whose row cannot be read is set aside and never sent again, and others of its lane go on",
         arguments: [
             "UPDATE mutation SET attempts = 9223372036854775807 WHERE sequence = 1",
+            "UPDATE mutation SET attempts = -1 WHERE sequence = 1",
             "UPDATE mutation SET id = x'00' WHERE sequence = 1",
             "UPDATE mutation_content SET variables = x'7b' WHERE sequence = 1",
             "DELETE FROM mutation_content WHERE sequence = 1",

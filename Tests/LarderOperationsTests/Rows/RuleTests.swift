@@ -91,4 +91,28 @@ struct RuleTests {
             try database.close()
         }
     }
+
+    @Test("A mutation whose number is above the last that was given breaks a rule")
+    func numberNotGiven() async throws {
+        try await withTemporaryFolder { folder in
+            let database = try OperationsDatabase(folder: folder)
+            _ = try await database.mutations.enqueue([draft("a"), draft("b")])
+            try database.writeWithoutTransaction {
+                try $0.run("UPDATE sqlite_sequence SET seq = seq - 1 WHERE name = 'mutation'")
+            }
+            let broken = try database.check().problems.filter { $0.kind == .rule }.map(\.what)
+            #expect(broken.count == 1 && broken[0].hasPrefix("a sequence is used once: "), "\(broken)")
+            try database.close()
+        }
+    }
+
+    @Test("Lanes of one name are two where they are of two partitions: of each a mutation may be in flight")
+    func lanesOfPartitions() async throws {
+        try await withOperations { database in
+            for partition in [app, "other"] {
+                _ = try await database.begin(database.enqueue(draft("lane", in: partition)))
+            }
+            try expectSound(database)
+        }
+    }
 }

@@ -201,4 +201,21 @@ struct TemporaryIDTests {
             #expect(text(try database.mutation(late)?.content.variables) == #"{"id":"7"}"#)
         }
     }
+
+    @Test("A real id is known until it is pruned, or forgotten with its partition's outcomes", arguments: [0, 1])
+    func forgotten(way: Int) async throws {
+        try await withOperations { database in
+            let queue = database.mutations
+            let maker = try await database.enqueue(draft("a", temporaryIDs: [id]))
+            try await database.complete(maker, temporaryIDs: [id: "7"])
+            try await queue.prune(before: noon)
+            try await queue.forgetOutcomes(in: "other")
+            #expect(try queue.realIDs(of: [id], in: app) == [id: "7"])
+            if way == 0 { try await queue.prune(before: after(1)) } else { try await queue.forgetOutcomes(in: app) }
+            #expect(try queue.realIDs(of: [id], in: app).isEmpty)
+            await expectFailure(.unknownTemporaryID) {
+                _ = try await database.enqueue(draft("b", variables: variables))
+            }
+        }
+    }
 }

@@ -94,6 +94,10 @@ struct TransferFollowingTests {
             #expect(runnable.isEmpty && runnable.remains == Array(ids.suffix(2)))
             #expect(try table.remains(named: []).map(\.id) == Array(ids.suffix(2)))
             #expect(try table.remains(named: [ids[0], UUID()]).map(\.id) == ids)
+            let waiting = upload("waiting")
+            try await table.enqueue([waiting])
+            #expect(try table.remains(named: [waiting.id]).map(\.id) == Array(ids.suffix(2)))
+            try await table.cancel(waiting.id, now: noon)
             try await table.cancel(ids[1], now: noon)
             try await table.forgetUpload(of: ids[2])
             runnable = try table.runnable(in: app, now: noon, limit: 9)
@@ -153,6 +157,19 @@ struct TransferFollowingTests {
                     LeftUpload(bucket: "media", key: "v/2", region: nil, upload: nil),
                 ])
             #expect(try database.transfers.list(in: "first").isEmpty)
+        }
+    }
+
+    @Test("Forgetting a partition names its downloads, of which partial files may be left, and no upload")
+    func forgottenDownloads() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), as: "first")
+            let download = TransferDraft(
+                partition: "first", kind: .download, bucket: "media", key: "v/1", path: "/copy", created: noon)
+            try await database.transfers.enqueue([upload("v/2", in: "first"), download])
+            try await database.enter(environment("b"), as: "second")
+            let left = try await database.environments.forget(partitions: ["first"], losingUnsent: true)
+            #expect(left.downloads.map(\.id) == [download.id] && left.uploads.isEmpty)
         }
     }
 }

@@ -284,6 +284,40 @@ struct TransferTableTests {
         }
     }
 
+    @Test("An erased download is gone once its partial file is, and those who wait for it are told so")
+    func clearedIsTold() async throws {
+        try await withOperations { database in
+            let id = try await database.queue(download())
+            _ = try await database.take(id)
+            #expect(try await database.transfers.erase(in: app, keepsQueued: false, now: noon).transfers == [id])
+            #expect(try database.state(ofTransfer: id) == .cancelling)
+            let before = try database.transfers.position(in: app)
+            try await database.transfers.cleared(id, now: noon)
+            #expect(try database.state(ofTransfer: id) == nil)
+            #expect(try database.transfers.position(in: app).removals > before.removals)
+        }
+    }
+
+    @Test("That a runner lacks a storage is noted, and taken back once it has it, of paused transfers too")
+    func storages() async throws {
+        try await withOperations { database in
+            let table = database.transfers
+            var drafts = ["a", "b", "c"].map { upload($0) }
+            for index in drafts.indices.dropFirst() { drafts[index].storage = "archive" }
+            try await table.enqueue(drafts)
+            try await table.noteUnserved(in: app, having: [nil, "media"], now: noon)
+            let message = "The runner has no storage that is named \"archive\"; give it one"
+            #expect(try table.list().map(\.failure?.message) == [nil, message, message])
+            #expect(try table.list().map { $0.failure?.code == TransferFailure.noStorage } == [false, true, true])
+            try await table.pause(drafts[2].id)
+            try await table.noteServed(in: app, having: ["media"])
+            #expect(try table.list().count { $0.failure != nil } == 2)
+            try await table.noteServed(in: app, having: ["archive"])
+            #expect(try table.list().map(\.state) == [.pending, .pending, .paused])
+            #expect(try table.list().allSatisfy { $0.failure == nil })
+        }
+    }
+
     @Test("A cancelled transfer is kept as long as a mutation names it")
     func namedByMutation() async throws {
         try await withOperations { database in

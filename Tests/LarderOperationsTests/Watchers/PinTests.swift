@@ -1,4 +1,5 @@
 import Foundation
+import LarderTestSupport
 import Testing
 
 @testable import LarderOperations
@@ -34,6 +35,18 @@ struct PinTests {
             #expect(try database.pins.list().map(\.name) == ["b", "a"])
             try await database.pins.removeAll(in: app)
             #expect(try database.pins.list().map(\.partition) == ["other"])
+        }
+    }
+
+    @Test("A damaged pin is left out where pins are listed, and an error where all must be known")
+    func damaged() async throws {
+        try await withTemporaryFolder { folder in
+            let database = try OperationsDatabase(folder: folder)
+            for name in ["a", "b"] { try await database.pins.put(name, in: app, document: "{ a }", now: noon) }
+            try database.writeWithoutTransaction { try $0.run("UPDATE pin SET variables = x'7b' WHERE name = 'a'") }
+            #expect(try database.pins.list(in: app).map(\.name) == ["b"])
+            await expectFailure(.damagedRow) { _ = try database.pins.all(in: app) }
+            try database.close()
         }
     }
 }

@@ -1,0 +1,54 @@
+import Foundation
+import LarderFiles
+import LarderTestSupport
+import Testing
+
+@testable import LarderOperations
+
+@Suite("Copies of a database", .timeLimit(.minutes(10)))
+struct CopiedDatabaseTests {
+    @Test("A copy is one file, which needs no log beside it")
+    func oneFile() async throws {
+        try await withOperations { database in
+            let id = try await database.enqueue(draft())
+            let folder = database.file.deletingLastPathComponent().appending(path: "copies")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            let file = folder.appending(path: OperationsDatabase.fileName)
+            try database.copy(to: file)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == [OperationsDatabase.fileName])
+            // How it is written and read: 1 is with a journal, 2 with a log (https://www.sqlite.org/fileformat2.html).
+            #expect(try Array(Data(contentsOf: file)[18..<20]) == [1, 1])
+            let copied = try await OperationsDatabase.using(folder) { try $0.mutation(id) }
+            #expect(copied != nil)
+        }
+    }
+
+    @Test("What killed processes have staged is removed, and what lies beside it, and nothing else")
+    func staged() async throws {
+        try await withTemporaryFolder { folder in
+            let staged = ["", "-wal", "-shm", "-journal"].map { "restored-1.sqlite\($0)" }
+            let others = ["larder.sqlite", "restored-1", "unrestored-1.sqlite"]
+            for name in staged + others { try Data([1]).write(to: folder.appending(path: name)) }
+            OperationsDatabase.removeStaged(in: folder)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() == others)
+        }
+    }
+
+    @Test("A device that does not know a database is told of the copy, though it has nothing to be set aside")
+    func found() async throws {
+        try await withTemporaryFolder { folder in
+            let tokens = Locked<[String: String]>([:])
+            let told = Locked<[Int]>([])
+            var options = OperationsDatabase.Options()
+            options.device = DeviceMark(
+                read: { store in tokens.withLock { $0[store] } },
+                keep: { token, store in tokens.withLock { $0[store] = token } })
+            options.foundCopied = { count in told.withLock { $0.append(count) } }
+            for _ in 0..<2 { try OperationsDatabase(folder: folder, options: options).close() }
+            #expect(told.withLock { $0 } == [])
+            tokens.withLock { $0 = [:] }
+            for _ in 0..<2 { try OperationsDatabase(folder: folder, options: options).close() }
+            #expect(told.withLock { $0 } == [0])
+        }
+    }
+}
