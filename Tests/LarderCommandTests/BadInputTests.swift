@@ -1,5 +1,6 @@
 import Foundation
 import LarderCommandLine
+import LarderTestSupport
 import Testing
 
 @Suite("Bad input", .timeLimit(.minutes(10)))
@@ -71,6 +72,7 @@ struct BadInputTests {
             }
             #expect(try await told("").contains(": its name is empty\n"))
             #expect(try await told(fixture.folder.path).contains(": it is a folder\n"))
+            #expect(try await told(fixture.write("", to: "empty")).contains(": it is empty\n"))
             let name = String(repeating: "a", count: 300)
             #expect(try await told(fixture.path(name)).contains(": File name too long"))
             #if os(Linux)
@@ -127,16 +129,17 @@ struct BadInputTests {
     }
 
     @Test(
-        "A verb that there is not is named, whatever options stand behind it",
+        "A verb that there is not is named, whatever options stand behind it, and so is what lists the verbs",
         arguments: [
-            ("larder", "objects --store X", "objects"), ("larder", "nonsense", "nonsense"),
-            ("larder", "mutations drop 1 --store X", "mutations drop"),
-            ("larder-migrate", "env move --to y", "env move"),
+            ("larder", "objects --store X", "objects", "larder"), ("larder", "nonsense", "nonsense", "larder"),
+            ("larder", "mutations drop 1 --store X", "mutations drop", "larder mutations"),
+            ("larder-migrate", "env move --to y", "env move", "larder-migrate env"),
         ])
-    func namesUnknownVerb(program: String, command: String, named: String) async throws {
+    func namesUnknownVerb(program: String, command: String, named: String, parent: String) async throws {
         let outcome = try await LarderProcess.run(program: program, command.split(separator: " ").map(String.init))
         #expect(outcome.status == 2)
-        #expect(outcome.errors.hasPrefix("\(program): There is no verb '\(named)'; "), "\(outcome.errors)")
+        let told = "\(program): There is no verb '\(named)'; '\(parent) --help' lists the verbs\n"
+        #expect(outcome.errors.hasPrefix(told), "\(outcome.errors)")
     }
 
     @Test("Without a store's name nothing is guessed")
@@ -282,5 +285,78 @@ struct BadInputTests {
         #expect(outcome.status == 0)
         #expect(outcome.output.contains("USAGE: larder"))
         #expect(outcome.errors == "")
+    }
+
+    @Test("A value that does not fit the schema is told with its path in the response")
+    func namesPath() async throws {
+        try await CommandFixture.withFiles { fixture in
+            let response = CommandFixture.list.replacing(#""grams":400"#, with: #""grams":"many""#)
+            let outcome = try await fixture.larder(
+                ["ingest", "--response", fixture.write(response, to: "other.json")]
+                    + fixture.operation("List", variables: #"{"n":2}"#))
+            #expect(outcome.status == 2)
+            #expect(outcome.errors.contains(", at recipes[0].size.grams\n"), "\(outcome.errors)")
+        }
+    }
+
+    @Test("A file on standard input is called that where it cannot be used")
+    func namesStandardInput() async throws {
+        try await CommandFixture.withStore { fixture in
+            let outcome = try await fixture.larder(
+                ["query"] + fixture.operation("One") + ["--variables", "-"], input: "[1]")
+            #expect(outcome.status == 2)
+            let told = "larder: the variables on standard input: it holds no JSON object\n"
+            #expect(outcome.errors.hasPrefix(told), "\(outcome.errors)")
+        }
+    }
+
+    @Test("Standard input is one file: the response and the variables cannot both be on it")
+    func standardInputTwice() async throws {
+        try await CommandFixture.withFiles { fixture in
+            let outcome = try await fixture.larder(
+                ["ingest", "--response", "-", "--variables", "-"] + fixture.operation("List"),
+                input: CommandFixture.list)
+            #expect(outcome.status == 2)
+            #expect(outcome.errors.contains("Only one of --response and --variables"), "\(outcome.errors)")
+        }
+    }
+
+    @Test(
+        "Output that cannot be written is told as that, with status 1",
+        .enabled(if: FileManager.default.fileExists(atPath: "/dev/full"), "needs /dev/full"))
+    func fullOutput() async throws {
+        try await CommandFixture.withStore { fixture in
+            let outcome = try await LarderProcess.run(
+                shell: #"exec "$@" >/dev/full"#, ["ls", "--json", "--store", fixture.store])
+            #expect(outcome.status == 1)
+            #expect(outcome.errors.contains(#""code":"command.output""#), "\(outcome.errors)")
+        }
+    }
+
+    @Test("Output into a pipe that would block is waited for, and all of it arrives")
+    func blockedOutput() async throws {
+        try await CommandFixture.withStore { fixture in
+            // More than a pipe holds.
+            let title = String(repeating: "x", count: 1 << 20)
+            try await fixture.rename("1", to: title)
+            let process = Process()
+            process.executableURL = LarderProcess.executable()
+            process.arguments = ["get", "Recipe:1", "--store", fixture.store]
+            let pipe = Pipe.uninherited()
+            let (reader, writer) = (pipe.fileHandleForReading, pipe.fileHandleForWriting)
+            try #require(fcntl(writer.fileDescriptor, F_SETFL, O_NONBLOCK) == 0)
+            process.standardOutput = writer
+            try process.start()
+            func hasRoom() -> Bool {
+                var waiting = pollfd(fd: writer.fileDescriptor, events: Int16(POLLOUT), revents: 0)
+                return poll(&waiting, 1, 0) == 1
+            }
+            while hasRoom(), process.isRunning { try await Task.sleep(for: .milliseconds(5)) }
+            try writer.close()
+            let output = String(decoding: try reader.readToEnd() ?? Data(), as: UTF8.self)
+            await process.ended()
+            #expect(process.terminationStatus == 0)
+            #expect(output.contains("  title: \"\(title)\"\n"), "\(output.utf8.count) bytes")
+        }
     }
 }

@@ -33,14 +33,16 @@ struct FetchTests {
         }
     }
 
-    @Test("Of a project's configuration the schema is taken that it names")
-    func projectSchema() async throws {
+    @Test(
+        "Of a project's configuration the schema is taken that it names, however the file's name ends",
+        arguments: [".graphqlconfig.yml", ".graphqlconfig.yaml", ".graphqlconfig"])
+    func projectSchema(name: String) async throws {
         try await withTemporaryFolder { folder in
             let fixture = CommandFixture(folder: folder)
             let server = try await RecipeServer.start()
             _ = try fixture.write(RecipeServer.schema, to: "recipes.graphqls")
             let project = try fixture.write(
-                "projects:\n  Recipes:\n    schemaPath: recipes.graphqls\n", to: ".graphqlconfig.yml")
+                "projects:\n  Recipes:\n    schemaPath: recipes.graphqls\n", to: name)
             let fetched = try await fixture.larder([
                 "fetch", "--endpoint", server.url.absoluteString, "--schema", project, "--operation",
                 fixture.write("query Q { recipe(id: 2) { __typename id title } }", to: "q.graphql"),
@@ -214,6 +216,35 @@ struct FetchTests {
             let outcome = try await fixture.larder(["fetch"] + arguments + fixture.operation("List"))
             #expect(outcome.status == 2)
             #expect(!outcome.errors.contains("hush"))
+        }
+    }
+
+    @Test("The scheme of an endpoint may be in capitals")
+    func capitals() async throws {
+        try await CommandFixture.withFiles { fixture in
+            let outcome = try await fixture.larder(
+                ["fetch", "--json", "--endpoint", "HTTP://127.0.0.1:1/"] + fixture.operation("List"))
+            #expect(outcome.status == 1)
+            #expect(outcome.errors.contains(#""code":"transport.unreachable""#), "\(outcome.errors)")
+        }
+    }
+
+    @Test("Errors that come beside data are printed beside it, and none where there are none")
+    func errorsBesideData() async throws {
+        let schema = "type Query { a: Int b: Int }"
+        for (answer, printed) in [
+            (#"{"data":{"a":1,"b":null},"errors":[{"message":"no b","path":["b"]}]}"#, true),
+            (#"{"data":{"a":1,"b":2}}"#, false),
+        ] {
+            try await withTemporaryFolder { folder in
+                let store = try Store.open(at: folder.appending(path: "store"), schemaText: [schema])
+                let app = try store.partition(server: ScriptedServer { _ in answer })
+                let response = try await app.fetch(
+                    GraphQLOperation("{ a b }"), policy: .networkOnly, options: FetchOptions(errorPolicy: .partial))
+                let envelope = String(decoding: response.envelope.bytes, as: UTF8.self)
+                #expect(envelope == (printed ? answer : #"{"data":{"a":1,"b":2}}"#))
+                try store.close()
+            }
         }
     }
 }

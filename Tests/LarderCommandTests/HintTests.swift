@@ -67,4 +67,12 @@ struct HintTests {
             #expect(json.output.contains(#""hint":"'larder transfers show ID' names the file"#), "\(json.output)")
         }
     }
+
+    @Test("The options by which less is an answer are named where query or fetch has missed, and after no other verb")
+    func missing() {
+        for verb in ["query", "fetch", "get", "ls", "check", "watch"] {
+            let hint = Failure.hint(of: "larder.miss", tool: "larder", verb: verb)
+            #expect(hint?.contains("--partial") == ["query", "fetch"].contains(verb), "\(verb): \(hint ?? "")")
+        }
+    }
 }

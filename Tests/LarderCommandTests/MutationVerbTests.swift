@@ -269,4 +269,22 @@ struct MutationVerbTests {
             #expect(watchers.output == "inbox main - - { recipe(id: 1) { stars } }\n")
         }
     }
+
+    @Test("A mutation is shown with the time at which it expires, and without a line of that where it does not")
+    func expiry() async throws {
+        try await withTemporaryFolder { parent in
+            let folder = parent.appending(path: "store")
+            let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema))
+            let app = try store.partition(server: Self.refusing)
+            let operation = GraphQLOperation("mutation { rate(recipe: 1, stars: 5) { id } }")
+            let time = Date(timeIntervalSince1970: 4_000_000_000)
+            let bounded = try await app.enqueue(operation, options: MutationOptions(expires: time)).id
+            let endless = try await app.enqueue(operation).id
+            try store.close()
+            for (id, isBounded) in [(bounded, true), (endless, false)] {
+                let shown = try await LarderProcess.run(["mutations", "show", "\(id)", "--store", folder.path])
+                #expect(shown.output.contains("\nexpires 2096-10-02T07:06:40Z (in ") == isBounded, "\(shown)")
+            }
+        }
+    }
 }

@@ -18,6 +18,19 @@ struct ReadingVerbTests {
         }
     }
 
+    @Test("A list that a limit cuts off says so on standard error, and one that it does not says nothing")
+    func limitsInWords() async throws {
+        try await CommandFixture.withStore { fixture in
+            for (limit, lines, told) in [
+                (1, 1, "larder: there are more than 1\n"), (4, 4, ""), (Int.max, 4, ""),
+            ] {
+                let outcome = try await fixture.larder("ls", "--limit", "\(limit)")
+                #expect(outcome.status == 0)
+                #expect(outcome.output.split(separator: "\n").count == lines && outcome.errors == told, "\(outcome)")
+            }
+        }
+    }
+
     @Test("Of no keys at all it is told whether there are any")
     func limitsToNone() async throws {
         try await CommandFixture.withStore { fixture in
@@ -42,6 +55,8 @@ struct ReadingVerbTests {
 
                     """#)
             #expect(try await fixture.larder("get", "Recipe:1.size").output.contains("  grams: 400\n"))
+            let part = try await fixture.larder("get", "Recipe:1.size", "--json")
+            #expect(part.output.contains(#""key":"Recipe:1.size","type":"Size","isPart":true"#), "\(part.output)")
         }
     }
 
@@ -137,6 +152,8 @@ struct ReadingVerbTests {
             let partial = try await fixture.larder(arguments + ["--partial", "--json"])
             #expect(partial.status == 0)
             #expect(partial.output.contains(#""isComplete":false,"missing":[["recipe"]]"#))
+            let words = try await fixture.larder(arguments + ["--partial"])
+            #expect(words.errors == "larder: the store does not know recipe\n")
         }
     }
 
@@ -168,12 +185,16 @@ struct ReadingVerbTests {
         }
     }
 
-    @Test("The folder may be named by the environment")
+    @Test("The folder may be named by the environment, and --store counts for more")
     func readsEnvironment() async throws {
         try await CommandFixture.withStore { fixture in
             let outcome = try await LarderProcess.run(
                 ["ls", "--type", "Author"], environment: ["LARDER_STORE": fixture.store])
             #expect(outcome.output == "Author:7\n")
+            let named = try await LarderProcess.run(
+                ["ls", "--type", "Author", "--store", fixture.store],
+                environment: ["LARDER_STORE": fixture.path("elsewhere")])
+            #expect(named.output == "Author:7\n", "\(named.errors)")
         }
     }
 

@@ -89,6 +89,21 @@ struct RemedyTests {
         }
     }
 
+    @Test("An answer that is older than the schema lets it be is taken with --stale, and said to have expired")
+    func expired() async throws {
+        try await CommandFixture.withFiles { fixture in
+            let field = "recipes(first: Int): [Recipe!]!"
+            let schema = CommandFixture.schema.replacing(field, with: "\(field) @cacheControl(maxAge: 0)")
+            try fixture.write(schema, to: "schema.graphqls")
+            #expect(try await fixture.ingestList().status == 0)
+            let query = try ["query", "--json"] + fixture.operation("List", variables: #"{"n":2}"#)
+            let refused = try await fixture.larder(query)
+            #expect(refused.status == 3 && refused.errors.contains(#""code":"larder.miss""#), "\(refused)")
+            let taken = try await fixture.larder(query + ["--stale"])
+            #expect(taken.status == 0 && taken.output.contains(#""isExpired":true"#), "\(taken)")
+        }
+    }
+
     @Test("subscribe says since when what is in the cache may be stale, and why it cannot subscribe")
     func subscribesInVain() async throws {
         try await CommandFixture.withFiles { fixture in
@@ -131,7 +146,7 @@ struct RemedyTests {
         }
     }
 
-    @Test("A hint after wrong arguments names the verb's help")
+    @Test("A hint after wrong arguments names the verb's help, and the tool's where they name no verb")
     func hintOfVerb() async throws {
         try await CommandFixture.withFiles { fixture in
             let verb = try await fixture.larder("ingest", "--write")
@@ -139,6 +154,10 @@ struct RemedyTests {
             #expect(verb.errors.contains("hint: 'larder ingest --help' describes the arguments"))
             let nested = try await fixture.larder("mutations", "discard")
             #expect(nested.errors.contains("hint: 'larder mutations discard --help' describes the arguments"))
+            for program in ["larder", "larder-migrate"] {
+                let none = try await LarderProcess.run(program: program, ["--nonsense"])
+                #expect(none.errors.hasSuffix("hint: '\(program) --help' describes the arguments\n"), "\(none.errors)")
+            }
         }
     }
 

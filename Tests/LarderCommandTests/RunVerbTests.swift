@@ -333,4 +333,24 @@ struct RunVerbTests {
             #expect(repeated.status == 1 && repeated.errors.contains("1 mutation remains"), "\(repeated.errors)")
         }
     }
+
+    @Test("Of what remains ten are named, and how many more there are", arguments: [10, 11])
+    func remaining(count: Int) async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(
+                at: folder.appending(path: "store"), schema: try Schema(parsing: RecipeServer.schema))
+            let app = try store.partition()
+            var ids: [MutationID] = []
+            for stars in 1...count {
+                let rate = GraphQLOperation(Self.rate, variables: ["id": "2", "stars": .int(Int64(stars))])
+                ids.append(try await app.enqueue(rate).id)
+            }
+            var news = try RunNews(app)
+            try news.tell(app, Output(tool: .init(name: "larder", version: 1), command: "run", isJSON: true))
+            let names = ids.prefix(10).map { "mutation \($0)" }.joined(separator: ", ")
+            let end = count == 10 ? "10 mutations remain: \(names)" : "11 mutations remain: \(names) and 1 more"
+            #expect(news.remaining(givingUpAfter: nil).message == "The run was interrupted, and \(end)")
+            try store.close()
+        }
+    }
 }

@@ -390,4 +390,30 @@ struct SignInVerbTests {
             #expect(outcome.status != 0 && outcome.errors.contains("environment"), "\(outcome.errors)")
         }
     }
+
+    @Test(
+        "A line that no answer can be is wrong input: one of more than 4096 bytes, and one that is no UTF-8",
+        arguments: [
+            ("head -c 4097 /dev/zero | tr '\\0' a", "more than 4096 bytes"), (#"printf 'a\377\n'"#, "not UTF-8"),
+        ])
+    func unusableLine(printing: String, told: String) async throws {
+        try await Self.run { scene in
+            let outcome = try await LarderProcess.run(
+                shell: #"\#(printing) | "$@""#, ["sign-in", "--store", scene.fixture.store, "--endpoint", scene.pool])
+            #expect(outcome.status == 2, "\(outcome.errors)")
+            #expect(outcome.errors.hasPrefix("larder: A line of standard input "), "\(outcome.errors)")
+            #expect(outcome.errors.contains(told), "\(outcome.errors)")
+        }
+    }
+
+    @Test("Signing out says in words that the user pool could not be told")
+    func poolAwayInWords() async throws {
+        try await Self.run { scene in
+            #expect(try await scene.larder("sign-in", input: "ann\nright password\n").status == 0)
+            let away = ["sign-out", "--endpoint", "http://127.0.0.1:1/", "--store", scene.fixture.store]
+            let left = try await LarderProcess.run(away)
+            #expect(left.output == "signed out, and the user pool could not be told\n", "\(left.errors)")
+            #expect(try await LarderProcess.run(away).output == "signed out\n")
+        }
+    }
 }

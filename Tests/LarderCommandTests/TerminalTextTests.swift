@@ -138,4 +138,13 @@ struct TerminalTextTests {
             }
         }
     }
+
+    @Test("On a terminal a verb names the store that it works on, and in a pipe it does not")
+    func heading() async throws {
+        try await CommandFixture.withStore { fixture in
+            let shown = try await shown(by: ["ls", "--type", "Author", "--store", fixture.store])
+            #expect(shown == "larder: store \(fixture.store)\nAuthor:7\n")
+            #expect(try await fixture.larder("ls").errors == "")
+        }
+    }
 }

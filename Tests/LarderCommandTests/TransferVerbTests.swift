@@ -212,4 +212,17 @@ struct TransferVerbTests {
             #expect(try await LarderProcess.run(["transfers", "--store", fixture.store + "/none"]).status == 1)
         }
     }
+
+    @Test("A transfer that is tried again later is shown with the time before which it is not")
+    func shownPause() async throws {
+        try await TransferFixture.run { fixture in
+            let id = try await fixture.upload()
+            let attempt = try await fixture.begin(id)
+            let failure = TransferFailure(code: "object.throttled", message: "slow down", time: Date())
+            let time = Date(timeIntervalSince1970: 4_000_000_000)
+            try await fixture.withTable { try await $0.retryLater(attempt, at: time, failure, now: Date()) }
+            let shown = try await fixture.larder("transfers", "show", id.text)
+            #expect(shown.output.contains("\nnot before 2096-10-02T07:06:40Z (in "), "\(shown)")
+        }
+    }
 }

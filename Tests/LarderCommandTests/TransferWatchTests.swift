@@ -1,7 +1,10 @@
 import Foundation
+import LarderCommandLine
 import LarderOperations
 import LarderTestSupport
 import Testing
+
+@testable import LarderCommand
 
 /// With it the system is told late of who takes the interrupt key.
 private let slowSignals = PreloadedLibrary.compiled(from: "Tools/lib/slow_signals.c")
@@ -128,6 +131,58 @@ struct TransferWatchTests {
             // The bar is taken away before the last line is written.
             let last = try #require(shown.range(of: "\u{1B}[1A\r\u{1B}[J", options: .backwards))
             #expect(!shown[last.upperBound...].contains("[" + "#"))
+        }
+    }
+
+    @Test("A terminal that cannot move its cursor is given lines and no bars", arguments: ["dumb", ""])
+    func noBars(terminal name: String) async throws {
+        try await TransferFixture.run { fixture in
+            let id = try await fixture.upload()
+            let attempt = try await fixture.begin(id, arrived: 150_000)
+            let terminal = try Terminal(["transfers", "watch", "--store", fixture.store], environment: ["TERM": name])
+            try await terminal.wait(for: "running \(id.text)")
+            // It would draw between the two lines.
+            try await fixture.withTable { try await $0.finish(attempt, etag: "\"e\"", now: Date()) }
+            #expect(await terminal.finish() == 0)
+            #expect(terminal.shown.contains("done \(id.text)"))
+            #expect(!terminal.shown.contains("\u{1B}"), "\(terminal.shown)")
+        }
+    }
+
+    @Test("A transfer that was begun anew between two looks is told again")
+    func begunAnew() async throws {
+        try await TransferFixture.run { fixture in
+            let id = try await fixture.upload()
+            let attempt = try await fixture.begin(id)
+            try await fixture.withTable { table in
+                var news = TransferNews(of: nil)
+                #expect(try news.look(table).news.map(\.attempts) == [1])
+                #expect(try news.look(table).news.isEmpty)
+                try await table.release(attempt)
+                _ = try await table.begin(id, owner: "a test", now: Date())
+                let found = try news.look(table)
+                #expect(found.news.map(\.state) == [.running] && found.news.map(\.attempts) == [2])
+            }
+        }
+    }
+
+    @Test("A transfer that is forgotten while it is watched has ended; one that never was is unknown")
+    func forgotten() async throws {
+        try await TransferFixture.run { fixture in
+            let id = try await fixture.upload()
+            try await fixture.withTable { table in
+                var news = TransferNews(of: id)
+                let first = try news.look(table)
+                let partition = try #require(first.news.first).partition
+                _ = try await table.cancel(id, now: Date())
+                try await table.prune(keeping: 0, in: partition)
+                let found = try news.look(table)
+                #expect(found.isOver && found.news.isEmpty && found.running.isEmpty)
+                #expect(throws: Failure.self) {
+                    var other = TransferNews(of: id)
+                    _ = try other.look(table)
+                }
+            }
         }
     }
 }

@@ -232,4 +232,25 @@ struct WritingVerbTests {
             #expect(left.output == "Recipe:1\nRecipe:2\n")
         }
     }
+
+    @Test("gc says that nothing was removed where something would be, and where nothing would be it says nothing")
+    func countsGarbage() async throws {
+        try await CommandFixture.withStore { fixture in
+            let collect = ["gc", "--schema", fixture.path("schema.graphqls")]
+            let none = try await fixture.larder(collect)
+            #expect(none.output.hasPrefix("garbage: 0 objects, ") && none.errors == "", "\(none)")
+            #expect(try await fixture.larder("rm", "--field", "recipes").status == 0)
+            let some = try await fixture.larder(collect)
+            #expect(some.output.hasPrefix("garbage: 3 objects, "), "\(some)")
+            #expect(some.errors == "larder: nothing was removed; --write does it\n")
+        }
+    }
+
+    @Test("clear says how many records it has removed")
+    func clears() async throws {
+        try await CommandFixture.withStore { fixture in
+            let outcome = try await fixture.larder("clear", "--write")
+            #expect(outcome.output.hasPrefix("0 records created, 0 changed, 5 removed; "), "\(outcome)")
+        }
+    }
 }

@@ -136,4 +136,20 @@ struct BackupPlaceTests {
             #expect(try await fixture.migrate("status").output.contains(": format 0, to be migrated to "))
         }
     }
+
+    @Test("A folder among the backups that is none is told of beside their list, with a hint")
+    func unread() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.queue(1)
+            let backup = try await fixture.makeBackup()
+            let other = fixture.backups.appending(path: "notes")
+            try FileManager.default.createDirectory(at: other, withIntermediateDirectories: false)
+            let list = try await fixture.migrate("backup", "list")
+            #expect(list.status == 0 && list.output.hasPrefix("\(backup.path) "), "\(list.output)")
+            let told = list.errors.split(separator: "\n")
+            try #require(told.count == 2, "\(list.errors)")
+            #expect(told[0].hasPrefix("larder-migrate: \(other.path): "), "\(list.errors)")
+            #expect(told[1].hasPrefix("larder-migrate: hint: 'larder-migrate backup verify' "), "\(list.errors)")
+        }
+    }
 }

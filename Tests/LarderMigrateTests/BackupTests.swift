@@ -77,6 +77,7 @@ struct BackupTests {
                     && Set(made).isSubset(of: list.compactMap { $0.split(separator: " ").first.map(String.init) }))
             let told = try await fixture.migrate("backup", "prune", "--keep", "1")
             #expect(told.status == 0 && told.output.split(separator: "\n").count == 2, "\(told.errors)")
+            #expect(told.errors.hasSuffix("nothing was removed; --write does it\n"), "\(told.errors)")
             #expect(made.allSatisfy { FileManager.default.fileExists(atPath: $0) })
             let pruned = try await fixture.migrate("backup", "prune", "--keep", "1", "--write")
             #expect(pruned.status == 0, "\(pruned.errors)")

@@ -141,4 +141,14 @@ struct SchemaTests {
             #expect(try fixture.leftovers() == [])
         }
     }
+
+    @Test("A store from before there were environments has none that is protected, and a sound one is left as it is")
+    func beforeEnvironments() async throws {
+        try await MigrationFixture.with { fixture in
+            try fixture.makeOlder()
+            let repaired = try await fixture.migrate("repair", "--write")
+            #expect(repaired.status == 0 && repaired.output == "the store is sound\n", "\(repaired)")
+            #expect(try fixture.value("SELECT max(number) FROM migration") == "2")
+        }
+    }
 }

@@ -177,4 +177,80 @@ struct ToldEnvironmentTests {
             #expect(done.errors.contains(unnamed), "\(done.errors)")
         }
     }
+
+    @Test("A project's file that names no environment is passed over, and one that names it by no text is refused")
+    func projectFile() async throws {
+        try await MigrationFixture.with { fixture in
+            for name in ["staging", "other"] { _ = try await fixture.add(name) }
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            let inner = fixture.folder.appending(path: "project")
+            try FileManager.default.createDirectory(at: inner, withIntermediateDirectories: false)
+            func write(_ text: String, in folder: URL) throws {
+                try Data(text.utf8).write(to: folder.appending(path: ".larder.json"))
+            }
+            try write(#"{"environment":"other"}"#, in: fixture.folder)
+            // Environments may be defined there.
+            try write(#"{"larder":1,"environments":{}}"#, in: inner)
+            #expect(try await fixture.migrate("env", "current", in: inner).output == "other\n")
+            for (text, reason) in [
+                (#"{"environment":7}"#, "environment is no text"), ("[]", "it holds no JSON object"),
+            ] {
+                try write(text, in: inner)
+                let refused = try await fixture.migrate("env", "current", "--json", in: inner)
+                #expect(refused.status == 2 && refused.errors.contains(#""code":"command.file""#), "\(refused)")
+                #expect(refused.errors.contains("project/.larder.json: \(reason)"), "\(refused.errors)")
+            }
+        }
+    }
+
+    @Test("env show says in words who decides that it is this one")
+    func origin() async throws {
+        try await MigrationFixture.with { fixture in
+            _ = try await fixture.add("staging")
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            func last(_ environment: [String: String] = [:], _ more: String...) async throws -> Substring? {
+                let arguments = ["env", "show", "--origin", "--store", fixture.store.path] + more
+                return try await MigrateProcess.run(arguments, environment: environment, in: fixture.folder)
+                    .output.split(separator: "\n").last
+            }
+            #expect(try await last() == "origin: the store")
+            #expect(try await last(["LARDER_ENV": "staging"]) == "origin: the variable LARDER_ENV")
+            #expect(try await last(["LARDER_ENV": "x"], "--env", "staging") == "origin: the option --env")
+        }
+    }
+
+    @Test("What was another environment's before is told as taken over, and what was its own is not")
+    func taken() async throws {
+        for isJSON in [true, false] {
+            try await MigrationFixture.with { fixture in
+                for (name, user) in [("old", "ada"), ("new", "bob")] {
+                    _ = try await fixture.add(name)
+                    #expect(try await fixture.migrate("env", "use", name, "--user", user).status == 0)
+                }
+                let added = try await fixture.add("new", "--succeeds", "old", isJSON ? "--json" : "--protected")
+                #expect(added.status == 0, "\(added.errors)")
+                guard isJSON else {
+                    #expect(added.output == "added new; it took over 1 partition of old\n")
+                    return
+                }
+                let taken = try result(added)["taken"] as? [[String: Any]]
+                #expect(taken?.map { $0["user"] as? String } == ["ada"], "\(added.output)")
+            }
+        }
+    }
+
+    @Test("A switch says how many mutations it gave up or carried along; a plan of none has nothing to do")
+    func switched() async throws {
+        try await MigrationFixture.with { fixture in
+            for name in ["staging", "other"] { _ = try await fixture.add(name) }
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            let none = try await fixture.migrate("plan", "--use", "staging")
+            #expect(none.status == 0 && none.output == "staging, guest is the current one already\n", "\(none)")
+            try await fixture.queueInCurrent(2)
+            let carried = try await fixture.migrate("env", "use", "other", "--carry")
+            #expect(carried.output.hasSuffix("\ncarried along: 2 mutations\n"), "\(carried)")
+            let given = try await fixture.migrate("env", "use", "staging", "--discard")
+            #expect(given.output.hasSuffix("\ngiven up: 2 mutations\n"), "\(given)")
+        }
+    }
 }
