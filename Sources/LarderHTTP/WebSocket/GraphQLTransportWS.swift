@@ -14,7 +14,7 @@ final class GraphQLTransportWS: SubscriptionDialect {
     static let subprotocol = "graphql-transport-ws"
     private static let pingKey = "larder"
 
-    private let payload: @Sendable () async throws -> [String: Value]?
+    private let payload: (@Sendable () async throws -> [String: Value]?)?
     private let deadline: SuspendingClock.Instant
     /// After how long another connection is to take this one's place.
     private let lifetime: Duration?
@@ -43,7 +43,7 @@ final class GraphQLTransportWS: SubscriptionDialect {
 
     init(
         openedBy deadline: SuspendingClock.Instant, lifetime: Duration? = nil,
-        payload: @escaping @Sendable () async throws -> [String: Value]?
+        payload: (@Sendable () async throws -> [String: Value]?)?
     ) {
         self.deadline = deadline
         self.lifetime = lifetime
@@ -51,10 +51,10 @@ final class GraphQLTransportWS: SubscriptionDialect {
     }
 
     func greeting() async throws(TransportError) -> [UInt8] {
-        let payload = payload
-        let given = try await prepared(by: deadline) { try await payload() }
         var message: [String: Value] = ["type": .string("connection_init")]
-        if let given { message["payload"] = .object(given) }
+        if let payload, let given = try await prepared(by: deadline, { try await payload() }) {
+            message["payload"] = .object(given)
+        }
         if let fault = Value.object(message).fault {
             throw TransportError(.unusableRequest, "The payload of the connection cannot be sent: \(fault)")
         }
@@ -79,7 +79,9 @@ final class GraphQLTransportWS: SubscriptionDialect {
     }
 
     private static func ping(_ key: String) -> [UInt8] {
-        Value.object(["type": "ping", "payload": [pingKey: .string(key)]]).json
+        var json = Array(#"{"type":"ping","payload":{"\#(pingKey)":"#.utf8)
+        appendJSONString(key, to: &json)
+        return json + Array("}}".utf8)
     }
 
     /// - Parameter key: Of the ping that is answered; nil where the server does not say it.

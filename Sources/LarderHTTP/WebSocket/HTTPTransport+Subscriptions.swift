@@ -70,9 +70,8 @@ extension HTTPTransport: SubscriptionTransport {
             WebSocketConnection(
                 url: options.subscriptions.url ?? endpoint, subprotocols: [GraphQLTransportWS.subprotocol]),
             openedBy: deadline)
-        let payload = options.subscriptions.payload ?? { nil }
         try await GraphQLTransportWS(
-            openedBy: deadline, lifetime: options.subscriptions.lifetime, payload: payload
+            openedBy: deadline, lifetime: options.subscriptions.lifetime, payload: options.subscriptions.payload
         )
         .carry(noting(line), over: connection, on: client.eventLoopGroup, openedBy: deadline)
     }

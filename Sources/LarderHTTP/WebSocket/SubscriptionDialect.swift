@@ -60,10 +60,8 @@ extension SubscriptionDialect {
         // A server may refuse the connection before it has heard anything: what it says is read all the same.
         _ = await writer.write([try await greeting()])
         let (isOpen, opening) = AsyncStream.makeStream(of: Void.self)
-        let watchdog = Task {
-            guard await CancellableTimer.wait(until: deadline) else { return }
-            await writer.end(TransportError(.timedOut, "The server did not take the connection up in time."))
-        }
+        let watchdog = writer.end(
+            TransportError(.timedOut, "The server did not take the connection up in time."), at: deadline)
         defer { watchdog.cancel() }
         try await withThrowingTaskGroup(of: Void.self) { group in
             defer { group.cancelAll() }

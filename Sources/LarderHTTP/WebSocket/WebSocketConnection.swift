@@ -57,9 +57,18 @@ package struct WebSocketConnection: Sendable {
 
         /// Ends the connection. The reader of the texts is told the error.
         package func end(_ error: any Error, sayingGoodbye: Bool = false) async {
-            let event = WebSocketEnd(error: error, saysGoodbye: sayingGoodbye)
             // A connection that has ended already has told its reader why.
+            guard channel.isActive else { return }
+            let event = WebSocketEnd(error: error, saysGoodbye: sayingGoodbye)
             try? await channel.triggerUserOutboundEvent(event).get()
+        }
+
+        /// Ends the connection then, unless that is cancelled. The reader of the texts is told the error.
+        package func end(_ error: TransportError, at deadline: SuspendingClock.Instant) -> Scheduled<Void> {
+            let left = max(.zero, deadline - .now)
+            return channel.eventLoop.scheduleTask(in: .nanoseconds(left.nanoseconds)) { [channel] in
+                channel.triggerUserOutboundEvent(WebSocketEnd(error: error), promise: nil)
+            }
         }
 
         /// After how long without a byte the connection is given up from now on.

@@ -177,7 +177,7 @@ final class WebSocketText: ChannelDuplexHandler {
 
 extension Duration {
     /// For NIO, which counts in nanoseconds; at most a day.
-    fileprivate var nanoseconds: Int64 {
+    var nanoseconds: Int64 {
         let bounded = min(self, .seconds(86_400))
         return bounded.components.seconds * 1_000_000_000 + bounded.components.attoseconds / 1_000_000_000
     }

@@ -9,9 +9,8 @@ package struct JSONMembers: Sendable {
     ///
     /// - Throws: Also where the text is JSON and no object, and where a name comes twice.
     package init(_ json: [UInt8]) throws(JSONError) {
-        var bytes = json
         // Safe: the scanner is gone when the closure returns that lends it the bytes, and what it read is copied.
-        let result = unsafe bytes.withUnsafeMutableBufferPointer { buffer -> Result<[String: Range<Int>], JSONError> in
+        let result = unsafe json.withUnsafeBufferPointer { buffer -> Result<[String: Range<Int>], JSONError> in
             guard let start = buffer.baseAddress else { return .failure(JSONError(.unexpectedEnd, at: 0)) }
             do throws(JSONError) {
                 var scanner = unsafe JSONScanner(start, count: buffer.count)
@@ -33,6 +32,9 @@ package struct JSONMembers: Sendable {
 
     /// A member that is a string.
     package func string(_ name: String) -> String? {
+        guard let place = places[name], json[place.lowerBound] == UInt8(ascii: "\"") else { return nil }
+        let content = json[place].dropFirst().dropLast()
+        guard content.contains(UInt8(ascii: "\\")) else { return String(decoding: content, as: UTF8.self) }
         guard case .string(let text)? = value(name) else { return nil }
         return text
     }

@@ -17,12 +17,6 @@ final class EventServer: Sendable {
     private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     private let server: Mutex<(any Channel)?> = Mutex(nil)
     private let connections = Mutex<[any Channel]>([])
-    private let starts = Atomic(0)
-
-    /// How many subscriptions were begun so far.
-    var startCount: Int { starts.load(ordering: .acquiring) }
-
-    fileprivate func noteStart() { starts.add(1, ordering: .acquiringAndReleasing) }
 
     /// Runs the body with a server, given its port.
     static func run<Result>(
@@ -53,7 +47,7 @@ final class EventServer: Sendable {
             upgradePipelineHandler: { channel, _ in
                 self.connections.withLock { $0.append(channel) }
                 return channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(Conversation(manner, self))
+                    try channel.pipeline.syncOperations.addHandler(Conversation(manner))
                 }
             })
         let channel = try await ServerBootstrap(group: group)
@@ -99,9 +93,7 @@ private final class Conversation: ChannelInboundHandler {
 
     private let manner: EventServer.Manner
 
-    private let server: EventServer
-
-    init(_ manner: EventServer.Manner, _ server: EventServer) { (self.manner, self.server) = (manner, server) }
+    init(_ manner: EventServer.Manner) { self.manner = manner }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let frame = unwrapInboundIn(data)
@@ -111,8 +103,6 @@ private final class Conversation: ChannelInboundHandler {
             var text = frame.unmaskedData
             if text.place(of: #""connection_init""#) != nil {
                 send(ByteBuffer(string: #"{"type":"connection_ack"}"#), context)
-            } else if text.place(of: #""type":"subscribe""#) != nil {
-                server.noteStart()
             } else if let place = text.place(of: #""type":"ping""#) {
                 text.setString(#""type":"pong""#, at: place)
                 send(text, context)

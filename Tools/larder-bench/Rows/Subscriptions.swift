@@ -238,19 +238,21 @@ extension Bench {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let rows = try await EventServer.run(.graphQL) { server, port in
             var options = HTTPTransport.Options()
-            options.subscriptions.pacing.backoff = Backoff(first: .microseconds(1), cap: .microseconds(1))
+            options.subscriptions.pacing.backoff = Backoff(first: .zero, cap: .zero)
             return try await HTTPTransport.withTransport(to: try Self.url(port), options: options) { transport in
                 try await withItems(transport) { app in
                     var subscriptions: [Subscription] = []
                     for operation in operations { subscriptions.append(try await app.subscribe(operation)) }
-                    func wait(until isDone: () -> Bool) async throws {
-                        // Looking more often would take processor time from what is measured.
-                        while !isDone() { try await Task.sleep(for: .microseconds(250)) }
+                    var readers = subscriptions.map { $0.makeAsyncIterator() }
+                    /// Reads all states until each subscription has told that it is live, again.
+                    func waitUntilLive() async {
+                        for index in readers.indices {
+                            while let event = await readers[index].next() {
+                                if case .state(let state) = event, state.phase == .live { break }
+                            }
+                        }
                     }
-                    func waitUntilLive() async throws {
-                        try await wait { subscriptions.allSatisfy { $0.state.phase == .live } }
-                    }
-                    try await waitUntilLive()
+                    await waitUntilLive()
                     let starts = operations.enumerated().flatMap { number, operation in
                         [
                             ByteBuffer(
@@ -263,12 +265,9 @@ extension Bench {
                         rounds: rounds,
                         [
                             {
-                                try await Measurement.time {
-                                    let before = server.startCount
+                                await Measurement.time {
                                     server.cut()
-                                    // By then none is live any more that has not begun again.
-                                    try await wait { server.startCount >= before + count }
-                                    try await waitUntilLive()
+                                    await waitUntilLive()
                                 }
                             },
                             {
