@@ -99,6 +99,7 @@ struct TransferRowTests {
                 #expect(outcome.status == 1)
                 let told = "The storage does not take the keys, and what waits was not moved"
                 #expect(outcome.errors.contains(told), "\(outcome.errors)")
+                #expect(outcome.errors.contains("object.invalidCredentials"), "\(outcome.errors)")
                 #expect(try await fixture.state(of: id) == .pending)
             }
         }

@@ -160,6 +160,9 @@ struct BackupTests {
                 #expect(noStore.status == 1 && noStore.errors.contains("There is no store at"), "\(noStore.errors)")
                 let noFolder = try await fixture.migrate("backup", verb, "--backups", fixture.folder.path + "/none")
                 #expect(noFolder.status == 2 && noFolder.errors.contains("there is no such folder"))
+                let tooLong = String(repeating: "n", count: 300)
+                let unseen = try await fixture.migrate("backup", verb, "--backups", tooLong, "--json")
+                #expect(unseen.status == 2 && unseen.errors.contains("command.file"), "\(unseen.errors)")
             }
             try await fixture.queue(1)
             let list = try await fixture.migrate("backup", "list")

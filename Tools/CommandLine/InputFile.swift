@@ -33,9 +33,7 @@ package struct InputFile {
 
     /// What is at the path; nil where there is nothing.
     package func status() throws(Failure) -> FileStatus? {
-        do throws(FileError) { return try FileSystem().status(of: path) } catch {
-            throw unusable(error.code == .permissionDenied ? "it may not be looked at" : error.reason)
-        }
+        do throws(FileError) { return try FileSystem().status(of: path) } catch { throw unusable(error) }
     }
 
     package func text() throws(Failure) -> String {
@@ -55,6 +53,10 @@ package struct InputFile {
         } catch { throw unusable("it cannot be read") }
         guard bytes.count <= Self.limit else { throw unusable("it is larger than \(Self.limit) bytes") }
         return bytes
+    }
+
+    package func unusable(_ error: FileError) -> Failure {
+        unusable(error.code == .permissionDenied ? "it may not be looked at" : error.reason)
     }
 
     package func unusable(_ reason: String) -> Failure {

@@ -15,6 +15,8 @@ extension Failure {
             self.init(code: error.code.rawValue, message: error.message, exit: ExitStatus(error.code))
         case let error as TransportError:
             self.init(code: error.code.rawValue, message: error.message, exit: .failure)
+        case let error as ObjectError:
+            self.init(code: error.code.rawValue, message: error.message, exit: .failure)
         case let error as JSONError: self.init(.file, .usage, error.description)
         default: self.init(.unexpected, .failure, "\(error)")
         }

@@ -20,7 +20,8 @@ struct BackupFolderOptions: ParsableArguments {
     /// - Throws: Where there is no such folder, unless it is the one of a store that has no backup yet.
     func found(of store: URL) throws -> (backups: [StoreBackup], unread: [(URL, Failure)]) {
         let (folder, files) = (folder(of: store), FileSystem())
-        switch try files.status(of: folder.path)?.kind {
+        let named = InputFile(role: "The backups", path: folder.path)
+        switch try named.status()?.kind {
         case .folder: break
         case nil where path == nil:
             // The backups of a store that was lost can be looked at; without the store either, a name is wrong.
@@ -29,11 +30,13 @@ struct BackupFolderOptions: ParsableArguments {
                     .noStore, .failure, "There is no store at \(store.path), and no backups at \(folder.path)")
             }
             return ([], [])
-        case nil: throw Failure(usage: "The backups \(folder.path): there is no such folder", code: .file)
-        default: throw Failure(usage: "The backups \(folder.path): it is no folder", code: .file)
+        case nil: throw named.unusable("there is no such folder")
+        default: throw named.unusable("it is no folder")
         }
         var (backups, unread) = ([StoreBackup](), [(URL, Failure)]())
-        for name in try files.names(in: folder.path).sorted() where !name.hasPrefix(".") {
+        let names: [String]
+        do throws(FileError) { names = try files.names(in: folder.path) } catch { throw named.unusable(error) }
+        for name in names.sorted() where !name.hasPrefix(".") {
             let place = folder.appending(path: name)
             guard try files.status(of: place.path)?.kind == .folder else { continue }
             do { backups.append(try StoreBackup(at: place)) } catch { unread.append((place, Failure(error))) }
