@@ -11,7 +11,8 @@ struct AnswerTests {
         "A body of a type that can hold a GraphQL response is the answer, unread",
         arguments: [
             "application/json", "application/graphql-response+json", "Application/JSON; charset=UTF-8",
-            "application/graphql-response+json;charset=\"utf-8\"",
+            "application/graphql-response+json;charset=\"utf-8\"", "application/json; charset=us-ascii",
+            "application/graphql+json;charset=utf8",
         ]
     )
     func returnsBodies(type: String) async throws {
@@ -63,7 +64,10 @@ struct AnswerTests {
     @Test(
         "A GraphQL response is an answer whatever its status",
         arguments: [400, 401, 403, 422, 429, 500, 503],
-        [#"{"errors":[{"message":"no"}]}"#, #"{"data":null,"errors":[{"message":"no"}]}"#, #"{"data":{"a":1}}"#]
+        [
+            #"{"errors":[{"message":"no"}]}"#, #"{"data":null,"errors":[{"message":"no"}]}"#, #"{"data":{"a":1}}"#,
+            #"{"errors":[{"message":"no","extensions":{"code":7}}]}"#,
+        ]
     )
     func returnsBodiesOfErrors(status: Int, body: String) async throws {
         try await withServer { _ in

@@ -113,6 +113,7 @@ struct EnvironmentTests {
                 _ = try Environment(folder: folder.path, tables: sampleTables, options: options)
             }
             #expect(error?.code == .alreadyOpen)
+            #expect(error?.message.contains("It was closed, and a reader still has a snapshot.") == true)
             #expect(begun.duration(to: .now) >= options.lockTimeout)
             mayEnd.signal()
             try Environment(folder: folder.path, tables: sampleTables, options: .fast).close()
@@ -141,6 +142,22 @@ struct EnvironmentTests {
             try Environment(folder: path, tables: [sampleTables[0]], options: .fast).close()
             expectFailure(.damaged) { _ = try Environment(folder: path, tables: sampleTables, options: options) }
             try Environment(folder: path, tables: [sampleTables[0]], options: options).close()
+        }
+    }
+
+    @Test("A file of no bytes is nothing to be read, and the error says to open it for writing once")
+    func emptyReadOnly() async throws {
+        try await withTemporaryFolder { folder in
+            var options = Environment.Options.fast
+            options.isReadOnly = true
+            let file = folder.appending(path: "data.mdb")
+            try Data().write(to: file)
+            let error = try failure {
+                _ = try Environment(folder: folder.path, tables: sampleTables, options: options)
+            }
+            #expect(error?.code == .missing)
+            #expect(error?.message.contains("Open it for writing once") == true)
+            #expect(try Data(contentsOf: file).isEmpty)
         }
     }
 
@@ -276,6 +293,26 @@ struct EnvironmentTests {
             }
             let full = try requireSound(folder.appending(path: "a"))
             #expect(try requireSound(folder.appending(path: "b")).lastPage < full.lastPage)
+        }
+    }
+
+    @Test("A plain copy waits for a writer no longer than it may, and a compacted one waits for none")
+    func copyBesideWriter() async throws {
+        var options = Environment.Options.fast
+        options.lockTimeout = .milliseconds(50)
+        try await withEnvironment(options) { environment in
+            try environment.write { try $0.put(1, bytes("one").rawSpan, in: try environment.records) }
+            try await withTemporaryFolder { folder in
+                func copy() throws {
+                    let writing = try environment.beginWrite(deadline: .now + .seconds(20))
+                    let plain = folder.appending(path: "plain").path
+                    expectFailure(.lockTimedOut) { try environment.copy(to: plain, compacting: false) }
+                    try environment.copy(to: folder.appending(path: "compacted").path, compacting: true)
+                    _ = consume writing
+                }
+                try copy()
+                #expect(try requireSound(folder.appending(path: "compacted")).entries["records"] == 1)
+            }
         }
     }
 

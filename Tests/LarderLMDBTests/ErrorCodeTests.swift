@@ -1,5 +1,6 @@
-import LarderLMDB
 import Testing
+
+@testable import LarderLMDB
 
 @Suite("Codes of errors of LMDB")
 struct ErrorCodeTests {
@@ -22,6 +23,14 @@ struct ErrorCodeTests {
         ]
         for (code, name) in names { #expect(code.rawValue == name && "\(code)" == name) }
         #expect(Set(names.map(\.1)).count == names.count)
+    }
+
+    /// LMDB's full transaction, cursor and page.
+    @Test("A transaction that holds all it can is to be split", arguments: [-30_788, -30_787, -30_786] as [Int32])
+    func transactionFull(status: Int32) {
+        let error = LMDBError.make(status, doing: "storing a value")
+        #expect((error.code, error.status) == (.transactionFull, status))
+        #expect(error.message.hasSuffix("Split the work into several transactions."))
     }
 
     @Test("A description has what is known of the file, the page and the status")

@@ -32,6 +32,17 @@ struct MapTests {
         }
     }
 
+    @Test("A map begins no larger than it may become")
+    func beginsNoLarger() async throws {
+        var options = Self.small
+        options.mapSize = 1 << 20
+        options.startingMapSize = 64 << 20
+        try await withEnvironment(options) { environment in
+            let size = try environment.statistics().mapSize
+            #expect(size == 1 << 20)
+        }
+    }
+
     @Test("A map grows to its greatest size, and is full then")
     func greatest() async throws {
         var options = Self.small

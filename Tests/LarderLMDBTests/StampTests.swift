@@ -71,6 +71,26 @@ struct StampTests {
         }
     }
 
+    @Test("A stamp with bytes behind it, or of another version, is none")
+    func foreignStamps() async throws {
+        try await withTemporaryFolder { folder in
+            try Environment(folder: folder.path, tables: sampleTables).close()
+            let file = URL(filePath: CleanCloseStamp.path(in: folder.path))
+            let content = Array(try Data(contentsOf: file))
+            func isTrusted(_ content: [UInt8]) throws -> Bool {
+                try Data(content).write(to: file)
+                return CleanCloseStamp(folder: folder.path, in: FileSystem()) != nil
+            }
+            var later = content
+            later[8] += 1
+            let sum = later[..<48].reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+            withUnsafeBytes(of: sum.littleEndian) { later.replaceSubrange(48..<56, with: $0) }
+            #expect(try !isTrusted(later))
+            #expect(try !isTrusted(content + [0]))
+            #expect(try isTrusted(content))
+        }
+    }
+
     @Test("An environment that is stamped while it is open has a stamp that fits, until its next commit")
     func stampedWhileOpen() async throws {
         try await withTemporaryFolder { folder in
@@ -263,6 +283,17 @@ struct StampTests {
             let deadline = SuspendingClock.now + .milliseconds(50)
             expectFailure(.lockTimedOut) { _ = try lock().enter(deadline: deadline) }
             try requireNear(deadline)
+            // One that may not write the lock cannot say that it verifies, and looks for itself.
+            let isRefused = Atomic(true)
+            var readOnly = Environment.Options()
+            readOnly.isReadOnly = true
+            readOnly.files = FileSystem { call in
+                guard call.kind == .open, isRefused.exchange(false, ordering: .relaxed) else { return nil }
+                return .failure(EACCES)
+            }
+            let onlooker = try #require(try PresenceLock(folder: folder.path, options: readOnly))
+            #expect(try onlooker.enter(deadline: far) == .first)
+            onlooker.leave()
             reader.unlock()
             #expect(try lock().enter(deadline: far) == .first)
         }

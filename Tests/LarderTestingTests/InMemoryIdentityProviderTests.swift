@@ -33,4 +33,15 @@ struct InMemoryIdentityProviderTests {
         }
         #expect(error?.code == .userPoolRefused && provider.refreshes == 0)
     }
+
+    @Test("A guest whose credentials are refreshed is the same guest, and another guest is another")
+    func guests() async throws {
+        let provider = InMemoryIdentityProvider()
+        let first = try #require(try await provider.guestCredentials(within: soon))
+        let second = try #require(try await provider.guestCredentials(within: soon))
+        let refreshed = try await provider.refresh(.cloud, of: second, within: soon)
+        #expect(refreshed.cloud?.identityID == second.cloud?.identityID)
+        #expect(refreshed.cloud?.identityID != first.cloud?.identityID)
+        #expect(refreshed.cloud?.accessKeyID != second.cloud?.accessKeyID)
+    }
 }

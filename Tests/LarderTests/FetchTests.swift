@@ -395,6 +395,20 @@ struct FetchTests {
         }
     }
 
+    @Test("The errors of an answer whose status is a refusal say the status, and for how long the server asks to wait")
+    func refusedWithStatus() async throws {
+        let server = ScriptedServer(search: nil) { _, _, _ in
+            let body = #"{"data":null,"errors":[{"message":"slow down"}]}"#
+            return GraphQLAnswer(body: Array(body.utf8), status: 429, retryAfter: .seconds(7))
+        }
+        try await withStoreFixture(server) { app in
+            let error = await larderError { try await app.fetch(recipeList) }
+            #expect(error?.code == .serverErrors && error?.errors.map(\.message) == ["slow down"])
+            let cause = error?.cause as? TransportError
+            #expect(cause?.status == 429 && cause?.retryAfter == .seconds(7))
+        }
+    }
+
     @Test("A miss says what the cache lacks, and has what there is")
     func missing() async throws {
         try await withStoreFixture { app in

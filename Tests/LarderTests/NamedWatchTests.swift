@@ -96,4 +96,23 @@ struct NamedWatchTests {
             await #expect(throws: LarderError.self) { try await app.removeWatcher(named: "inbox") }
         }
     }
+
+    @Test("Where anything may have changed, that is told, although the answer looks as it did")
+    func anythingAlike() async throws {
+        try await withStoreFixture { app in
+            try await app.write(recipeList, data)
+            var states = try await app.watch(named: "inbox", recipeList).makeAsyncIterator()
+            #expect(try await next(&states)?.changes == .anything)
+            // A reader of the same reading, by whose states it is known what the named one has to take.
+            var seen = try app.watch(recipeList).makeAsyncIterator()
+            #expect(try await next(&seen)?.complete != nil)
+            _ = try await app.records.clear()
+            while try await next(&seen)?.complete != nil {}
+            try await app.write(recipeList, data)
+            while try await next(&seen)?.complete == nil {}
+            let state = try await next(&states)
+            #expect(state?.changes == .anything)
+            #expect(titles(state) == ["Soup", "Bread"])
+        }
+    }
 }

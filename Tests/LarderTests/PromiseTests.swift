@@ -206,6 +206,17 @@ struct PromiseTests {
         }
     }
 
+    @Test("Data are of the type that their key names, whatever type they say")
+    func typeOfKey() async throws {
+        try await withStore { _, app in
+            let fragment = GraphQLFragment("fragment F on Node { type: __typename ... on Recipe { title } }")
+            try await app.write(
+                "Recipe:7", fragment, ["type": "Author", "__typename": "Author", "title": "Soup"])
+            let stored = try app.read("Recipe:7", fragment)
+            #expect(stored["type"]?.string == "Recipe" && stored["title"]?.string == "Soup")
+        }
+    }
+
     @Test("Data with another key than the one it is stored under is refused, whatever the key is asked for as")
     func otherKey() async throws {
         try await withStore { _, app in

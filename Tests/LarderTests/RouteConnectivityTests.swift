@@ -96,6 +96,15 @@ struct RouteConnectivityTests {
         #expect(connectivity.isConnected)
     }
 
+    @Test("Runners and subscriptions ask the system whether there is a network, unless the program says otherwise")
+    func standard() {
+        let options = RunOptions()
+        let all = [
+            options.mutations.connectivity, options.transfers.connectivity, SubscriptionPacing().connectivity,
+        ]
+        #expect(all.allSatisfy { $0 is RouteConnectivity })
+    }
+
     private static let mayMakeNetworks: Bool = {
         let tool = Process()
         tool.executableURL = URL(filePath: "/bin/sh")

@@ -113,7 +113,9 @@ struct WatchRuleTests {
             try await app.remove("Recipe:5", as: .deleted)
             let state = try #require(try await next(&states))
             #expect(state.isDeleted && state.response == nil)
-            await expectCode(.deleted) { _ = try app.read("Recipe:5", Self.card) }
+            for allowsPartial in [false, true] {
+                await expectCode(.deleted) { _ = try app.read("Recipe:5", Self.card, allowsPartial: allowsPartial) }
+            }
             await expectCode(.miss) { try await app.update("Recipe:5", Self.card) { _ in } }
             await expectCode(.miss) {
                 try await app.update("Recipe:5", Self.card) { $0 = ["title": "Cake", "rating": 1] }

@@ -3,7 +3,8 @@
 Its argument is JSON: `subprotocol`, null for none, and `script`, a list of steps that each connection goes through:
 
     {"wait": N}          reads N texts of the client's
-    {"text": TEXT}       sends a text; ID in it stands for the id of the client's last start
+    {"text": TEXT}       sends a text; ID in it stands for the id of the client's last start, and CODE for the code by
+                         which a client has closed a connection last, or none
     {"parts": [TEXT]}    sends a text in as many fragments
     {"binary": TEXT}     sends bytes
     {"length": N}        begins a text of N bytes, and sends no more than its head
@@ -29,6 +30,7 @@ from websockets.frames import Opcode
 from websockets.server import ServerProtocol
 
 given = json.loads(sys.argv[1])
+closes = ["none"]
 
 
 def converse(sock):
@@ -56,6 +58,8 @@ def converse(sock):
                     last = message["id"]
             elif getattr(event, "opcode", None) is Opcode.PONG:
                 pongs.append(event.data)
+            elif getattr(event, "opcode", None) is Opcode.CLOSE:
+                closes.append(str(protocol.close_rcvd.code))
             elif not hasattr(event, "opcode"):
                 protocol.send_response(protocol.accept(event))
         flush()
@@ -68,7 +72,7 @@ def converse(sock):
                 read()
             texts -= step["wait"]
         if "text" in step:
-            protocol.send_text(step["text"].replace("ID", last).encode())
+            protocol.send_text(step["text"].replace("ID", last).replace("CODE", closes[-1]).encode())
         if "parts" in step:
             parts = [part.replace("ID", last).encode() for part in step["parts"]]
             protocol.send_text(parts[0], fin=False)

@@ -71,10 +71,10 @@ extension Partition {
         AsyncThrowingStream { continuation in
             let task = Task {
                 do {
-                    if policy == .cacheAndNetwork,
-                        let cached = cached(try core.operations.bound(query: core.withRealIDs(operation)))
-                    {
-                        continuation.yield(cached)
+                    if policy == .cacheAndNetwork {
+                        let bound = try core.operations.bound(query: core.withRealIDs(operation))
+                        try await core.requireAwake()
+                        if let cached = cached(bound) { continuation.yield(cached) }
                     }
                     continuation.yield(try await fetch(operation, policy: policy, options: options))
                     continuation.finish()

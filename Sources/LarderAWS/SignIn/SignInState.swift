@@ -56,7 +56,7 @@ public struct SignInState: Sendable {
 public struct SignInField: Sendable, Hashable, Identifiable {
     /// What a field holds, by which a system fills it in and shows its keyboard.
     public enum Kind: Sendable, Hashable {
-        /// What the user types; all but `name` and `text` is not to be shown.
+        /// What the user types. Passwords are not to be shown: see `isSecret`.
         case name, password, newPassword, code, text
         /// An attribute of the account, by Cognito's name, such as `email`.
         case attribute(String)

@@ -8,12 +8,13 @@ import Testing
 
 @Suite("Handshakes that open no socket", .timeLimit(.minutes(5)))
 struct HandshakeTests {
-    private func refusal(_ reply: Reply, headers: [GraphQLRequest.Header] = []) async throws -> (
-        error: TransportError, dates: [String?], request: Received?
-    ) {
+    private func refusal(
+        _ reply: Reply, headers: [GraphQLRequest.Header] = [], query: [URLQueryItem] = []
+    ) async throws -> (error: TransportError, dates: [String?], request: Received?) {
         try await ScriptedServer.run({ _ in reply }) { server in
             let dates = Mutex<[String?]>([])
-            var connection = WebSocketConnection(url: server.url, subprotocols: ["ours"])
+            let url = query.isEmpty ? server.url : server.url.appending(queryItems: query)
+            var connection = WebSocketConnection(url: url, subprotocols: ["ours"])
             connection.headers = headers
             connection.heard = { date in dates.withLock { $0.append(date) } }
             let error = try await transportError { [connection] in
@@ -60,6 +61,13 @@ struct HandshakeTests {
         #expect(headers.first(name: "Host")?.hasPrefix("127.0.0.1:") == true)
         #expect(headers["x-tenant"] == ["7"])
         #expect(headers["Sec-WebSocket-Protocol"] == ["ours"])
+    }
+
+    @Test("The request has the query of its URL")
+    func query() async throws {
+        let refusal = try await refusal(
+            Reply(status: .notFound), query: [.init(name: "tenant", value: "7")])
+        #expect(refusal.request?.uri == "/graphql?tenant=7")
     }
 
     @Test("No socket is opened to a URL with a user, or of another scheme", arguments: ["ws://user@", "ftp://"])

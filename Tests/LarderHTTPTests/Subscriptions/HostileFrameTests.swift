@@ -206,4 +206,15 @@ struct HostileFrameTests {
             #expect(await error(subscription)?.code == .transportNotPrepared)
         }
     }
+
+    @Test("A connection that another takes the place of is closed with the code of a normal end")
+    func goodbye() async throws {
+        try await run(#"{"text": "\#(Self.event("ID", "CODE"))"}"#) { options in
+            options.subscriptions.lifetime = .milliseconds(200)
+            options.subscriptions.pacing.draining = .milliseconds(50)
+        } _: { app, subscription in
+            try await waitUntil("the server was told of an end") { text(app) == "1000" }
+            withExtendedLifetime(subscription) {}
+        }
+    }
 }

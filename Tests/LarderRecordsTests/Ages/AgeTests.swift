@@ -73,6 +73,8 @@ struct AgeTests {
         #expect(ReceivedTime(milliseconds: 1_800_000_000_000, age: .max).seconds == 1)
         #expect(ReceivedTime(milliseconds: 1_577_836_800_000).secondsSince1970 != nil)
         #expect(ReceivedTime(milliseconds: .max).seconds == ReceivedTime.greatest)
+        #expect([-1, .min, 0, 7].map { ReceivedTime.maxAge($0) } == [0, 0, 0, 7])
+        #expect([nil, Int.max, Int(Int32.max)].map { ReceivedTime.maxAge($0) } == [.max, .max, .max])
         #expect(ReceivedTime(milliseconds: 0).age(at: ReceivedTime(milliseconds: 1_800_000_000_000)) != nil)
     }
 

@@ -285,6 +285,24 @@ struct LayerTests {
         }
     }
 
+    @Test("Layers that cannot be worked out are told of in their order")
+    func failuresInOrder() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            try await sample.writeMovie("1", title: "Old")
+            let operation = try sample.fragment("fragment F on Movie { id title }")
+            let text = #"{"data":{"__typename":"Movie","id":"2","title":"No"}}"#
+            let parsed = try ParsedResponse.parse(Array(text.utf8), along: operation.layout)
+            let names = (0..<9).map { "layer \(9 - $0)" }
+            let failures = try sample.cache.setLayers(
+                names.map { name -> OptimisticLayer in
+                    OptimisticLayer(
+                        key: try #require(AppliedKey(name)),
+                        response: .init(parsed, of: operation, to: .object(key: "Movie:1")))
+                })
+            #expect(failures.map(\.key.text) == names)
+        }
+    }
+
     @Test("A layer that fails is told of once, and once more where it was good in between")
     func toldFailures() async throws {
         let schema = try SchemaIndex(parsing: movieSchema)

@@ -79,6 +79,13 @@ struct CacheFolderTests {
             let problem = "page ?: the table of split fields has a key of 1 bytes"
             let expected = [nil, problem, problem + ", and 1 more", problem + ", and 2 more"]
             #expect(try folder.finding(format) == expected[count])
+            guard let finding = expected[count] else { return }
+            var options = RecordCache.Options.patient
+            options.verifiesAlways = true
+            let refusal = #expect(throws: RecordError.self) {
+                try RecordCache(folder: folder.path, stamp: "library", options: options)
+            }
+            #expect(refusal?.message.contains("is damaged (\(finding));") == true)
         }
     }
 

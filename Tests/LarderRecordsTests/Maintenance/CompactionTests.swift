@@ -111,6 +111,24 @@ struct CompactionTests {
         try set.encoded.withUnsafeBytes { try ChangeSet(encoded: $0) }
     }
 
+    @Test("A cache that is open to be read only is not compacted, and nothing is made in its folder")
+    func readOnly() async throws {
+        try await withTemporaryFolder { folder in
+            let library = try LibraryCache(folder)
+            try await library.fill(3)
+            try library.cache.close()
+            var options = RecordCache.Options()
+            options.isReadOnly = true
+            let reader = try LibraryCache(folder, options: options)
+            func names() throws -> Set<String> { Set(try FileManager.default.subpathsOfDirectory(atPath: folder.path)) }
+            let before = try names()
+            let error = await #expect(throws: RecordError.self) { try await reader.cache.compact() }
+            #expect(error?.code == .notWritable)
+            #expect(try names() == before)
+            try reader.cache.close()
+        }
+    }
+
     @Test("A cleared cache is empty, starts an epoch, and tells its observers")
     func clear() async throws {
         try await withTemporaryFolder { folder in

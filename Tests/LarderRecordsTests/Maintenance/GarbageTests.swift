@@ -124,6 +124,47 @@ struct GarbageTests {
         }
     }
 
+    @Test("What is told on the way counts the objects and the keys that are gone")
+    func progress() async throws {
+        try await withSampleCache(nodeSchema) { sample in
+            try await sample.link([1, 2, 3])
+            try await sample.link([1])
+            let told = Mutex<[GarbageProgress]>([])
+            let report = try await sample.cache.collectGarbage(keeping: StatedRoots()) { progress in
+                told.withLock { $0.append(progress) }
+            }
+            #expect((report.objects, report.keys, report.isFinished) == (2, 2, true))
+            #expect(told.withLock { $0.first?.removed } == 0)
+            #expect(told.withLock { $0.last?.removed } == 4)
+        }
+    }
+
+    @Test("A collection whose task is cancelled says that it is not finished, and what it did not come to stays")
+    func cancelled() async throws {
+        try await withSampleCache(nodeSchema) { sample in
+            try await sample.link([1, 2, 3])
+            try await sample.link([1])
+            let cache = sample.cache
+            let collecting = Task {
+                try await cache.collectGarbage(keeping: StatedRoots()) { _ in
+                    withUnsafeCurrentTask { $0?.cancel() }
+                }
+            }
+            let report = try await collecting.value
+            #expect((report.objects, report.isFinished) == (0, false))
+            #expect(try sample.keys.count == 4)
+        }
+    }
+
+    @Test("Reports of collections that follow each other are added up, and the last says what stays")
+    func addedReports() {
+        var (first, later) = (GarbageReport(), GarbageReport())
+        (first.objects, first.restarts, first.kept, first.isFinished) = (1, 2, 9, true)
+        (later.objects, later.restarts, later.kept) = (10, 3, 5)
+        first.add(later)
+        #expect((first.objects, first.restarts, first.kept, first.isFinished) == (11, 5, 5, false))
+    }
+
     @Test("What waits for an object by its key keeps the object that has come since")
     func waiting() async throws {
         try await withSampleCache(nodeSchema) { sample in

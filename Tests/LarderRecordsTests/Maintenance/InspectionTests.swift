@@ -52,6 +52,13 @@ struct InspectionTests {
             #expect(try library.cache.inspect.record(key: "Book:5")?.kind == .entity)
             _ = try await library.cache.remove(keys: ["Book:6"], as: .evicted)
             #expect(try library.cache.inspect.record(key: "Book:6") == nil)
+            let root = try #require(try library.cache.inspect.record(key: "QUERY_ROOT"))
+            guard case .list(let books)? = root.fields.first?.value, case .reference(let gone) = books[6] else {
+                Issue.record("\(root.fields)")
+                return
+            }
+            #expect(books[5] == .reference("Book:5"))
+            #expect(gone.first == "#" && UInt64(gone.dropFirst()) != nil, "\(gone)")
         }
     }
 

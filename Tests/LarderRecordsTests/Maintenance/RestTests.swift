@@ -150,4 +150,28 @@ struct RestTests {
     func systemLimit(status: Int32) {
         #expect(RecordError.translated(FileError(status, doing: "opening", path: "x")).code == .systemLimit)
     }
+
+    @Test("A change that is too large for one commit says so, and a table of another kind is damage")
+    func translations() {
+        let full = RecordError.translated(LMDBError(.transactionFull, "LMDB's own words"))
+        #expect((full.code, full.message.hasSuffix("write less at a time")) == (.full, true))
+        #expect(RecordError.translated(LMDBError(.tableMismatch, "")).code == .damaged)
+    }
+
+    @Test("A cache that was closed says that, also where it was open to be read only")
+    func closedReader() async throws {
+        try await with { sample in
+            try sample.cache.close()
+            var options = RecordCache.Options()
+            options.isReadOnly = true
+            let reader = try RecordCache(folder: sample.path, stamp: "sample", options: options)
+            let codes = try [false, true].map { isClosed -> RecordError.Code? in
+                if isClosed { try reader.close() }
+                let error = #expect(throws: RecordError.self) { try reader.checkWritable() }
+                return error?.code
+            }
+            #expect(codes == [.notWritable, .closed])
+            try sample.reopen()
+        }
+    }
 }

@@ -266,9 +266,21 @@ struct ResponseParsingTests {
         #expect(parseFault(mark + answer, along: operation) == nil)
         #expect(try Response(json: mark + answer).json == answer)
         #expect(try Value(json: mark + answer) == ["data": ["count": 1]])
+        #expect(try JSONMembers(mark + answer)["data"] == Array(#"{"count":1}"#.utf8))
         #expect(parseFault(mark + mark + answer, along: operation) == "responseMalformed ")
         #expect(parseFault(answer + mark, along: operation) == "responseMalformed ")
         #expect(parseFault(Array(mark.prefix(2)), along: operation) == "responseMalformed ")
+    }
+
+    @Test("An error that is no object, or has no message, is an error that says so")
+    func errorsWithoutMessages() throws {
+        let body = Array(#"{"data":null,"errors":["no",{"message":5},{}]}"#.utf8)
+        let errors = try ParsedResponse.parse(body, along: operation("{ count }").layout).errors
+        #expect(errors.count == 3)
+        for error in errors {
+            #expect(error.message.lowercased() == "the server reported an error without a message")
+            #expect(error.path == nil && error.errorType == nil)
+        }
     }
 
     // Each took minutes, and takes a second or two.

@@ -63,4 +63,17 @@ struct OperationChoiceTests {
         let found = try fault(operation: nil, wrong, isFragment: true)
         #expect(found?.hasPrefix("invalid: ") == true && found?.hasSuffix("Movie has no field nothing") == true)
     }
+
+    @Test("A variable that decides what a fragment selects must be given")
+    func fragmentConditions() throws {
+        let text = "fragment F on Movie { id title @include(if: $wanted) }"
+        let fragment = try CompiledOperation(
+            fragment: nil, in: Document(parsing: text), SchemaIndex(parsing: movieSchema))
+        for variables in [[:], ["wanted": .null]] as [[String: Value]] {
+            let error = #expect(throws: PlanError.self) { try fragment.bound(variables) }
+            #expect(error?.code == .variable)
+            #expect(error?.message.contains("$wanted") == true)
+        }
+        #expect(throws: Never.self) { try fragment.bound(["wanted": .boolean(false)]) }
+    }
 }

@@ -136,6 +136,7 @@ struct SwitchingTests {
                 ("remove", { try await a.remove("Recipe:1", as: .evicted) }),
                 ("clear", { try await a.clear() }),
                 ("watch", { _ = try a.watch(recipeList) }),
+                ("pages", { _ = try a.pages(recipeList, merger: PageMerger(elements: ["recipes"]) { _, _ in nil }) }),
                 ("named", { _ = try await a.watch(named: "n", recipeList) }),
                 ("queue", { try await a.enqueue(giveStars("1", 1)) }),
                 ("send", { _ = try await a.send(giveStars("1", 1), within: .seconds(1)) }),
@@ -151,6 +152,20 @@ struct SwitchingTests {
             #expect(try await next(&again)?.complete?["title"]?.string == "Soup")
             try await a.write("Recipe:1", title, ["title": "Broth"])
             #expect(try await next(&again)?.complete?["title"]?.string == "Broth")
+        }
+    }
+
+    @Test("A parked partition gives no answer of its cache, also where a policy gives that first")
+    func parkedAnswers() async throws {
+        try await withStore { store in
+            let a = try store.partition(of: backend("a"), server: ScriptedServer { _ in recipeListAnswer })
+            _ = try await a.fetch(recipeList)
+            _ = try await store.switch(to: backend("b"))
+            var count = 0
+            let failure = await code {
+                for try await _ in a.fetches(recipeList, policy: .cacheAndNetwork) { count += 1 }
+            }
+            #expect(failure == "larder.parked" && count == 0)
         }
     }
 

@@ -68,4 +68,20 @@ struct LeftWorkTests {
             #expect(try app.hasWork(storages: []))
         }
     }
+
+    @Test("What a cancelled transfer has left at its storage is work for a runner that has the storage")
+    func cancelled() async throws {
+        try await withStore { fixture in
+            let app = fixture.app
+            let (file, _) = try fixture.file(bytes: 20_000)
+            let upload = try await fixture.failedUpload(of: file)
+            try await upload.cancel()
+            #expect(try upload.status().state == .cancelling)
+            #expect(try app.hasWork(storages: [nil]) && !app.hasWork(storages: ["archive"]))
+            fixture.storage.onCall { _ in }
+            try await fixture.drain()
+            #expect(try upload.status().state == .cancelled)
+            #expect(try !app.hasWork(storages: [nil]))
+        }
+    }
 }

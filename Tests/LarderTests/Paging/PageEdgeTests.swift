@@ -119,6 +119,7 @@ struct PageEdgeTests {
             // What the page after it has as well is shown there.
             #expect(try await pages.previous()?.skus == skus(1...1))
             #expect(try await pages.previous() == nil)
+            #expect(try pages.page(0)?.skus == skus(1...1))
             #expect(desk.requests == ["4/3", "1/3", "0/3"])
         }
     }

@@ -257,4 +257,30 @@ struct PageKindTests {
         }
         #expect(desk.requests == ["/50"])
     }
+
+    @Test("A server that answers the same page again on the way back is an error, and the pages stay")
+    func seesSamePageBack() async throws {
+        let operation = GraphQLOperation(
+            "query N($page: Int, $size: Int) { ordersOn(page: $page, size: $size) { sku } }")
+        let same = #""ordersOn":[\#(OrderDesk.objects(3...4))]"#
+        let pages = ["3": #""ordersOn":[\#(OrderDesk.objects(5...6))]"#, "2": same, "1": same]
+        try await withPages(pages, operation, ["page": 3, "size": 2]) { (pages, _) async throws in
+            for _ in 0..<2 { #expect(try await pages.previous() != nil) }
+            #expect(await larderError { try await pages.previous() }?.code == .paging)
+            #expect(try await pages.status().pageCount == 2)
+        }
+    }
+
+    @Test("A first page that no list can have, as a refresh brings it, leaves nothing of the list")
+    func refreshesToBroken() async throws {
+        let pages = [
+            "": OrderDesk.connectionPage(1...2, next: "a"), "a": OrderDesk.connectionPage(3...4),
+        ]
+        try await withPages(pages, orderConnection) { (pages, desk) async throws in
+            #expect(try await pages.all().pageCount == 2)
+            desk.set(#""orders":{"__typename":"OrderConnection","edges":[],"pageInfo":null}"#, at: "")
+            #expect(await larderError { try await pages.refresh() }?.code == .paging)
+            #expect(try await pages.status() == PagesStatus())
+        }
+    }
 }

@@ -406,4 +406,19 @@ struct PagesTests {
             #expect(desk.requests.last == "a/1000")
         }
     }
+
+    @Test("Errors in place of a page's objects are thrown under every policy", arguments: ErrorPolicy.allCases)
+    func lacksObjects(policy: ErrorPolicy) async throws {
+        let server = ScriptedServer { _ in
+            #"""
+            {"data":{"listOrders":{"__typename":"OrderList","items":null,"nextToken":null}},
+             "errors":[{"message":"no","path":["listOrders","items"]}]}
+            """#
+        }
+        try await withStoreFixture(server, schema: orderSchema) { app in
+            let pages = try app.pages(orderList, options: FetchOptions(errorPolicy: policy))
+            let error = await larderError { try await pages.next() }
+            #expect(error?.code == .serverErrors && error?.errors.map(\.message) == ["no"])
+        }
+    }
 }

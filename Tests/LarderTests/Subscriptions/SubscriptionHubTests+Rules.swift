@@ -323,4 +323,50 @@ extension SubscriptionHubTests {
             #expect(fetched.withLock(\.self) == [[hasOwn ? own : Self.tenant]])
         }
     }
+
+    @Test("What is to close gaps and cannot be asked is refused with the subscription")
+    func catchUpIsQuery() async throws {
+        let transport = ScriptedLine()
+        try await withApp(transport) { app in
+            for catchUp in [Self.changed, GraphQLOperation("query { nothing }")] {
+                await expectCode(.operation) {
+                    _ = try await app.subscribe(Self.changed, options: SubscriptionOptions(catchUp: catchUp))
+                }
+            }
+            #expect(transport.attemptCount == 0)
+        }
+    }
+
+    @Test("Where the options name both, a synchronization closes gaps, and the query is not asked")
+    func synchronizationFirst() async throws {
+        let server = SyncServer()
+        server.put("a", "a1")
+        let asked = Mutex(0)
+        let transport = ScriptedLine(nulls: .ignore) { request in
+            asked.withLock { $0 += 1 }
+            return (try? await server.answer(request)) ?? "{}"
+        }
+        try await withStoreFixture(transport, schema: SyncServer.schema) { app in
+            var options = SubscriptionOptions(sync: SyncServer.sync)
+            options.catchUp = GraphQLOperation("{ todos { id title } }")
+            let subscription = try await app.subscribe(
+                GraphQLOperation("subscription { changed { id title } }"), options: options)
+            _ = try await transport.started()
+            #expect(await state(subscription) { $0.phase == .live } != nil)
+            #expect(server.requests.count == 1)
+            #expect(asked.withLock { $0 } == 1)
+        }
+    }
+
+    @Test("A gap that was not closed stays one when the subscription ends")
+    func endsStale() async throws {
+        let transport = ScriptedLine()
+        try await withApp(transport) { app in
+            let subscription = try await app.subscribe(Self.changed)
+            let (connection, id) = try await transport.started()
+            let stale = try #require(await state(subscription) { $0.phase == .live }?.staleSince)
+            await connection.line.take(.completed(id: id))
+            #expect(await state(subscription) { $0.phase == .ended }?.staleSince == stale)
+        }
+    }
 }

@@ -209,4 +209,14 @@ extension SyncTests {
             #expect(["a", "c", "e"].map { title(app, $0) } == ["a1", "c1", "e1"])
         }
     }
+
+    @Test("A size of page that the operation says goes before that of the synchronization")
+    func ownSize() async throws {
+        try await withServer(["a", "b", "c"]) { _, app in
+            var sync = paged
+            sync.operation.variables = ["limit": 1]
+            let report = try await app.sync(sync)
+            #expect(report.pageCount == 3)
+        }
+    }
 }

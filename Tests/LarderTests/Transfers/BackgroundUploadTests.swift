@@ -146,6 +146,17 @@ struct BackgroundUploadTests {
         }
     }
 
+    @Test("An upload that was paused while no runner worked is broken off by the next, and stays paused")
+    func pausedMeanwhile() async throws {
+        try await withUpload { app, upload, background in
+            try await handOver(app, background)
+            try await upload.pause()
+            try await runner(app, background).drain()
+            #expect(background.ended == [upload.id.uuid])
+            #expect(try upload.status().state == .paused)
+        }
+    }
+
     @Test("An upload that was sent and then forgotten is not sent again")
     func forgotten() async throws {
         try await withUpload { app, upload, background in

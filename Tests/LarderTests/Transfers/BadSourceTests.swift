@@ -183,6 +183,21 @@ struct BadSourceTests {
         }
     }
 
+    @Test(
+        "An upload whose file cannot be read is not tried again before it can",
+        arguments: [Damage.removed, .unreadable, .folder])
+    func retried(harm: Damage) async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            try harm.happen(to: file)
+            try await fixture.drain()
+            await expectCode(harm.code) { try await upload.retry() }
+            #expect(try upload.status().state == .failed)
+            try await expectRetried(upload, file, fixture)
+        }
+    }
+
     @Test("An upload of a key that is only written alike is another's, and stays")
     func alikeKeys() async throws {
         try await withTransferFixture { fixture in

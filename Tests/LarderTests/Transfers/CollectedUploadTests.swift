@@ -87,4 +87,25 @@ struct CollectedUploadTests {
             #expect(try fixture.app.transfers.all().map(\.id) == [sent.id, failed.id])
         }
     }
+
+    @Test("The copy that a killed program has left beside a download's place is removed with the rest")
+    func copyBeside() async throws {
+        try await withTransferFixture { fixture in
+            let place = fixture.folder.appending(path: "copy")
+            fixture.storage.keep([UInt8](repeating: 7, count: 10_000), at: TransferFixture.location)
+            let download = try await fixture.app.transfers.download(TransferFixture.location, to: place)
+            fixture.storage.onAnswer { call in
+                if case .get = call { try? await download.pause() }
+            }
+            try await fixture.drain { $0.connectionsPerHost = 1 }
+            try await download.cancel()
+            #expect(try download.status().state == .cancelling)
+            let copy = fixture.folder.appending(path: ".copy.\(download.id).part")
+            try Data([1]).write(to: copy)
+            let cleared = try await collect(fixture, nil)
+            #expect(cleared.left.isEmpty && cleared.transfers.map(\.id) == [download.id.uuid])
+            #expect(!FileManager.default.fileExists(atPath: copy.path))
+            #expect(try download.status().state == .cancelled && fixture.partials.isEmpty)
+        }
+    }
 }

@@ -76,4 +76,70 @@ struct ContendingTransferTests {
             try await running.value
         }
     }
+
+    @Test("An upload waits for a paused one of its key that is under way still, whatever region either names")
+    func pausedUnderWay() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 100)
+            let (isAsked, isReleased, times) = (Flag(), Flag(), Countdown(1))
+            fixture.storage.onCall { call in
+                guard case .put = call, times.take() else { return }
+                isAsked.set()
+                // As a storage that does not end the exchange with its caller.
+                await Task.detached { await isReleased.wait() }.value
+            }
+            let runner = fixture.runner()
+            let running = Task { try await runner.run() }
+            let transfers = fixture.app.transfers
+            let first = try await transfers.upload(file, to: TransferFixture.location)
+            await isAsked.wait()
+            try await first.pause()
+            var elsewhere = TransferFixture.location
+            elsewhere.region = "us-west-2"
+            let second = try await transfers.upload(file, to: elsewhere)
+            let third = try await transfers.upload(file, to: ObjectLocation(bucket: "media", key: "other"))
+            try await third.finished()
+            #expect(try second.status().attempts == 0)
+            isReleased.set()
+            try await second.finished()
+            running.cancel()
+            try await running.value
+        }
+    }
+
+    @Test("An upload whose name did not arrive is aborted, and none of the key that another transfer has noted")
+    func notedByAnother() async throws {
+        try await withTransferFixture { fixture in
+            let (old, bytes) = try fixture.file("old", bytes: 20_000)
+            let (new, _) = try fixture.file("new", bytes: 10_000, seed: 8)
+            let storage = fixture.storage
+            let first = try await fixture.app.transfers.upload(old, to: TransferFixture.location)
+            let second = try await fixture.app.transfers.upload(new, to: TransferFixture.location)
+            try await first.pause()
+            storage.onAnswer { call throws(ObjectError) in
+                guard case .beginUpload = call else { return }
+                try? await second.pause()
+                throw ObjectError(.interrupted, "its name does not arrive")
+            }
+            try await fixture.drain()
+            let lost = storage.state.withLock { Set($0.uploads.keys) }
+            #expect(lost.count == 1)
+            storage.onAnswer { call in
+                if case .putPart(5) = call { try? await first.pause() }
+            }
+            try await first.resume()
+            try await fixture.drain { $0.connectionsPerHost = 1 }
+            #expect(try first.status().state == .paused)
+            let noted = storage.state.withLock { Set($0.uploads.keys) }.subtracting(lost)
+            #expect(noted.count == 1)
+            storage.onAnswer { _ in }
+            try await second.resume()
+            try await fixture.drain()
+            #expect(try second.status().state == .done)
+            #expect(storage.state.withLock { Set($0.uploads.keys) } == noted)
+            try await first.resume()
+            try await fixture.drain()
+            #expect(storage.object(TransferFixture.location)?.bytes == bytes)
+        }
+    }
 }

@@ -51,7 +51,7 @@ struct FollowedTransferTests {
             try await others.transfers.enqueue([draft])
             #expect(await events.next(isolation: #isolation)?.id.uuid == draft.id)
             try others.close()
-            let waiting = Task { _ = try await upload.finished() }
+            let waiting = Task { _ = try await upload.finished(within: .seconds(3600)) }
             try await Task.sleep(for: .milliseconds(50))
             try fixture.store.close()
             await expectCode(.parked) { try await waiting.value }
@@ -63,7 +63,7 @@ struct FollowedTransferTests {
         try await withTransferFixture { fixture in
             let (file, _) = try fixture.file(bytes: 100)
             let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
-            let waiting = Task { _ = try await upload.finished() }
+            let waiting = Task { _ = try await upload.finished(within: .seconds(3600)) }
             try await Task.sleep(for: .milliseconds(50))
             _ = try await fixture.store.switch(to: backend("b"))
             await expectCode(.parked) { try await waiting.value }
