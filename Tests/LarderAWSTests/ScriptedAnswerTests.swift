@@ -196,6 +196,23 @@ struct ScriptedAnswerTests {
         }
     }
 
+    @Test(
+        "A list that has more and does not say where it goes on is no list: its first page is not taken for all of it",
+        arguments: ["", "<NextPartNumberMarker></NextPartNumberMarker>"])
+    func unsaidMarker(marker: String) async throws {
+        try await ScriptedStorage.run { _ in
+            .xml(
+                .ok,
+                "<ListPartsResult><IsTruncated>true</IsTruncated>\(marker)"
+                    + "<Part><PartNumber>1</PartNumber><ETag>e</ETag></Part></ListPartsResult>")
+        } _: { _, transport in
+            let error = try await objectError { () async throws(ObjectError) in
+                try await transport.parts(of: Self.upload, within: .ample)
+            }
+            #expect(error.code == .unusableAnswer)
+        }
+    }
+
     @Test("An abort that is answered by an error within a 200 has not aborted")
     func abortErrorWithinSuccess() async throws {
         try await ScriptedStorage.run { request in
@@ -244,6 +261,19 @@ struct ScriptedAnswerTests {
         } _: { _, transport in
             let uploads = try await transport.uploads(in: "photos", region: nil, prefix: "v/", within: .ample)
             #expect(uploads.map(\.id) == ["2"])
+        }
+    }
+
+    @Test("The keys of a list that the storage has not encoded are taken as they are")
+    func plainKeys() async throws {
+        try await ScriptedStorage.run { _ in
+            .xml(
+                .ok,
+                "<ListMultipartUploadsResult><Upload><Key>v/a+b%20c</Key><UploadId>1</UploadId></Upload>"
+                    + "</ListMultipartUploadsResult>")
+        } _: { _, transport in
+            let uploads = try await transport.uploads(in: "photos", region: nil, prefix: "v/", within: .ample)
+            #expect(uploads.map(\.location.key) == ["v/a+b%20c"])
         }
     }
 
@@ -387,6 +417,7 @@ struct ScriptedAnswerTests {
         (.badRequest, "ExpiredToken", .expiredCredentials), (.badRequest, "InvalidToken", .invalidCredentials),
         (.forbidden, "InvalidAccessKeyId", .invalidCredentials), (.forbidden, "AccessDenied", .accessDenied),
         (.forbidden, "", .accessDenied), (.notFound, "NoSuchKey", .notFound), (.notFound, "", .notFound),
+        (.forbidden, "InvalidObjectState", .rejected),
         (.notFound, "NoSuchBucket", .noSuchBucket), (.notFound, "NoSuchUpload", .noSuchUpload),
         (.badRequest, "EntityTooSmall", .incomplete), (.badRequest, "InvalidPartOrder", .incomplete),
         (.badRequest, "EntityTooLarge", .tooLarge), (.badRequest, "BadDigest", .checksum),

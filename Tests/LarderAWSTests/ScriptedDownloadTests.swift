@@ -149,6 +149,20 @@ struct ScriptedDownloadTests {
         }
     }
 
+    @Test("Why a storage refuses a HEAD is asked by a GET, whose answer has a body", arguments: [400, 403, 404])
+    func refusedHead(status: Int) async throws {
+        try await ScriptedStorage.run { request in
+            request.method == .HEAD
+                ? Reply(status: .init(statusCode: status)) : .error(.init(statusCode: status), "ExpiredToken")
+        } _: { storage, transport in
+            let error = try await objectError { () async throws(ObjectError) in
+                try await transport.object(at: .somewhere, within: .ample)
+            }
+            #expect(error.code == .expiredCredentials && error.serverCode == "ExpiredToken")
+            #expect(storage.requests.map(\.method) == [.HEAD, .GET])
+        }
+    }
+
     @Test("The SHA-256 of an object is told, that of its parts is not")
     func digest() async throws {
         let digest = [UInt8](repeating: 7, count: 32)

@@ -165,6 +165,7 @@ struct ScriptedUploadTests {
         arguments: [
             ("\"b2b8e1e7e9d8cbd0f0a7dbf6c6a1c5ae\"", [:], false),
             ("\"d9d19acd1e9fb21dd2c8bb0aaf3c8a26\"", ["x-amz-server-side-encryption": "aws:kms"], true),
+            ("\"d9d19acd1e9fb21dd2c8bb0aaf3c8a26\"", ["x-amz-server-side-encryption": "aws:kms:dsse"], true),
             ("\"d9d19acd1e9fb21dd2c8bb0aaf3c8a26\"", ["x-amz-server-side-encryption": "AES256"], false),
             (
                 "\"d9d19acd1e9fb21dd2c8bb0aaf3c8a26\"",
@@ -205,6 +206,20 @@ struct ScriptedUploadTests {
         } _: { _, transport in
             let stored = try await put(transport)
             #expect(stored.etag == md5ETag("soup"))
+        }
+    }
+
+    @Test(
+        "Over plain HTTP an ETag that is an MD5 is compared, though the storage returns the checksum that it was told",
+        arguments: [("soup", true), ("soap", false)])
+    func repeatedChecksum(stored: String, isAccepted: Bool) async throws {
+        try await ScriptedStorage.run { _ in
+            .stored(crc32c: checksumText("soup".utf8), etag: md5ETag(stored))
+        } _: { _, transport in
+            do throws(ObjectError) {
+                _ = try await put(transport)
+                #expect(isAccepted)
+            } catch { #expect(!isAccepted && error.code == .checksum) }
         }
     }
 
@@ -424,6 +439,7 @@ struct ScriptedUploadTests {
             let attributes = [
                 ObjectAttributes(contentType: "a\r\nx: y"), ObjectAttributes(metadata: ["a b": "c"]),
                 ObjectAttributes(metadata: ["a": "é"]), ObjectAttributes(metadata: ["A": "1", "a": "2"]),
+                ObjectAttributes(metadata: ["a": "b\tc"]), ObjectAttributes(metadata: ["a": "b\u{7F}"]),
             ]
             for attributes in attributes {
                 let error = try await objectError { () async throws(ObjectError) in

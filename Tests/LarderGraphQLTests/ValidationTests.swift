@@ -381,6 +381,10 @@ struct ValidationTests {
                 ["2:1: barks is Boolean!, and the field with its response key at 1:51 is Int"]
             ),
             (
+                "{ dog { name } } fragment Unused on Dog { x: name\nx: nick }",
+                ["2:1: nick has the response key of name, which is selected at 1:43"]
+            ),
+            (
                 "{ dog { owner { x: name } } ...F } fragment F on Query { dog { ... { owner {\nx: __typename } } } }",
                 ["2:1: __typename is String!, and the field with its response key at 1:17 is String"]
             ),

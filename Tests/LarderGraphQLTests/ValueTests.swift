@@ -60,8 +60,10 @@ struct ValueTests {
         let schema = try SchemaIndex(
             parsing: """
                 type Query { a: Int }
-                type Mutation { one(input: In): Todo many(input: [In]): Todo }
+                type Mutation { one(input: In): Todo many(input: [In]): Todo any(input: In): Any }
                 type Todo @typePolicy(versioned: true) { id: ID! _version: Int }
+                type Note @typePolicy(versioned: true) { id: ID! _version: Int }
+                union Any = Todo | Note
                 input In { id: ID _version: Int }
                 """)
         func keys(_ text: String, _ variables: [String: Value]) throws -> [String] {
@@ -77,6 +79,9 @@ struct ValueTests {
             #expect(try keys(one, ["i": .object(["id": .string("1"), "_version": version])]) == [])
         }
         #expect(try keys("mutation M($i: [In]) { many(input: $i) { id _version } }", ["i": input]) == [])
+        // Of which type the object is that is changed, only the answer says.
+        let parts = "... on Todo { id _version } ... on Note { id _version }"
+        #expect(try keys("mutation M($i: In) { any(input: $i) { __typename \(parts) } }", ["i": input]) == [])
     }
 
     @Test("The key of a page that begins at a number has the number, or its text where the argument is one")

@@ -218,6 +218,22 @@ struct URLSessionTests {
         }
     }
 
+    @Test("What is cancelled before it is sent is not sent, and the error says so")
+    func cancelledBefore() async throws {
+        try await overURLSession { _ in
+            .json(Self.answer)
+        } _: { server, transport in
+            let task = Task {
+                try? await Task.sleep(for: .ample)
+                return try await transport.send(.mutation(), within: .ample)
+            }
+            task.cancel()
+            let error = try await transportError { try await task.value }
+            #expect(error.code == .cancelled && error.phase == .beforeSending)
+            #expect(server.requests.isEmpty)
+        }
+    }
+
     @Test("A time that is over sends nothing")
     func noTime() async throws {
         try await overURLSession { _ in

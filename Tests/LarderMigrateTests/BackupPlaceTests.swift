@@ -1,4 +1,5 @@
 import Foundation
+import Larder
 import LarderTestSupport
 import Testing
 
@@ -8,6 +9,13 @@ import Testing
 struct BackupPlaceTests {
     private func count(_ folder: String) -> Int {
         (try? FileManager.default.contentsOfDirectory(atPath: folder).count) ?? 0
+    }
+
+    @Test(
+        "Unless a folder is named it lies beside the store, in whatever way the store's path is written",
+        arguments: ["/a/store", "/a/store/", "/a/store/.", "/a/b/../store"])
+    func besideStore(path: String) {
+        #expect(MigrationPlan.backupFolder(of: URL(filePath: path)).path == "/a/store.backups")
     }
 
     @Test("plan and up make it in the folder that is named, and none where none is wanted")

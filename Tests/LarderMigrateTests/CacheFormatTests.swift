@@ -56,6 +56,17 @@ struct CacheFormatTests {
         }
     }
 
+    @Test("A damaged cache is a repair's work, and no step of a migration")
+    func damaged() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            var status = try StoreStatus(of: fixture.store)
+            let format = CacheFormat(generation: 1, state: .damaged("it is torn"), byteCount: 7)
+            status.caches = [.init(partition: "main", format: format, isTransformed: false)]
+            #expect(try MigrationPlan(for: status, backingUpInto: fixture.backups).steps == [])
+        }
+    }
+
     @Test("A cache that was brought back stays, where the removal of what was staged was cut off")
     func removedInPart() async throws {
         try await MigrationFixture.with { fixture in

@@ -261,6 +261,22 @@ struct RestoredContentTests {
         }
     }
 
+    @Test("A backup of a store that had caches alone is not this store's, once that has a database")
+    func withoutIdentity() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            let backup = try await fixture.makeBackup()
+            try await fixture.write(8)
+            let ids = try await fixture.queue(1)
+            let outcome = try await fixture.restore(backup, "--json")
+            #expect(outcome.status != 0)
+            #expect(outcome.errors.contains(#""code":"operations.foreignBackup""#), "\(outcome.errors)")
+            #expect(try await fixture.number() == 8)
+            #expect(try await fixture.mutations() == ids)
+            #expect(try fixture.leftovers() == [])
+        }
+    }
+
     @Test("A watcher that outlives its process takes a restoration for a change of anything")
     func watched() async throws {
         try await MigrationFixture.with { fixture in

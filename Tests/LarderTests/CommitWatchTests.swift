@@ -145,6 +145,30 @@ struct CommitWatchTests {
         }
     }
 
+    @Test("What keeps a store from looking is logged when it begins, and when it has ended, and not at each look")
+    func loggedOnce() async throws {
+        try await withTemporaryFolder { folder in
+            let log = RecordedLog(from: .notice)
+            let looks = Mutex(0)
+            var options = Self.options { looks.withLock { $0 += 1 } }
+            options.longestWait = .milliseconds(50)
+            options.logger = log.logger
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+            try await store.partition().enqueue(giveStars("1", 5))
+            func count(_ text: String) -> Int { log.texts.withLock { texts in texts.count { $0.contains(text) } } }
+            let (failure, end) = ("what other processes queue cannot be read", "queue can be read again")
+            try OtherProgram(folder).run("ALTER TABLE mutation RENAME TO lost")
+            try await eventually { count(failure) > 0 }
+            let before = looks.withLock(\.self)
+            try await eventually { looks.withLock(\.self) > before + 2 }
+            #expect(count(failure) == 1 && count(end) == 0)
+            try OtherProgram(folder).run("ALTER TABLE lost RENAME TO mutation")
+            try await eventually { count(end) > 0 }
+            #expect(count(failure) == 1)
+            try store.close()
+        }
+    }
+
     @Test("Where the system watches no folder a store looks again and again")
     func unwatched() async throws {
         try await withTemporaryFolder { folder in

@@ -409,6 +409,18 @@ struct FetchTests {
         }
     }
 
+    @Test("The error of an answer that does not fit the operation names the place")
+    func misfitPlace() async throws {
+        let server = ScriptedServer { _ in
+            #"{"data":{"recipes":[{"__typename":"Recipe","id":"1","title":7,"author":null}]}}"#
+        }
+        try await withStoreFixture(server) { app in
+            let error = await larderError { try await app.fetch(recipeList) }
+            #expect(error?.code == .recordsResponseMismatch)
+            #expect(error?.message.hasSuffix(", at recipes[0].title") == true, "\(error?.message ?? "none")")
+        }
+    }
+
     @Test("A miss says what the cache lacks, and has what there is")
     func missing() async throws {
         try await withStoreFixture { app in

@@ -91,6 +91,36 @@ struct GarbageTests {
         }
     }
 
+    @Test("A named watcher that does not fit the schema any more keeps all garbage, and the error names it")
+    func strangeWatcher() async throws {
+        try await withTemporaryFolder { folder in
+            var store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            var app = try store.partition()
+            try await fill(app, 1...2)
+            _ = try await app.watch(named: "soup", title(1))
+            try store.close()
+            let other = fixtureSchema.replacing("title: String! rating", with: "name: String rating")
+            store = try Store.open(at: folder, schema: try Schema(parsing: other))
+            app = try store.partition()
+            let error = await larderError { try await app.collectGarbage() }
+            #expect(error?.code == .operation)
+            #expect(error?.message.contains("the watcher soup") == true, "\(error?.message ?? "none")")
+            #expect(try keys(app).count == 4)
+            try await app.removeWatcher(named: "soup")
+            #expect(try await app.collectGarbage().objects == 4)
+            try store.close()
+        }
+    }
+
+    @Test("A mutation is not pinned, since its answer is no part of what is read")
+    func pinnedMutation() async throws {
+        try await withStoreFixture { app in
+            await expectCode(.operation) { try await app.pin(named: "stars", giveStars("1", 5)) }
+            let pins = try app.pins()
+            #expect(pins.isEmpty)
+        }
+    }
+
     @Test("What a watcher depends on stays while it watches, and what a named watcher does until it is removed")
     func watchers() async throws {
         try await withStoreFixture { app in

@@ -369,6 +369,16 @@ struct MovedStoreTests {
         }
     }
 
+    @Test("A token that cannot be read is an error, and not one that is missing")
+    func unreadable() async throws {
+        try await withTemporaryFolder { folder in
+            let tokens = FileDeviceTokens(folder: folder)
+            try FileManager.default.createDirectory(
+                at: folder.appending(path: "a.token"), withIntermediateDirectories: false)
+            #expect(throws: (any Error).self) { try tokens.token(of: "a") }
+        }
+    }
+
     @Test("A process that ends while the token is replaced finds the store its own", arguments: [true, false])
     func interrupted(isDone: Bool) async throws {
         try await withTemporaryFolder { folder in

@@ -177,6 +177,16 @@ struct PrivateFilesTests {
         #expect(others.filter { StoreContents.isOwn($0) || StoreContents.isMade($0) } == [])
     }
 
+    @Test("A partition's name has 64 letters, digits, hyphens and underscores at most, and leads to no other folder")
+    func partitionNames() {
+        for name in ["a", Store.unnamedPartition, "A-b_9", String(repeating: "n", count: 64)] {
+            #expect(StoreStatus.isPartitionName(name), "\(name)")
+        }
+        for name in ["", ".", "..", "a/b", "é", ".removed-1", String(repeating: "n", count: 65)] {
+            #expect(!StoreStatus.isPartitionName(name), "\(name)")
+        }
+    }
+
     @Test("The log names the first three files that were exposed, and counts the others")
     func listed() async throws {
         try await withExposedStore { place, warnings in

@@ -59,4 +59,16 @@ struct SchemaPolicyTests {
         }
         #expect(error?.code == .schema && error?.message.contains("own.graphql") == true, "\(error as Any)")
     }
+
+    @Test("A maximum age below zero is zero, and one in parts of a second has whole seconds")
+    func oddAges() throws {
+        func schema(_ age: Duration) throws -> Schema {
+            var schema = try Schema(parsing: fixtureSchema)
+            try schema.setMaxAge(age, of: "Recipe")
+            return schema
+        }
+        #expect(try schema(.seconds(-5)) == schema(.zero))
+        #expect(try schema(.milliseconds(5_900)) == schema(.seconds(5)))
+        #expect(try schema(.seconds(5)) != schema(.zero))
+    }
 }

@@ -124,15 +124,29 @@ struct TypedWatchTests {
         }
     }
 
+    private struct Rate: TypedOperation {
+        struct Data: Codable, Sendable { var rate: Recipe }
+        struct Recipe: Codable, Sendable {
+            var __typename = "Recipe"; var id = "1"; var title: String; var rating: Double
+        }
+        var operation: GraphQLOperation { giveStars("1", 5) }
+    }
+
+    @Test("An expected answer in the program's own type is shown in place of the one in the options")
+    func optimisticTwice() async throws {
+        try await withStoreFixture { app in
+            let other: Value = ["rate": ["__typename": "Recipe", "id": "1", "title": "Stew", "rating": 1]]
+            try await app.enqueue(
+                Rate(), optimistic: .init(rate: .init(title: "Soup", rating: 5)),
+                options: .init(optimisticResponse: other))
+            let card = GraphQLFragment("fragment F on Recipe { title rating }")
+            let shown = try app.read("Recipe:1", card)
+            #expect(shown["title"]?.string == "Soup" && shown["rating"]?.double == 5)
+        }
+    }
+
     @Test("A typed mutation is shown as its expected answer until the server has answered")
     func optimistic() async throws {
-        struct Rate: TypedOperation {
-            struct Data: Codable, Sendable { var rate: Recipe }
-            struct Recipe: Codable, Sendable {
-                var __typename = "Recipe"; var id = "1"; var title: String; var rating: Double
-            }
-            var operation: GraphQLOperation { giveStars("1", 5) }
-        }
         let server = ScriptedServer.rating()
         try await withStoreFixture(server) { app in
             try await app.write(recipeList, json: soupAndBread("Soup"))

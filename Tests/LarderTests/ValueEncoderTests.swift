@@ -90,6 +90,14 @@ struct ValueEncoderTests {
         private enum Name: String, CodingKey { case first, second }
     }
 
+    @Test("A decimal keeps all of its digits")
+    func decimal() throws {
+        for text in ["0.12345678901234567890123", "12345678901234567890123", "-7"] {
+            let decimal = try #require(Decimal(string: text))
+            #expect(String(decoding: try ValueEncoder.value(of: decimal).json, as: UTF8.self) == text)
+        }
+    }
+
     @Test("A date keeps each of its milliseconds, and has none where there are none")
     func milliseconds() throws {
         for millisecond in 0..<1_000 {

@@ -53,6 +53,9 @@ struct AppSyncSignatureTests {
                 == "868eeccbcd076d58dbd40397ee03283839a404fc5f4ff9ca3e299bffab8ba9d1")
     }
 
+    @Test("A URL without a path is signed as that of the root")
+    func root() throws { #expect(try signature("", [], "") == signature("/", [], "")) }
+
     @Test(
         "The region is in the host of AppSync's own URLs, in China too, and in no other",
         arguments: [

@@ -235,6 +235,52 @@ struct CognitoErrorTests {
         }
     }
 
+    @Test("Tokens of another user end no session: nothing says that the refresh token is refused")
+    func foreignTokens() async throws {
+        let id = try CognitoScript.token("id") { $0["sub"] = "sub-eve" }
+        let access = try CognitoScript.token("access") { $0["sub"] = "sub-eve" }
+        let answer = try CognitoScript.result(id: id, access: access)
+        try await CognitoScript.run(["GetTokensFromRefreshToken": answer]) { (script) async throws in
+            let user = Credentials(userPool: try CognitoScript.tokens())
+            let error = await #expect(throws: IdentityError.self) {
+                _ = try await script.provider().refresh(.userPool, of: user, within: ample)
+            }
+            #expect(error?.code == .unusable)
+        }
+    }
+
+    @Test("Tokens of another user that the pages give for a refresh token are refused")
+    func foreignTokensOfPages() async throws {
+        let id = try CognitoScript.token("id") { $0["sub"] = "sub-eve" }
+        let access = try CognitoScript.token("access") { $0["sub"] = "sub-eve" }
+        try await CognitoScript.run { (script) async throws in
+            script.set("", #"{"id_token": "\#(id)", "access_token": "\#(access)", "expires_in": 60}"#)
+            let pages = try script.pages()
+            let pool = script.pool { $0.refreshesOn = pages }
+            let code = try await cognitoCode { try await pool.refresh(CognitoScript.tokens(), within: ample) }
+            #expect(code == .foreignToken)
+        }
+    }
+
+    @Test("Pages that answer a revocation without a word have revoked")
+    func revokedSilently() async throws {
+        try await CognitoScript.run { (script) async throws in
+            script.set("", "")
+            let pages = try script.pages()
+            try await script.pool { $0.refreshesOn = pages }.revoke(CognitoScript.tokens(), within: ample)
+            #expect(script.server.requests.count == 1)
+        }
+    }
+
+    @Test("A user reads the library's text for an error's code, and a developer what Cognito said")
+    func localized() {
+        let error = CognitoError(.codeMismatch, "said")
+        let text = ErrorTexts(languages: Locale.preferredLanguages)
+            .text(for: LarderError(.init(rawValue: "cognito.codeMismatch"), "said"))
+        #expect(error.errorDescription == text && !text.isEmpty && text != "said")
+        #expect(error.failureReason == "said")
+    }
+
     @Test(
         "Each name of an error that the sign-in pages have is told as what it is, and a status where there is none",
         arguments: [
@@ -314,6 +360,20 @@ struct CognitoErrorTests {
                 #expect(attempt.redirect == redirect ?? "movies://in")
                 #expect(items?.first { $0.name == "redirect_uri" }?.value == attempt.redirect)
             }
+        }
+    }
+
+    @Test(
+        "The pages are opened over TLS, unless they are this machine's",
+        arguments: [
+            ("localhost:9000", "http://localhost:9000/"), ("127.0.0.1", "http://127.0.0.1/"),
+            ("localhost.example.com", "https://localhost.example.com/"),
+        ])
+    func scheme(domain: String, root: String) async throws {
+        try await CognitoScript.run { (script) async throws in
+            let pages = BackendEnvironment.HostedSignIn(
+                domain: domain, signInRedirects: [], signOutRedirects: ["movies://out"])
+            #expect(try script.pool().hostedSignOutURL(on: pages).absoluteString.hasPrefix(root))
         }
     }
 

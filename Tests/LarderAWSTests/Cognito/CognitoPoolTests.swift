@@ -112,6 +112,25 @@ struct CognitoPoolTests {
         }
     }
 
+    @Test("A guest whose credentials could not be had is the next guest, and no user who comes meanwhile")
+    func begunGuest() async throws {
+        try await CognitoScript.run(["GetId": #"{"IdentityId": "guest"}"#]) { (script) async throws in
+            let pool = script.identityPool()
+            script.fail("GetCredentialsForIdentity", "InternalErrorException")
+            let code = try await cognitoCode {
+                try await pool.credentials(identityID: nil, logins: [:], within: ample)
+            }
+            #expect(code == .unreachable)
+            script.set("GetId", #"{"IdentityId": "user"}"#)
+            script.set("GetCredentialsForIdentity", Self.keys())
+            let user = try await pool.credentials(identityID: nil, logins: ["a": "t"], within: ample)
+            #expect(user.identityID == "user")
+            let guest = try await pool.credentials(identityID: nil, logins: [:], within: ample)
+            #expect(guest.identityID == "guest")
+            #expect(script.operations.count { $0 == "GetId" } == 2)
+        }
+    }
+
     // MARK: Providers
 
     @Test("A provider has the parts of the pools that the environment has")
@@ -290,6 +309,22 @@ struct CognitoPoolTests {
         try await CognitoScript.run(["InitiateAuth": result]) { (script) async throws in
             let step = try await script.pool().signIn("ann", password: "word", flow: .password, within: ample)
             #expect(try step.tokens.expires == Date(timeIntervalSince1970: 2_000_000_000 + good))
+        }
+    }
+
+    @Test("A device that the pool could not remember can be remembered afterwards, and is no new one then")
+    func rememberedLater() async throws {
+        let device = #", "ExpiresIn": 3600, "NewDeviceMetadata": {"DeviceKey": "D", "DeviceGroupKey": "G"}"#
+        try await CognitoScript.run(["InitiateAuth": try CognitoScript.result(more: device)]) {
+            (script) async throws in
+            let pool = script.pool()
+            let tokens = try await pool.signIn("ann", password: "word", flow: .password, within: ample).tokens
+            script.fail("ConfirmDevice", "InternalErrorException")
+            let code = try await cognitoCode { try await pool.rememberDevice(of: tokens, within: ample) }
+            #expect(code == .unreachable)
+            script.set("ConfirmDevice", "{}")
+            #expect(try await pool.rememberDevice(of: tokens, within: ample)?.key == "D")
+            #expect(try await pool.rememberDevice(of: tokens, within: ample) == nil)
         }
     }
 

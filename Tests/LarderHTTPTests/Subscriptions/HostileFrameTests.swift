@@ -173,6 +173,16 @@ struct HostileFrameTests {
         }
     }
 
+    @Test("A connection that the server closes is closed by the client as well, with the server's code")
+    func closedByServer() async throws {
+        // Each connection says how one before it was closed.
+        let event = #"{"text": "\#(Self.event("ID", "CODE"))"}"#
+        try await run(#"\#(event), {"close": 1001}"#) { app, subscription in
+            try await waitUntil("the server has its answer") { text(app) == "1001" }
+            withExtendedLifetime(subscription) {}
+        }
+    }
+
     @Test("A server that sends and reads nothing is given up after the time of the options")
     func deaf() async throws {
         // The connection's first message is more than there is room for on its way.

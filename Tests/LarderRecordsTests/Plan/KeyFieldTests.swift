@@ -312,6 +312,7 @@ struct KeyFieldTests {
                 try sample.json(query, ["ids": .list([.int(2), .string("1")])])
                     == #"{"many":[{"title":"B"},{"title":"A"}]}"#)
             #expect(try sample.json(query, ["ids": .list([])]) == #"{"many":[]}"#)
+            #expect(try sample.json("{ many(ids: 2) { title } }") == #"{"many":[{"title":"B"}]}"#)
             #expect(try sample.missing(query, ["ids": .list([.int(2), .int(3)])]) == ["many"])
             #expect(try sample.cache.read(sample.operation(query, ["ids": .list([.int(3)])])).absentKeys == ["Movie:3"])
             #expect(try sample.missing(query) == ["many"])

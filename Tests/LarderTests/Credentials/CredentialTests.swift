@@ -368,6 +368,15 @@ struct CredentialTests {
         #expect(lifetime(#"{"iat":100,"exp":100}"#) == nil && lifetime(#"{"iat":100,"exp":40}"#) == nil)
     }
 
+    @Test("A text of less or more than three parts is no JSON Web Token")
+    func tokenParts() {
+        let claims = Data(#"{"sub":"7a"}"#.utf8).base64ForURLs
+        #expect(JSONWebToken("e30.\(claims).s")?.claims.sub == "7a")
+        for text in ["", claims, "e30.\(claims)", "e30.\(claims).s.t"] {
+            #expect(JSONWebToken(text)?.claims.sub == nil, "\(text)")
+        }
+    }
+
     @Test("The key that was made for a sign-in is remembered: no provider is asked for it again")
     func rememberedKey() async throws {
         try await withSessions { bench in

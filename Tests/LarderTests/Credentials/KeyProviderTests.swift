@@ -341,6 +341,15 @@ struct KeyProviderTests {
         }
     }
 
+    @Test("A keyring that is locked is told as that, in whatever letters the program says it")
+    func lockedStore() async throws {
+        try await withTemporaryFolder { folder in
+            let provider = try await stand(
+                "case $1 in store) echo 'The collection is Locked' >&2; exit 1 ;; lookup) exit 1 ;; esac", in: folder)
+            await expectKeyError(.locked, containing: "unlock") { _ = try await provider.makeKey(within: soon) }
+        }
+    }
+
     @Test("That the program could not look is not that there are no keys, whatever a search says")
     func failedLookup() async throws {
         try await withTemporaryFolder { folder in

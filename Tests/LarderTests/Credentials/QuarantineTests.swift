@@ -149,6 +149,16 @@ struct QuarantineTests {
         }
     }
 
+    @Test("Where it is not certain that there is no key, none is made for a first sign-in")
+    func uncertain() async throws {
+        try await withSessions { bench in
+            let session = bench.session(keys: LateKeys(MasterKeys(current: MasterKey()), after: 1))
+            await expectCode(.keysLocked) { try await session.signIn(bench.provider.signIn("ada"), within: soon) }
+            let key = try bench.snapshot().key
+            #expect(key == nil && session.state == .signedOut)
+        }
+    }
+
     @Test("A damaged credential leaves the other kind")
     func one() async throws {
         try await withSessions { bench in

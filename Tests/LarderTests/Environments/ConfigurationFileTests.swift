@@ -175,6 +175,15 @@ struct ConfigurationFileTests {
         #expect(try configuration(one).environment(named: nil).name == "a.b")
     }
 
+    @Test("Larder's own file may hold what other tools read beside it")
+    func beside() throws {
+        let text = WrittenConfiguration.own.replacing(
+            #""larder": 1"#, with: #""larder": 1, "AppSync": {}, "CognitoUserPool": {}"#)
+        let (alone, beside) = (try configuration(WrittenConfiguration.own), try configuration(text))
+        #expect(beside.kind == .larder && beside.environmentNames == alone.environmentNames)
+        #expect(try beside.environment(named: "staging") == alone.environment(named: "staging"))
+    }
+
     @Test("An environment, an API or a project that is null is none")
     func null() throws {
         let own = try configuration(

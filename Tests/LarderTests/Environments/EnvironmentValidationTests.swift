@@ -110,6 +110,14 @@ struct EnvironmentValidationTests {
         }
     }
 
+    @Test("A URL of AppSync's is of its region, in whatever letters it is written")
+    func capitals() throws {
+        let url = try #require(URL(string: "https://ABC.AppSync-API.US-EAST-1.AmazonAWS.com/graphql"))
+        let error = refusal(BackendEnvironment(name: "e", api: .init(url: url, region: "eu-west-1")))
+        #expect(error?.message.contains("is not in the region \"eu-west-1\"") == true, "\(error?.message ?? "")")
+        try BackendEnvironment(name: "e", api: .init(url: url, region: "us-east-1")).validate()
+    }
+
     @Test("Ids that name no region contradict nothing")
     func otherProviders() throws {
         try BackendEnvironment(

@@ -76,6 +76,7 @@ struct GraphQLProjectTests {
             "\"schemaPath\": \"s.graphql\"\nincludes:\n   - a/*.graphql\n\n   # more\n   - \"b \\x23 c.graphql\"\n",
             #"{"schemaPath": "s.graphql", "includes": ["a/*.graphql", "b # c.graphql"]}"#,
             "schemaPath:\ts.graphql\n\"includes\":\t['a/*.graphql', b]\n",
+            "schemaPath: s.graphql\nincludes:\n  - https://x.example/a.graphql\n",
         ])
     func forms(text: String) throws {
         // Of a quoted text, only the escapes are read that such files have.

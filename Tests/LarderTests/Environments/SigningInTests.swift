@@ -81,6 +81,18 @@ struct SigningInTests {
         }
     }
 
+    @Test("A user whose name is empty is refused, and is not the subject of the id token")
+    func emptyName() async throws {
+        try await withGuest { store, _ in
+            let claims = Data(#"{"sub":"7a-3f"}"#.utf8).base64EncodedString().replacing("=", with: "")
+            await expectCode(.environment) {
+                _ = try await store.signIn(tokens(1, id: "e30.\(claims).x"), as: "", pending: .park, within: soon)
+            }
+            let user = try store.current()?.user
+            #expect(user == .guest)
+        }
+    }
+
     @Test("Credentials with nothing in them sign no user in, whoever is named")
     func nothing() async throws {
         try await withGuest { (store, guest) async throws in

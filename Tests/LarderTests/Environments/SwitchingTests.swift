@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderFiles
 import LarderOperations
 import LarderTestSupport
 import Testing
@@ -247,6 +248,27 @@ struct SwitchingTests {
         }
     }
     #endif
+
+    @Test("Where a cache cannot be marked as one that is to go, nothing is forgotten, and it can be tried again")
+    func unmarked() async throws {
+        try await withTemporaryFolder { folder in
+            let isFailing = Flag()
+            var options = Store.Options()
+            options.files = FileSystem(injecting: { call in
+                isFailing.isSet && call.kind == .open && call.path.hasSuffix("/forgotten") ? .failure(EIO) : nil
+            })
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+            try await store.partition(of: backend("a")).write("Recipe:1", title, ["title": "Soup"])
+            _ = try await store.switch(to: backend("b"))
+            isFailing.set()
+            #expect(await code { try await store.forget(environment: "a") } == "larder.notRemoved")
+            #expect(try Set(store.partitionIdentities().map(\.environment)) == ["a", "b"])
+            isFailing.set(false)
+            try await store.forget(environment: "a")
+            #expect(try store.partitionIdentities().map(\.environment) == ["b"])
+            try store.close()
+        }
+    }
 
     @Test("A mutation that is answered late settles in its own partition; the runner there begins nothing more")
     func lateAnswer() async throws {

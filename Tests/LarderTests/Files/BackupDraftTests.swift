@@ -41,4 +41,39 @@ struct BackupDraftTests {
             #expect(whole.count == 1 && whole.first?.omitted == nil && whole.first?.cache != nil)
         }
     }
+
+    @Test("A backup takes the place of no other folder, be that an empty one, and its name gets a number")
+    func takenName() async throws {
+        try await withTemporaryFolder { folder in
+            let (place, backups) = (folder.appending(path: "store"), folder.appending(path: "backups"))
+            let store = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
+            try await store.partition().write(recipeList, json: soupAndBread("Soup"))
+            try store.close()
+            let now = Date(timeIntervalSince1970: 1_800_000_000)
+            let first = try StoreBackup.make(of: place, into: backups, now: now).folder
+            try FileManager.default.removeItem(at: first)
+            try FileManager.default.createDirectory(at: first, withIntermediateDirectories: false)
+            let second = try StoreBackup.make(of: place, into: backups, now: now).folder
+            #expect(second.lastPathComponent == first.lastPathComponent + "-2")
+            #expect(try FileManager.default.contentsOfDirectory(atPath: first.path) == [])
+        }
+    }
+
+    @Test("A cache that is left out of a backup has neither a file nor a format there, and a reason")
+    func leftOut() async throws {
+        try await withTemporaryFolder { folder in
+            let (place, backups) = (folder.appending(path: "store"), folder.appending(path: "backups"))
+            let store = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
+            try await store.partition().write(recipeList, json: soupAndBread("Soup"))
+            try store.close()
+            let records = place.appending(path: "records")
+            try FileManager.default.copyItem(
+                at: records.appending(path: Store.unnamedPartition), to: records.appending(path: "other"))
+            let partitions = try StoreBackup.make(of: place, into: backups).manifest.partitions
+            let other = try #require(partitions.first { $0.name == "other" })
+            #expect(other.omitted != nil && other.cache == nil && other.format == nil)
+            let own = try #require(partitions.first { $0.name == Store.unnamedPartition })
+            #expect(own.omitted == nil && own.cache != nil && own.format != nil)
+        }
+    }
 }

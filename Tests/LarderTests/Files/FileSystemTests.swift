@@ -150,7 +150,10 @@ struct FileSystemTests {
 
     @Test(
         "A folder whose sync cannot be asked for is passed over, and one whose sync fails is an error",
-        arguments: [(EINVAL, true), (ENOTSUP, true), (EROFS, true), (EACCES, true), (EIO, false), (ENOSPC, false)])
+        arguments: [
+            (EINVAL, true), (ENOTSUP, true), (EROFS, true), (EACCES, true), (EPERM, true), (EIO, false),
+            (ENOSPC, false),
+        ])
     func folderSync(status: Int32, isPassedOver: Bool) async throws {
         try await withTemporaryFolder { folder in
             let files = FileSystem { $0.kind == .synchronizeFolder ? .failure(status) : nil }
@@ -223,6 +226,13 @@ struct FileSystemTests {
         arguments: [ENOSPC, EDQUOT, EFBIG])
     func noSpace(status: Int32) {
         #expect(FileError(status, doing: "Writing a file", path: "/file").code == .noSpace)
+    }
+
+    @Test(
+        "A name that is taken has the same remedy, be it a file's or that of a folder with something in it",
+        arguments: [EEXIST, ENOTEMPTY])
+    func taken(status: Int32) {
+        #expect(FileError(status, doing: "Renaming a folder", path: "/folder").code == .exists)
     }
 
     @Test("A lock ends with its file, although a child that is being started has it open still")

@@ -81,6 +81,30 @@ struct ConflictTests {
         }
     }
 
+    @Test("Of a refusal's errors the object of the conflict alone is stored")
+    func otherData() async throws {
+        let other = Self.todo("wrong", 9).replacing(#""id":"a""#, with: #""id":"b""#)
+        let server = ScriptedServer(ScriptedServer.key) { _, _ in
+            ScriptedServer.body(
+                #"""
+                {"data":{"update":null},"errors":[
+                 {"message":"no","errorType":"BAD","path":["update"],"data":\#(other)},
+                 {"message":"changed","errorType":"ConflictUnhandled","path":["update"],
+                  "data":\#(Self.todo("theirs", 7))}]}
+                """#)
+        }
+        try await withStoreFixture(server, schema: SyncServer.schema) { app in
+            try await app.enqueue(
+                GraphQLOperation(
+                    "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
+                    variables: ["input": ["id": "a", "title": "mine"]]), options: .init(resolver: "merge"))
+            try await quickRunner(app) { $0.resolvers["merge"] = { _ in .keepServers } }.drain()
+            let title = GraphQLFragment("fragment F on Todo { title }")
+            #expect(try app.read("Todo:a", title)["title"]?.string == "theirs")
+            await expectCode(.miss) { _ = try app.read("Todo:b", title) }
+        }
+    }
+
     @Test("What a resolver says and the queue does not take sets its mutation aside, and others go on")
     func unqueueable() async throws {
         let server = ScriptedServer(ScriptedServer.key) { number, request in

@@ -99,6 +99,32 @@ struct EffectTests {
         }
     }
 
+    @Test("Of the errors of a mutation that took effect in part the first are kept, up to 64 KiB")
+    func manyErrors() async throws {
+        let schema = fixtureSchema.replacing("rate(input: Rating!): Recipe!", with: "rate(input: Rating!): Recipe")
+        let error = #"{"message":"\#(String(repeating: "x", count: 30_000))","path":["second"]}"#
+        let server = ScriptedServer { _, _ in
+            ScriptedServer.body(
+                """
+                {"data":{"first":{"__typename":"Recipe","id":"1","rating":5},"second":null},
+                 "errors":[\(error),\(error),\(error)]}
+                """)
+        }
+        try await withStoreFixture(server, schema: schema) { (app) throws in
+            let receipt = try await app.enqueue(
+                GraphQLOperation(
+                    """
+                    mutation {
+                      first: rate(input: {recipe: "1", stars: 5}) { id rating }
+                      second: rate(input: {recipe: "2", stars: 5}) { id rating }
+                    }
+                    """))
+            try await quickRunner(app).drain()
+            let status = try #require(try receipt.status())
+            #expect(status.state == .applied && status.errors.count == 2)
+        }
+    }
+
     @Test(
         "An expired token sets nothing aside, whatever stands beside the status",
         arguments: [

@@ -285,4 +285,11 @@ struct EvidenceTests {
                 301, 307, 308, 400, 402, 403, 404, 405, 410, 411, 413, 414, 415, 417, 421, 426, 428, 431, 451,
             ])
     }
+
+    @Test("Of a name of AppSync's that has colons the part after the last one counts")
+    func prefixedNames() {
+        #expect(ServerErrorKind("DynamoDB:ConditionalCheckFailedException") == .conflict)
+        #expect(ServerErrorKind("a:b:ThrottlingException") == .throttled)
+        #expect(ServerErrorKind("Lambda:Unhandled") == .other)
+    }
 }

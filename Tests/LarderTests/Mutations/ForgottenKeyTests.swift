@@ -17,9 +17,11 @@ struct ForgottenKeyTests {
         }
     }
 
-    private func open(_ folder: URL, _ options: Store.Options) throws -> (Store, Partition) {
+    private func open(
+        _ folder: URL, _ options: Store.Options, _ server: ScriptedServer = .rating()
+    ) throws -> (Store, Partition) {
         let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-        return (store, try store.partition(server: ScriptedServer.rating()))
+        return (store, try store.partition(server: server))
     }
 
     @Test("An expected change does not come back when its mutation is forgotten while the network is away")
@@ -67,6 +69,26 @@ struct ForgottenKeyTests {
                 try await quickRunner(app).drain()
                 #expect(try app.records.applied().count == count, "\(hours)")
             }
+            try store.close()
+        }
+    }
+
+    @Test("The key of a mutation that was set aside is not forgotten before that is settled, however old it is")
+    func unsettled() async throws {
+        let server = ScriptedServer.rating(errors: { _ in #"{"data":null,"errors":[{"message":"no"}]}"# })
+        try await withClock { (folder, options, clock) throws in
+            let (store, app) = try open(folder, options, server)
+            let receipt = try await app.enqueue(giveStars("1", 5), options: .init(idempotencyKey: "one"))
+            try await quickRunner(app).drain()
+            #expect(try receipt.status()?.state == .deadLetter)
+            // As where a backup brings back a mutation whose answer the cache has.
+            try await app.records.noteRejected(try #require(AppliedKey("one")))
+            clock.advance(by: .seconds(48 * 3_600))
+            try await quickRunner(app).drain()
+            #expect(try app.records.applied().map(\.key) == ["one"])
+            try await app.discardMutation(receipt.id, dependents: .release)
+            try await quickRunner(app).drain()
+            #expect(try app.records.applied().isEmpty)
             try store.close()
         }
     }

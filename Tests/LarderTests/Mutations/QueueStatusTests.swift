@@ -1,7 +1,8 @@
 import Foundation
-import Larder
 import LarderTestSupport
 import Testing
+
+@testable import Larder
 
 @Suite("The queue as a sequence", .timeLimit(.minutes(10)))
 struct QueueStatusTests {
@@ -134,6 +135,40 @@ struct QueueStatusTests {
             let again = try await self.status(&iterator) { $0.error == nil }
             #expect(again.count(.pending) == 1)
             try? store.close()
+        }
+    }
+
+    @Test("What a runner does is told also where nothing is queued")
+    func runnerAlone() async throws {
+        try await withStoreFixture(ScriptedServer.rating()) { app in
+            var iterator = app.queue.makeAsyncIterator()
+            #expect(await iterator.next(isolation: #isolation)?.runner == .stopped)
+            let service = Task { try await app.run() }
+            _ = try await status(&iterator) { $0.runner == .running }
+            service.cancel()
+            try await service.value
+            _ = try await status(&iterator) { $0.runner == .stopped }
+        }
+    }
+
+    @Test("Unsent is what waits and what is under way, and neither what was answered nor what was set aside")
+    func unsent() {
+        let status = QueueStatus(
+            lanes: ["a": [.pending: 1, .acknowledged: 4], "b": [.inFlight: 2, .deadLetter: 8]], newlySetAside: [],
+            runner: .stopped)
+        #expect(status.unsentCount == 3)
+        #expect(status.count(.acknowledged) == 4 && status.count(.applied) == 0)
+    }
+
+    @Test("Mutations are listed by their states: those of none are none")
+    func byState() async throws {
+        try await withStoreFixture { app in
+            let receipt = try await app.enqueue(rate)
+            #expect(try app.mutations().map(\.id) == [receipt.id])
+            #expect(try app.mutations(in: [.pending, .deadLetter]).map(\.id) == [receipt.id])
+            for states in [[], [.deadLetter], [.applied]] as [Set<MutationStatus.State>] {
+                #expect(try app.mutations(in: states).isEmpty, "\(states)")
+            }
         }
     }
 }

@@ -87,4 +87,11 @@ struct ReceiptTests {
             #expect(failure.serverCode == nil)
         }
     }
+
+    @Test("The id of a mutation is written in small letters, and read in any")
+    func idText() throws {
+        let id = try #require(MutationID("5A0B1C2D-3E4F-4A5B-8C6D-7E8F9A0B1C2D"))
+        #expect("\(id)" == "5a0b1c2d-3e4f-4a5b-8c6d-7e8f9a0b1c2d")
+        #expect(MutationID("\(id)") == id && MutationID("5a0b1c2d") == nil)
+    }
 }

@@ -111,6 +111,21 @@ struct PageKindTests {
         }
     }
 
+    @Test("The objects of a connection's pages are its nodes, where its edges are asked for something else")
+    func nodesBesideEdges() async throws {
+        let page =
+            #""orders":{"__typename":"OrderConnection","nodes":[\#(OrderDesk.objects(1...2))],"#
+            + #""edges":[{"__typename":"OrderEdge","cursor":"a"},{"__typename":"OrderEdge","cursor":"b"}],"#
+            + #""pageInfo":{"__typename":"PageInfo","hasNextPage":false,"endCursor":null}}"#
+        let operation = GraphQLOperation(
+            "query C($first: Int, $after: String) { orders(first: $first, after: $after) "
+                + "{ edges { cursor } nodes { sku } pageInfo { hasNextPage endCursor } } }")
+        try await withPages(["": page], operation) { (pages, _) async throws in
+            #expect(try await pages.all().objectCount == 2)
+            #expect(try await pages.skus() == skus(1...2))
+        }
+    }
+
     @Test("A page before the first is asked for by the arguments that go backward, and by no other")
     func goesBackwardAlone() async throws {
         let server = OrderDesk([
@@ -203,6 +218,23 @@ struct PageKindTests {
             #expect(await larderError { try app.read(operation) }?.code == .variables)
         }
         #expect(desk.requests.isEmpty)
+    }
+
+    @Test("A connection's size of page may be called limit, and is held to what the server gives", arguments: [10, 11])
+    func limitOfConnection(limit: Int64) async throws {
+        let schema = """
+            type Query @fieldPolicy(forField: "search", paginationArgs: "limit after", maxLimit: 10) {
+              search(limit: Int, after: String): Search
+            }
+            type Search { nodes: [Thing] pageInfo: Info }
+            type Thing { id: ID! }
+            type Info { hasNextPage: Boolean endCursor: String }
+            """
+        var operation = GraphQLOperation(
+            "query S($limit: Int, $after: String) { search(limit: $limit, after: $after) "
+                + "{ nodes { id } pageInfo { hasNextPage endCursor } } }")
+        operation.variables = ["limit": .int(limit)]
+        #expect(try await refusal(operation, schema: schema)?.code == (limit == 10 ? nil : .variables))
     }
 
     @Test("A limit in the document is refused when it is compiled")

@@ -41,6 +41,20 @@ struct RefreshTests {
         }
     }
 
+    @Test("Credentials that end exactly at the margin are refreshed, and those that end a second later are not")
+    func edgeOfMargin() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            bench.clock.advance(by: .seconds(3600 - 61))
+            _ = try await session.credentials(within: soon)
+            #expect(bench.provider.refreshes == 0)
+            bench.clock.advance(by: .seconds(1))
+            _ = try await session.credentials(within: soon)
+            #expect(bench.provider.refreshes == 1)
+        }
+    }
+
     @Test("Parts that an answer leaves out stay as they were")
     func completed() async throws {
         struct Sparse: IdentityProvider {

@@ -334,8 +334,10 @@ struct SessionTests {
             #expect(second.userPool == nil)
             await expectCode(.notSignedIn) { try await session.signedIn(within: .zero) }
             try await session.signIn(bench.provider.signIn("ada"), within: soon)
-            await expectCode(.sessionState) { _ = try await session.continueAsGuest(within: soon) }
-            // Before a key is asked for.
+            // Before a provider is asked, or a key.
+            bench.provider.behaviour = .hanging
+            await expectCode(.sessionState) { _ = try await session.continueAsGuest(within: .milliseconds(200)) }
+            bench.provider.behaviour = .ready
             let locked = bench.session(keys: InMemoryKeyProvider(behaviour: .locked))
             await expectCode(.sessionState) { try await locked.accept(first, as: .guest, within: soon) }
             await expectCode(.sessionState) { try await session.signIn(Credentials(), within: soon) }

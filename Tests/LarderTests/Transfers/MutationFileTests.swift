@@ -282,4 +282,22 @@ struct MutationFileTests {
             }
         }
     }
+
+    @Test(
+        "A place of a file in which a name is empty is refused as that, and nothing is queued",
+        arguments: ["", "input.", "input..file", ".file"])
+    func namelessPlace(_ place: String) async throws {
+        try await withTemporaryFolder { folder in
+            try await withAlbum(ScriptedServer { _ in answered }, folder, MemoryStorage()) { fixture in
+                let (file, _) = try fixture.file(bytes: 10)
+                let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+                let error = await larderError {
+                    try await fixture.app.enqueue(addPhoto, options: .init(files: [MutationFile(upload, in: place)]))
+                }
+                #expect(error?.code == .variables)
+                #expect(error?.message.contains("names no variable") == true, "\(error?.message ?? "none")")
+                #expect(try fixture.app.mutations().isEmpty)
+            }
+        }
+    }
 }

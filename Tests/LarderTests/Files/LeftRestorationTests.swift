@@ -1,0 +1,56 @@
+import Foundation
+import LarderOperations
+import LarderTestSupport
+import Testing
+
+@testable import Larder
+
+/// What becomes of a copy of a cache that a restoration has staged, and that is no partition's yet.
+@Suite("What a restoration has left in a store", .timeLimit(.minutes(10)))
+struct LeftRestorationTests {
+    /// Runs `body` with a closed store in which lies a staged cache of a restoration that no transaction knows.
+    private func withStagedCache(_ body: (_ place: URL, _ cache: CacheFolder) async throws -> Void) async throws {
+        try await withTemporaryFolder { folder in
+            let place = folder.appending(path: "store")
+            let store = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
+            try await store.partition().write(recipeList, json: soupAndBread("Soup"))
+            try store.close()
+            let cache = CacheFolder(store: place, partition: Store.unnamedPartition, Store.Options())
+            let copy = folder.appending(path: "copy").path
+            try cache.copy(to: copy)
+            try cache.stage("token") { try FileManager.default.moveItem(atPath: copy + "/data.mdb", toPath: $0) }
+            try await body(place, cache)
+        }
+    }
+
+    /// What a program reads that opens the store.
+    private func title(in place: URL, _ change: (inout Store.Options) -> Void) throws -> String? {
+        var options = Store.Options()
+        change(&options)
+        let store = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema), options: options)
+        defer { try? store.close() }
+        return try store.partition().read(recipeList)["recipes"]?[0]?["title"]?.string
+    }
+
+    @Test("A program that opens the store for reading only leaves it, and one that may write removes it")
+    func readOnly() async throws {
+        try await withStagedCache { place, cache throws in
+            let read = try title(in: place) { $0.isReadOnly = true }
+            #expect(try read == "Soup" && cache.stagedTokens() == ["token"])
+            let written = try title(in: place) { $0.isReadOnly = false }
+            #expect(try written == "Soup" && cache.stagedTokens() == [])
+        }
+    }
+
+    @Test("A program that opens the store beside the restoration leaves it to that, and waits for nothing")
+    func beside() async throws {
+        try await withStagedCache { place, cache throws in
+            let lock = try MigrationLock.take(in: place, for: "restoring", within: .zero)
+            let beside = try title(in: place) { $0.lockTimeout = .milliseconds(100) }
+            #expect(try beside == "Soup" && cache.stagedTokens() == ["token"])
+            lock.release()
+            let alone = try title(in: place) { $0.lockTimeout = .seconds(5) }
+            #expect(try alone == "Soup" && cache.stagedTokens() == [])
+        }
+    }
+}
