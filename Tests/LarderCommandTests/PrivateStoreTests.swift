@@ -80,6 +80,20 @@ struct PrivateStoreTests {
         }
     }
 
+    @Test("Where check and validate find damage, they tell beside it what others may use")
+    func damaged() async throws {
+        try await CommandFixture.withStore { fixture in
+            let file = URL(filePath: fixture.store).appending(path: "records/main/1/data.mdb")
+            try Data("This is no cache.".utf8).write(to: file)
+            try await expose(fixture.store)
+            for (program, verb) in [("larder", "check"), ("larder-migrate", "validate")] {
+                let outcome = try await LarderProcess.run(program: program, [verb, "--json", "--store", fixture.store])
+                #expect(outcome.status == 5 && outcome.errors.contains(#""code":"command.findings""#), "\(outcome)")
+                #expect(outcome.errors.contains(#""exposed":[{"path":".","mode":"755"},"#), "\(outcome.errors)")
+            }
+        }
+    }
+
     @Test("A verb that writes narrows it, and says so once")
     func narrowed() async throws {
         try await CommandFixture.withStore { fixture in

@@ -1,4 +1,5 @@
 import Foundation
+import Larder
 import LarderTestSupport
 import Testing
 
@@ -111,8 +112,37 @@ struct ReadingVerbTests {
             let counted = try await fixture.larder(["gc", "--max-age", "0"] + schema)
             let rehearsed = try await fixture.larder(["gc", "--max-age", "0", "--dry-run"] + schema)
             #expect(counted.output == rehearsed.output && counted.status == 0)
+            let evicted = /would be evicted: \d+ objects? and \d+ fields? of the root, \d+ bytes; in use: \d+ bytes\n/
+            #expect(counted.errors.contains(evicted), "\(counted.errors)")
+            #expect(try await !fixture.larder(["gc"] + schema).errors.contains("evicted"))
             #expect(try fixture.snapshot() == before)
             #expect(try await fixture.larder(["gc", "--dry-run", "--write"] + schema).status == 2)
+        }
+    }
+
+    @Test("info says of each age how many objects are older, which gc --max-age would let go of")
+    func informsOfOlder() async throws {
+        try await CommandFixture.withStore { fixture in
+            // As a program stored it that ran two hours ago, and two days ago.
+            for (id, hours) in [("8", 2), ("9", 48)] {
+                var options = Store.Options()
+                options.now = { Date() - Double(hours * 3_600) }
+                options.silence()
+                let store = try Store.open(
+                    at: URL(filePath: fixture.store), schemaText: [CommandFixture.schema], options: options)
+                let data = #"{"recipe":{"__typename":"Recipe","id":"\#(id)","title":"Old"}}"#
+                try await store.partition().write(
+                    GraphQLOperation(#"{ recipe(id: "\#(id)") { __typename id title } }"#), json: Array(data.utf8))
+                try store.close()
+            }
+            let json = try await fixture.larder("info", "--ages", "--json").output
+            let ages = json.matches(of: /"within":(\d+|null),"objects":(\d+)/).map { (String($0.1), Int($0.2) ?? 0) }
+            #expect(ages.map(\.0) == ["3600", "86400", "604800", "2592000", "null"], "\(json)")
+            try #require(ages[0].1 > 0 && ages[1].1 > 0 && ages[2].1 > 0, "\(json)")
+            let told = try await fixture.larder("info", "--ages").output.matches(
+                of: /\n +gc --max-age (\d+) would let go of (\d+) objects?, but of what is needed/
+            ).map { "\($0.1): \($0.2)" }
+            #expect(told == ["3600: \(ages[1].1 + ages[2].1)", "86400: \(ages[2].1)"], "\(json)")
         }
     }
 

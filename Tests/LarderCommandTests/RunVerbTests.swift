@@ -105,9 +105,11 @@ struct RunVerbTests {
     @Test("What the server refuses is set aside with status 1, and all of it is replayed at once with --write")
     func setsAside() async throws {
         try await withServer { fixture, server, run in
+            var ids: Set<String> = []
             for stars in 1...2 {
                 let queued = try await fixture.larder(["enqueue"] + rating(fixture, of: "no-such", stars))
                 #expect(queued.status == 0, "\(queued.errors)")
+                ids.insert(queued.output.trimmingCharacters(in: .newlines))
             }
             let refused = try await fixture.larder(run)
             #expect(refused.status == 1, "\(refused.errors)")
@@ -122,6 +124,9 @@ struct RunVerbTests {
             #expect(replayed.output.split(separator: "\n").count { $0.hasPrefix("replayed ") } == 2)
             #expect(
                 try await fixture.larder("mutations", "--state", "pending").output.split(separator: "\n").count == 2)
+            let json = try await fixture.larder(run + ["--json"])
+            let named = json.output.firstMatch(of: /"sent":0,"setAside":\["([^\]]*)"\]/)?.1.split(separator: "\",\"")
+            #expect(Set(named?.map { String($0) } ?? []) == ids && json.status == 1, "\(json)")
         }
     }
 
@@ -164,6 +169,12 @@ struct RunVerbTests {
                 #expect(news.waits() == ["waiting: mutation \(id) \(waits)"])
                 // Once, however often it is looked at.
                 #expect(news.waits() == [])
+                // Why an earlier run could not carry it out is no news of the next one.
+                var next = try RunNews(app)
+                try next.tell(app, Output(tool: .init(name: "larder", version: 1), command: "run", isJSON: true))
+                #expect(next.waits() == [] && !next.isEmpty)
+                let message = next.remaining(givingUpAfter: nil).message
+                #expect(message.hasSuffix("mutation \(id); the last failure is: who?"), "\(message)")
                 try store.close()
             }
         }
@@ -193,6 +204,8 @@ struct RunVerbTests {
             let sent = try await fixture.larder(["send"] + endpoint + rating(fixture, 5))
             #expect(sent.status == 0, "\(sent.errors)")
             #expect(sent.output.hasPrefix(#"{"data":{"rateRecipe":{"#))
+            let written = /larder: \d+ records? created, \d+ changed, 0 removed; the store has \d+ bytes/
+            #expect(sent.errors.contains(written), "\(sent.errors)")
             let failed = try await fixture.larder(
                 ["send", "--endpoint", "http://127.0.0.1:1/"] + rating(fixture, 5))
             #expect(failed.status == 1)
@@ -228,6 +241,7 @@ struct RunVerbTests {
                 try await server.stop()
                 #expect(outcome.status == 0, "\(outcome.errors)")
                 #expect(outcome.output == "done upload \(id.text)\n")
+                #expect(outcome.errors.contains("; 1 transfer done, 0 failed\n"), "\(outcome.errors)")
                 #expect(try await fixture.state(of: id) == .done)
             }
         }

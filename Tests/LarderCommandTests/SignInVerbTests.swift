@@ -26,11 +26,12 @@ struct SignInVerbTests {
     }
 
     private static func run(
-        steps: String = "", user: PartitionUser? = nil, secret: String? = nil, _ body: (Scene) async throws -> Void
+        steps: String = "", user: PartitionUser? = nil, secret: String? = nil, flowsOff: [String] = [],
+        _ body: (Scene) async throws -> Void
     ) async throws {
         let setup = """
             {"pool": "us-east-1_AbC123xyz", "client": "client", "identityPool": "us-east-1:0",
-             "secret": \(secret.map { "\"\($0)\"" } ?? "null"),
+             "secret": \(secret.map { "\"\($0)\"" } ?? "null"), "flowsOff": \(flowsOff),
              "users": {"ann": {"password": "right password", "steps": [\(steps)]}}}
             """
         let server = try await ServerProcess.start("cognito.py", [setup])
@@ -215,6 +216,15 @@ struct SignInVerbTests {
                 "sign-up", ["--json"], input: "bob\na new password\nbob@example.com\n123456\n")
             #expect(made.status == 0, "\(made.errors)")
             #expect(made.output.contains(#""state":"signedIn""#))
+        }
+    }
+
+    @Test("The sign-in after a sign-up begins as it is told")
+    func signingUpByFlow() async throws {
+        try await Self.run(flowsOff: ["USER_SRP_AUTH"]) { scene in
+            let made = try await scene.larder(
+                "sign-up", ["--json", "--flow", "password"], input: "bob\na new password\nbob@example.com\n123456\n")
+            #expect(made.status == 0 && made.output.contains(#""state":"signedIn""#), "\(made.errors)")
         }
     }
 

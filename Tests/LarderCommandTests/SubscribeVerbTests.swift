@@ -76,6 +76,35 @@ struct SubscribeVerbTests {
         }
     }
 
+    @Test("What the server reports beside an event's data is printed with it")
+    func errorsOfEvent() async throws {
+        try await withServer { fixture, arguments in
+            let schema = """
+                type Query { items: [Item!]! }
+                type Mutation { set(id: ID!, text: String): Item! }
+                type Subscription { changed: Item! }
+                type Item { id: ID! unreadable: String }
+                """
+            try fixture.write(schema, to: "events.graphqls")
+            try fixture.write("subscription { changed { id unreadable } }", to: "changed.graphql")
+            try fixture.write("query { items { id } }", to: "items.graphql")
+            let subscribe = try LarderProcess.start(arguments + ["--count", "1", "--json", "--store", fixture.store])
+            let send = [
+                "send", "--endpoint", arguments[2], "--schema", fixture.path("events.graphqls"), "--operation",
+                try fixture.write(#"mutation { set(id: "2", text: "two") { id } }"#, to: "set.graphql"),
+            ]
+            let deadline = SuspendingClock.now + .seconds(60)
+            while !subscribe.output.contains(#""event":"data""#) {
+                try #require(.now < deadline, "no event came")
+                #expect(try await LarderProcess.run(send + ["--store", fixture.path("other")]).status == 0)
+            }
+            let outcome = try await subscribe.finish()
+            let event = outcome.output.split(separator: "\n").last { $0.contains(#""event":"data""#) } ?? ""
+            #expect(event.contains(#""data":{"changed":{"id":"2","unreadable":null}}"#), "\(event)")
+            #expect(event.contains(#""errors":[{"message":"unreadable","path":["changed","unreadable"]"#), "\(event)")
+        }
+    }
+
     @Test("A subscription that the server refuses ends the command with the server's failure")
     func ended() async throws {
         try await withServer { fixture, arguments in

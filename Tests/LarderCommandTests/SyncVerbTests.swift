@@ -62,6 +62,27 @@ struct SyncVerbTests {
         }
     }
 
+    @Test("sync says in words whether everything came or what has changed, and where it is not at the end")
+    func words() async throws {
+        try await withTemporaryFolder { folder in
+            let fixture = CommandFixture(folder: folder)
+            let start = """
+                {"apiKey": "key", "tokens": [], "region": "r", "pageSize": 2,
+                 "put": [{"id": "a", "title": "a1"}, {"id": "b", "title": "b1"}, {"id": "c", "title": "c1"}]}
+                """
+            try await ForeignServer.run("appsync.py", start) { server in
+                let key = "x-api-key: @\(try fixture.write("key\n", to: "key.txt"))"
+                let arguments = try sync(fixture, server) + ["--header", key]
+                let first = try await fixture.larder(arguments + ["--pages", "1"])
+                #expect(first.output == "2 objects on 1 page, everything, not to the end\n", "\(first.errors)")
+                let rest = try await fixture.larder(arguments)
+                #expect(rest.output.hasSuffix(", everything\n"), "\(rest)")
+                let delta = try await fixture.larder(arguments)
+                #expect(delta.output.hasSuffix(", what has changed\n"), "\(delta)")
+            }
+        }
+    }
+
     @Test("The proof of who asks comes from the environment or from a file")
     func proof() async throws {
         try await withTemporaryFolder { folder in

@@ -134,6 +134,25 @@ struct TransferWatchTests {
         }
     }
 
+    @Test("Bars for which the terminal has no room are left out")
+    func fewRows() async throws {
+        try await TransferFixture.run { fixture in
+            var attempts: [TransferAttempt] = []
+            for _ in 0..<4 { attempts.append(try await fixture.begin(fixture.upload(), arrived: 150_000)) }
+            let terminal = try Terminal(["transfers", "watch", "--store", fixture.store], size: (200, 3))
+            // The second drawing moves up by as many lines as the first has drawn.
+            try await terminal.wait(for: "A\r\u{1B}[J")
+            for attempt in attempts {
+                try await fixture.withTable { try await $0.finish(attempt, etag: "\"e\"", now: Date()) }
+            }
+            #expect(await terminal.finish() == 0)
+            let drawings = terminal.shown.components(separatedBy: "\u{1B}[?7l").dropFirst().map { drawing in
+                drawing.components(separatedBy: "\u{1B}[?7h")[0].count { $0.isNewline }
+            }
+            #expect(drawings.first == 2 && drawings.max() == 2, "\(drawings)")
+        }
+    }
+
     @Test("A terminal that cannot move its cursor is given lines and no bars", arguments: ["dumb", ""])
     func noBars(terminal name: String) async throws {
         try await TransferFixture.run { fixture in

@@ -198,6 +198,17 @@ struct VerbRuleTests {
         }
     }
 
+    @Test("JSON calls each verb by the words that are typed, such as env add")
+    func names() throws {
+        for tool in [LarderTool.self, MigrateTool.self] as [any ParsableCommand.Type] {
+            for (name, type) in Self.leaves(tool) {
+                let verb = try #require(type as? any Verb.Type, "\(name)")
+                // That one is meant where no verb of it is typed.
+                #expect(verb.name == (name == "backup create" ? "backup" : name))
+            }
+        }
+    }
+
     @Test("The verbs of larder-migrate that take --write tell what they would do without it, and are these alone")
     func migrate() {
         let asking = Self.leaves(MigrateTool.self).filter { Self.takes("--write", $0.type) }.map(\.name)

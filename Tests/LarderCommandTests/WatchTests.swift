@@ -194,6 +194,20 @@ struct WatchTests {
         }
     }
 
+    @Test("changes --json says of each line whether anything may have changed")
+    func everythingInJSON() async throws {
+        try await CommandFixture.withStore { fixture in
+            let changes = try LarderProcess.start([
+                "changes", "--follow", "--count", "2", "--json", "--store", fixture.store,
+            ])
+            try await changes.waitForLines(1)
+            #expect(try await fixture.larder("clear", "--write").status == 0)
+            let lines = try await changes.finish().output.split(separator: "\n")
+            #expect(lines.count == 2 && lines[0].hasSuffix(#","isEverything":false}}"#), "\(lines)")
+            #expect(lines.last?.hasSuffix(#""result":{"number":0,"keys":[],"isEverything":true}}"#) == true, "\(lines)")
+        }
+    }
+
     @Test("A query that the cache cannot answer ends it, with the reason")
     func unreadable() async throws {
         try await CommandFixture.withStore { fixture in

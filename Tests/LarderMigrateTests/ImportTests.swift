@@ -45,7 +45,10 @@ struct ImportVerbTests {
         try await withCache { (fixture, cache, schema) throws in
             let told = try await fixture.migrate("import", "--from", "apollo", cache, "--schema", schema)
             #expect(told.status == 0, "\(told.errors)")
+            let read = "records read: 2, 0 of them parts of others, 0 not taken\n"
+            #expect(told.output.hasPrefix(read), "\(told.output)")
             #expect(told.output.contains("objects: 1 to take, 0 there already"))
+            #expect(!told.output.contains("subscriptions"))
             #expect(told.output.contains("1 x field: the schema has no such field"))
             #expect(told.errors.contains("nothing was written; --write does it"))
             #expect(!FileManager.default.fileExists(atPath: fixture.store.path))
@@ -145,6 +148,20 @@ struct ImportVerbTests {
         try queue.close()
     }
 
+    /// Beside them, what AppSync keeps of two subscriptions.
+    private func addSubscriptions(to folder: URL) throws {
+        let database = try DatabaseQueue(path: folder.appending(path: "subscriptionMetadataCache.db").path)
+        try database.write { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE "subscription_metadata" ("operationHash" TEXT PRIMARY KEY NOT NULL, \
+                    "lastSyncDate" TEXT);
+                    INSERT INTO subscription_metadata VALUES ('a', '2026-11-21T10:00:00.000'), ('b', NULL);
+                    """)
+        }
+        try database.close()
+    }
+
     @Test(
         "Mutations are queued in a store that is new, and refused by one that lacks migrations",
         arguments: [true, false])
@@ -166,6 +183,17 @@ struct ImportVerbTests {
             #expect(try await fixture.mutations().count == 1)
             #expect(!FileManager.default.fileExists(atPath: fixture.backups.path))
             try await fixture.expectSound()
+        }
+    }
+
+    @Test("Of the subscriptions of a client it is told how many there are, and that nothing of them is taken")
+    func subscriptions() async throws {
+        try await withCache { (fixture, _, schema) throws in
+            let folder = fixture.folder.appending(path: "appsync")
+            try addQueue(to: folder)
+            try addSubscriptions(to: folder)
+            let told = try await fixture.migrate("import", "--from", "appsync", folder.path, "--schema", schema)
+            #expect(told.output.contains("\nsubscriptions: 2, of which nothing is taken\n"), "\(told)")
         }
     }
 
@@ -218,6 +246,12 @@ struct ImportVerbTests {
             let foreign = try await fixture.migrate(
                 "import", "--from", "apollo", schema, "--schema", schema, "--write", "--json")
             #expect(foreign.status == 2 && foreign.errors.contains(#""code":"import.foreign""#), "\(foreign.errors)")
+            #expect(!FileManager.default.fileExists(atPath: fixture.store.path))
+            // The store would be made first in which mutations are queued.
+            let none = try await fixture.migrate(
+                "import", "--from", "appsync", fixture.folder.path + "/none", "--schema", schema, "--mutations",
+                "--write", "--json")
+            #expect(none.status == 2 && none.errors.contains(#""code":"import.missing""#), "\(none.errors)")
             #expect(!FileManager.default.fileExists(atPath: fixture.store.path))
             let unknown = try await fixture.migrate("import", "--from", "realm", cache, "--schema", schema)
             #expect(unknown.status == 2)

@@ -50,6 +50,29 @@ struct LockTests {
         }
     }
 
+    @Test("A verb that changes the store waits for the lock as long as --timeout says, and then changes nothing")
+    func verbs() async throws {
+        try await MigrationFixture.with { fixture in
+            for name in ["staging", "other"] { _ = try await fixture.add(name) }
+            let backup = try await fixture.makeBackup().path
+            let before = try await fixture.migrate("env", "list").output
+            let lock = try MigrationLock.take(in: fixture.store, for: "a test", within: .zero)
+            defer { lock.release() }
+            for verb in [
+                ["env", "add", "new", "--url", "https://new.example/"], ["env", "use", "staging"], ["env", "none"],
+                ["env", "remove", "other"], ["env", "forget", "other", "--confirm", "other"], ["backup"],
+                ["restore", backup], ["repair", "--write"], ["baseline"],
+            ] {
+                let outcome = try await MigrateProcess.run(
+                    verb + ["--timeout", "0", "--json", "--store", fixture.store.path])
+                #expect(outcome.status == 1 && outcome.output == "", "\(verb): \(outcome)")
+                #expect(outcome.errors.contains(#""code":"operations.migrationLocked""#), "\(verb): \(outcome.errors)")
+            }
+            #expect(try await fixture.migrate("env", "list").output == before)
+            #expect(try fixture.backup().path == backup)
+        }
+    }
+
     @Test("A thread that holds the lock and stops is named by the waiter's error")
     func thread() async throws {
         try await MigrationFixture.with { fixture in

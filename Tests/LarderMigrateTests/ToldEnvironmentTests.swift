@@ -129,6 +129,35 @@ struct ToldEnvironmentTests {
         }
     }
 
+    @Test("--park, --carry and --discard exclude each other")
+    func refusedWork() async throws {
+        for work in [["--park", "--carry"], ["--carry", "--discard"], ["--discard", "--park"]] {
+            for verb in [["env", "use", "a"], ["plan", "--use", "a"]] {
+                let outcome = try await MigrateProcess.run(verb + work + ["--json", "--store", "x"])
+                #expect(outcome.status == 2 && outcome.errors.contains(#""code":"command.usage""#), "\(outcome.errors)")
+            }
+        }
+    }
+
+    @Test("An environment is protected where its file says so, or the option")
+    func protectedByFile() async throws {
+        try await MigrationFixture.with { fixture in
+            let own = """
+                {"larder":1,"environments":{"a":{"api":{"url":"https://a/"},"protected":true},
+                "b":{"api":{"url":"https://b/"}},"c":{"api":{"url":"https://c/"}}}}
+                """
+            try Data(own.utf8).write(to: fixture.folder.appending(path: "larder.json"))
+            for arguments in [["a"], ["b"], ["c", "--protected"]] {
+                let added = try await MigrateProcess.run(
+                    ["env", "add"] + arguments + ["--from", "larder.json", "--store", fixture.store.path],
+                    in: fixture.folder)
+                #expect(added.status == 0, "\(added.errors)")
+            }
+            let listed = try await fixture.migrate("env", "list").output
+            #expect(listed == "- a protected 0 partitions\n- b - 0 partitions\n- c protected 0 partitions\n")
+        }
+    }
+
     @Test("With its name repeated a protected environment is changed, left with nothing, repaired and removed")
     func confirmed() async throws {
         try await MigrationFixture.with { fixture in

@@ -27,6 +27,17 @@ struct ToldRepairTests {
         }
     }
 
+    @Test("A repair tells how many mutations it has set aside, such as one that depends on a lost one")
+    func bereft() async throws {
+        try await MigrationFixture.with { fixture in
+            let lost = try await fixture.queue(1)[0]
+            _ = try await fixture.queue(in: "b", dependingOn: lost)
+            try fixture.executeUnchecked("DELETE FROM mutation_content WHERE sequence = 1")
+            let done = try await fixture.migrate("repair", "--write")
+            #expect(done.output.contains("\nset aside, for you to look at: 1 mutation\n"), "\(done)")
+        }
+    }
+
     @Test("A store whose identity is lost has another one from then on: its older backups are another store's")
     func identity() async throws {
         try await MigrationFixture.with { fixture in

@@ -69,6 +69,10 @@ def strawberry_app():
         text: Optional[str]
         version: int
 
+        @strawberry.field
+        def unreadable(self) -> Optional[str]:
+            raise ValueError("unreadable")
+
     @strawberry.type
     class Query:
         @strawberry.field
