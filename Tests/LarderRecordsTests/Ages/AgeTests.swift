@@ -257,6 +257,29 @@ struct AgeTests {
         }
     }
 
+    @Test("Of an object of many fields too, what a program stores again as it was is as old as it was")
+    func updatedAmongMany() async throws {
+        let names = (0..<70).map { "f\($0)" }
+        let fields = names.map { "\($0): Int" }.joined(separator: " ")
+        try await AgedCache.with("type Query { wide: Wide } type Wide { id: ID! \(fields) }") { aged in
+            let query = "{ wide { id \(names.joined(separator: " ")) } }"
+            func data(_ first: Int) -> String {
+                let values = names.map { "\"\($0)\":\($0 == "f0" ? first : 7)" }.joined(separator: ",")
+                return "{\"wide\":{\"id\":\"1\",\(values)}}"
+            }
+            try await aged.sample.write(query, data: data(1))
+            aged.now = 30
+            let operation = try aged.sample.operation(query)
+            let parsed = try ParsedResponse.parse(Array("{\"data\":\(data(2))}".utf8), along: operation.layout)
+            _ = try await aged.sample.cache.update(operation) { _ in parsed }
+            let ages = try ["f0", "f1"].map { name in
+                let fragment = try aged.sample.fragment("fragment F on Wide { \(name) }")
+                return try aged.sample.cache.read(fragment, from: .object(key: "Wide:1")).response.age
+            }
+            #expect(ages == [.zero, .seconds(30)])
+        }
+    }
+
     @Test("The times of what is removed go with it")
     func removed() async throws {
         try await AgedCache.with(schema) { aged in

@@ -303,7 +303,7 @@ struct LayerTests {
         }
     }
 
-    @Test("A layer that fails is told of once, and once more where it was good in between")
+    @Test("A layer that fails is told of once, and once more where it was good, or none was there, in between")
     func toldFailures() async throws {
         let schema = try SchemaIndex(parsing: movieSchema)
         try await withTemporaryFolder { folder in
@@ -328,6 +328,9 @@ struct LayerTests {
             try sample.cache.setLayers([other, good])
             try sample.cache.setLayers([other, bad()])
             #expect(told.withLock { $0 } == ["k", "k"])
+            try sample.cache.setLayers([])
+            try sample.cache.setLayers([other, bad()])
+            #expect(told.withLock { $0 } == ["k", "k", "k"])
             try sample.cache.close()
         }
     }

@@ -70,6 +70,27 @@ struct ListEditTests {
         }
     }
 
+    @Test("Whole numbers and others are put in order by their values")
+    func mixedNumbers() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            func movies(_ scores: [(id: Int, score: String)]) -> String {
+                let movies = scores.map { #"{"__typename":"Movie","id":"\#($0.id)","score":\#($0.score)}"# }
+                return "[\(movies.joined(separator: ","))]"
+            }
+            let (listed, others) = (movies([(1, "1"), (2, "2.5"), (3, "3")]), movies([(4, "2"), (5, "2.75")]))
+            try await sample.write(
+                "{ movies { id score } top { id score } }", data: #"{"movies":\#(listed),"top":\#(others)}"#)
+            for (ids, expected) in [([4], "1 4 2 3"), ([5], "1 2 5 3"), ([4, 5], "1 4 2 5 3")] {
+                let edits = ids.map {
+                    ListEdit(field: "movies", .insert(key: "Movie:\($0)", at: .ascending(field: "score")))
+                }
+                let key = try #require(AppliedKey("k"))
+                try sample.cache.setLayers([OptimisticLayer(key: key, edits: edits)])
+                #expect(try self.ids(in: sample) == expected)
+            }
+        }
+    }
+
     @Test("Many pending edits do the same as when each is stored after the other", arguments: UInt64(0)..<30)
     func many(seed: UInt64) async throws {
         var random = SeededNumbers(seed: seed)

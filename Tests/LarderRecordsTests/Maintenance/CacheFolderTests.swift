@@ -2,6 +2,7 @@ import Foundation
 import LarderFiles
 import LarderLMDB
 import LarderTestSupport
+import Synchronization
 import Testing
 
 @testable import LarderRecords
@@ -101,6 +102,30 @@ struct CacheFolderTests {
             let watch = try #require(FolderWatch(place.path))
             try told.rebuild(deadline: .now + .seconds(300))
             #expect(watch.take())
+        }
+    }
+
+    @Test("Where the old generation cannot be given up, the new one goes, and the cache is as it was")
+    func failedCommit() async throws {
+        try await withFolder { folder, _ in
+            let isFailing = Atomic(false)
+            var options = RecordCache.Options.patient
+            options.files = FileSystem { call in
+                guard isFailing.load(ordering: .relaxed), call.kind == .write, call.path.hasSuffix("/1/data.mdb")
+                else { return nil }
+                return .failure(EIO)
+            }
+            let failing = CacheFolder(path: folder.path, stamp: "library", options: options)
+            #expect(throws: RecordError.self) {
+                try failing.migrate(deadline: .now + .seconds(300)) { step in
+                    if step == .named { isFailing.store(true, ordering: .relaxed) }
+                }
+            }
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["1"])
+            let library = try LibraryCache(URL(filePath: folder.path))
+            #expect(try library.cache.presence(of: "Book:1").presence == .present)
+            try expectSound(library.cache)
+            try library.cache.close()
         }
     }
 

@@ -72,6 +72,7 @@ struct InspectionTests {
             let book = try #require(try inspect.record(key: "Book:6"))
             #expect(book.kind == .entity)
             #expect(book.type == "Book")
+            #expect(book.fields.map(\.name) == ["author", "cover", "id", "meta", "notes", "text", "title"])
             let fields = Dictionary(uniqueKeysWithValues: book.fields.map { ($0.name, $0.value) })
             #expect(fields["title"] == .string("Book 6"))
             #expect(fields["author"] == .reference("Author:1"))
@@ -91,6 +92,21 @@ struct InspectionTests {
             #expect(try inspect.record(key: "Book:99") == nil)
             #expect(try inspect.record(key: "Book:6.notes[9]") == nil)
             #expect(try inspect.record(key: "Book:6.title") == nil)
+            try expectSound(library.cache)
+        }
+    }
+
+    @Test("A part is found by its path where the path begins with the key of another object as well")
+    func pathBeginningWithAnotherKey() async throws {
+        try await withTemporaryFolder { folder in
+            let library = try LibraryCache(folder)
+            try await library.fill(8)
+            let operation = try library.operation("{ book(id: 1) { id title } }")
+            try await library.write(
+                #"{"data":{"book":{"__typename":"Book","id":"6.cover","title":"Other"}}}"#, operation)
+            #expect(try library.cache.inspect.record(key: "Book:6.cover")?.kind == .entity)
+            let size = try #require(try library.cache.inspect.record(key: "Book:6.cover.size"))
+            #expect(size.fields.first == .init(name: "height", value: .int(6_000_000_042)))
             try expectSound(library.cache)
         }
     }

@@ -19,4 +19,15 @@ struct SubscriptionPositionTests {
             #expect(try cache.check().problems == [])
         }
     }
+
+    @Test("What was silent for longer than 90 days and comes again is known from then on")
+    func comesAgain() async throws {
+        try await withSampleCache("type Query { a: Int }") { sample in
+            let day: Int64 = 86_400_000
+            for time in [0, 100 * day, 300 * day] {
+                try await sample.cache.note(["a": .init(name: "S.a", time: time)])
+                #expect(try sample.cache.subscriptionPositions().mapValues(\.time) == ["a": time])
+            }
+        }
+    }
 }

@@ -80,6 +80,15 @@ struct SyncSweepTests {
         }
     }
 
+    @Test("A removal that goes on is given up where objects of its types are evicted: everything is asked for anew")
+    func evictedWhileSweeping() async throws {
+        try await swept(begun) { cache, position in
+            _ = try await cache.remove(keys: ["Todo:1"], as: .evicted)
+            #expect(try cache.position(of: "ab") == SyncPosition(name: position.name, types: position.types))
+            #expect(try cache.walkedKeys(of: "ab").count == 0)
+        }
+    }
+
     @Test("The first page of a walk removes the marks of one that was given up, and later pages add theirs")
     func begunAnew() async throws {
         try await swept(begun) { cache, position in

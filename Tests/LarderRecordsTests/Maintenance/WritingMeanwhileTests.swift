@@ -208,6 +208,31 @@ struct WritingMeanwhileTests {
         }
     }
 
+    @Test("A compaction whose new file cannot be opened leaves nothing of it")
+    func unopened() async throws {
+        try await withTemporaryFolder { folder in
+            let isFailing = Atomic(false)
+            var options = RecordCache.Options()
+            options.files = FileSystem { call in
+                guard isFailing.load(ordering: .relaxed), call.kind == .open, call.path.contains(".draft-"),
+                    call.path.hasSuffix("/data.mdb")
+                else { return nil }
+                return .failure(EIO)
+            }
+            let library = try LibraryCache(folder, options: options)
+            let operation = try await library.fill()
+            let before = try library.cache.read(operation).response
+            isFailing.store(true, ordering: .relaxed)
+            await #expect(throws: RecordError.self) { try await library.cache.compact() }
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["1"])
+            #expect(try library.cache.read(operation).response == before)
+            isFailing.store(false, ordering: .relaxed)
+            try await library.cache.compact()
+            #expect(try library.cache.read(operation).response == before)
+            try expectSound(library.cache)
+        }
+    }
+
     @Test("Writes go on while a cache is checked, and the check sees one snapshot")
     func checked() async throws {
         try await withTemporaryFolder { folder in

@@ -332,7 +332,9 @@ struct KeyFieldTests {
                     ["id": "other"], data: #"{"any":{"__typename":"\#(type)","id":"1","title":"A"}}"#)
             }
             #expect(try sample.missing(query) == ["movie"])
-            try await sample.changing { try await $0.remove(keys: ["User:1"], as: .evicted) }
+            let waited = try sample.cache.read(sample.operation(query)).dependencies
+            let commit = try await sample.changing { try await $0.remove(keys: ["User:1"], as: .evicted) }
+            #expect(commit.changes.fields.contains { waited.fields.contains($0) }, "who reads the field hears of it")
             #expect(try sample.json(query) == #"{"movie":{"title":"A"}}"#)
         }
     }

@@ -135,6 +135,25 @@ struct SplitRecordTests {
         }
     }
 
+    @Test("A part of many fields becomes one of another type")
+    func otherType() async throws {
+        let fields = (0..<70).map { "f\($0): Int" }.joined(separator: " ")
+        let schema = "type Query { wide: Wide } union Wide = A | B type A { \(fields) } type B { \(fields) }"
+        try await withSampleCache(schema) { sample in
+            let all = (0..<70).map { "f\($0)" }.joined(separator: " ")
+            let values = (0..<70).map { "\"f\($0)\":\($0)" }.joined(separator: ",")
+            for type in ["A", "B", "A"] {
+                try await sample.write(
+                    "{ wide { __typename ... on A { \(all) } ... on B { \(all) } } }",
+                    data: "{\"wide\":{\"__typename\":\"\(type)\",\(values)}}")
+                #expect(
+                    try sample.json("{ wide { __typename ... on \(type) { f3 } } }")
+                        == #"{"wide":{"__typename":"\#(type)","f3":3}}"#)
+            }
+            #expect(try CacheDump(sample.cache).splitRecords.count == 1)
+        }
+    }
+
     @Test("A part of many fields is split, and replaced whole in a list")
     func splitPart() async throws {
         let fields = (0..<70).map { "f\($0): Int" }.joined(separator: " ")

@@ -23,4 +23,22 @@ struct StoredTagTests {
         ]
         #expect(names == expected.map { [$0.map { "\($0.rawValue)" }.joined(separator: ", "), $1] })
     }
+
+    @Test("A stored record begins with the number of its format, which is 1")
+    func format() async throws {
+        try await withSampleCache("type Query { a: Int }") { sample in
+            try await sample.write("{ a }", data: #"{"a":1}"#)
+            let formats = try sample.cache.generations.withSnapshot { (generation, transaction) throws -> [UInt8] in
+                var cursor = try transaction.cursor(in: generation.tables.records)
+                var formats: [UInt8] = []
+                var entry = try cursor.first()
+                while let found = entry {
+                    formats.append(found.value.withUnsafeBytes { $0[0] })
+                    entry = try cursor.next()
+                }
+                return formats
+            }
+            #expect(formats == [1])
+        }
+    }
 }

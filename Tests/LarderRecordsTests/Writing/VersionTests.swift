@@ -204,6 +204,21 @@ struct VersionTests {
         }
     }
 
+    @Test("That an object is not deleted is said by null, where other nulls say nothing too")
+    func nullThatCounts() async throws {
+        try await withSampleCache(Self.schema) { sample in
+            let event = try sample.operation("subscription { changed { id title } }")
+            let body = #"""
+                {"data":{"changed":{"__typename":"Todo","id":"1","title":null,
+                "_version":1,"_deleted":null,"_lastChangedAt":1}}}
+                """#
+            let parsed = try ParsedResponse.parse(Array(body.utf8), along: event.layout, ignoresNulls: true)
+            try await sample.changing { try await $0.write(parsed, of: event) }
+            let fragment = try sample.fragment("fragment F on Todo { id title _deleted }")
+            #expect(try sample.json(fragment, from: .object(key: "Todo:1")) == #"{"id":"1","_deleted":null}"#)
+        }
+    }
+
     @Test("What is sent asks for the version, and only where the type has one")
     func sent() throws {
         let schema = try SchemaIndex(parsing: Self.schema)

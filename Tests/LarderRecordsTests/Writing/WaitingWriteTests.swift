@@ -146,6 +146,25 @@ struct WaitingWriteTests {
         }
     }
 
+    @Test("A write that changes more than the writes of one commit may together is made, and what waits behind it")
+    func beyondSharing() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            let (cache, movies) = (sample.cache, try sample.operation("{ movies { id title } }"))
+            let parsed = try [0..<5_000, 5_000..<5_001].map { ids in
+                let list = ids.map { #"{"__typename":"Movie","id":"\#($0)","title":"t"}"# }
+                return try ParsedResponse.parse(
+                    Array(#"{"data":{"movies":[\#(list.joined(separator: ","))]}}"#.utf8), along: movies.layout)
+            }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for parsed in parsed {
+                    group.addTask { _ = try await cache.write(parsed, of: movies, deadline: .now + .seconds(60)) }
+                }
+                try await group.waitForAll()
+            }
+            #expect(try CacheDump(cache).records.count == 5_002)
+        }
+    }
+
     @Test("A write behind one that waits longer for another process ends at its own deadline")
     func behindPatientWrite() async throws {
         try await withSampleCache(movieSchema) { sample in

@@ -67,6 +67,15 @@ struct PageListChangeTests {
         }
     }
 
+    @Test("A list whose last page says by an empty token that none follows is whole, and an object goes to its end")
+    func emptyToken() async throws {
+        try await withPages(["": OrderDesk.tokenPage([1, 3], next: "")]) { (pages, _, app) async throws in
+            #expect(try await pages.all().isComplete)
+            try await queue(app, 20, pages.inserting("Order:20"))
+            #expect(try await pages.skus() == skus([1, 3, 20]))
+        }
+    }
+
     @Test("An object whose place is beyond what is loaded comes with its page")
     func beyond() async throws {
         try await withPages { (pages, _, app) async throws in
