@@ -68,7 +68,8 @@ struct ImportReportTests {
     @Test("A mutation's id depends on its record's identifier alone")
     func ids() {
         let id = AppSyncMutations.id(of: "9700299C-D274-400B-8C99-B56F779F60A1")
-        #expect(id == AppSyncMutations.id(of: "9700299C-D274-400B-8C99-B56F779F60A1"))
+        // As other versions of the library made it: what they have queued is the same mutation.
+        #expect(id.description == "e80622b1-bb92-88c6-9cdb-2b134ec1da26")
         #expect(id != AppSyncMutations.id(of: "9700299c-d274-400b-8c99-b56f779f60a1"))
         #expect(Array(id.description)[14] == "8" && "89ab".contains(Array(id.description)[19]))
     }

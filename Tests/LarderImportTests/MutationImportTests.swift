@@ -1,7 +1,9 @@
 import Foundation
+import LarderFiles
 import LarderImport
 import LarderOperations
 import LarderTestSupport
+import Synchronization
 import Testing
 
 @testable import Larder
@@ -104,8 +106,33 @@ struct MutationImportTests {
             let report = try await source(path, .appSync) { $0.takesMutations = true }.run(into: app)
             let found = Dictionary(uniqueKeysWithValues: report.omissions.map { ($0.reason, $0.count) })
             #expect(found == [.outcomeUnknown: 1, .done: 1, .hasFile: 1, .refused: 4, .unreadable: 3])
+            let unreadable = report.omissions.first { $0.reason == .unreadable }
+            #expect(unreadable?.examples.first == "odd (Rate), in the state lost")
             #expect(report.mutations == .init(taken: 1))
             #expect(try app.mutations().count == 1)
+        }
+    }
+
+    @Test("Taking over mutations from a file that is changed meanwhile ends in an error")
+    func changedMeanwhile() async throws {
+        try await withRecipeBox { app, folder in
+            let path = try queue(folder) { try $0.mutation("A", body("1")) }
+            let count = Mutex(0.0)
+            // Each time it is opened, which is after it was looked at.
+            let files = FileSystem { call in
+                guard call.kind == .open, call.path.hasSuffix(".db") else { return nil }
+                let seconds = count.withLock { count in
+                    count += 1
+                    return count
+                }
+                let time = Date(timeIntervalSince1970: seconds)
+                try? FileManager.default.setAttributes([.modificationDate: time], ofItemAtPath: call.path)
+                return nil
+            }
+            let schema = try Schema(parsing: recipeSchema)
+            let source = try ImportSource(.appSync, path: path, schema: schema, files)
+            let error = await #expect(throws: ImportError.self) { try await source.run(into: app) }
+            #expect(error?.code == .busy)
         }
     }
 

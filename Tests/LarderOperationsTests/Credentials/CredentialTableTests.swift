@@ -63,6 +63,26 @@ struct CredentialTableTests {
         }
     }
 
+    @Test("Credentials that were sealed before the key of the program was changed are stored after it")
+    func resealedMeanwhile() async throws {
+        try await withPartition { (database) throws in
+            let table = database.credentials
+            let (a, new) = (credential("a"), credential("new"))
+            _ = try await table.replace(
+                by: .init(partition: app, credentials: [a], key: key(), making: .init(now: noon), session: signedIn))
+            let keys = try await table.reseal { old in
+                StoredPartitionKey(
+                    partition: old.partition, sealedWith: "k2", sealed: json("resealed"), created: old.created)
+            }
+            #expect(keys.map(\.sealedWith) == ["k2"])
+            let outcome = try await table.replace(
+                by: .init(partition: app, credentials: [new], key: key(), session: { _ in nil }), expecting: [a])
+            #expect(outcome == .stored)
+            let snapshot = try table.snapshot(of: app)
+            #expect(snapshot.credentials == [new] && snapshot.key == keys.first)
+        }
+    }
+
     @Test("A credential of no bytes is one, and no missing one")
     func empty() async throws {
         try await withPartition { (database) throws in
@@ -221,6 +241,19 @@ struct CredentialTableTests {
             #expect(try await emptying.value)
             #expect(try !isThere())
             try other.close()
+        }
+    }
+
+    @Test("Credentials that may begin no session are not put into quarantine, and nothing of them is kept")
+    func refusedQuarantine() async throws {
+        try await withPartition { (database) throws in
+            let table = database.credentials
+            let outcome = try await table.quarantine(
+                .init(
+                    partition: app, credentials: [credential("a")], key: key(), making: .init(now: noon),
+                    session: { _ in nil }), as: "foreign", now: noon)
+            #expect(outcome == .refused)
+            #expect(try table.quarantined().isEmpty && table.keys().isEmpty)
         }
     }
 

@@ -71,6 +71,17 @@ struct EnvironmentTests {
         }
     }
 
+    @Test("A user who signed in before there were environments is signed out by the one that succeeds the data")
+    func unnamedSession() async throws {
+        try await withOperations { database in
+            _ = try await database.enqueue(draft(in: "main"))
+            try await database.setSession("signedIn", of: "main")
+            try await database.enter(environment("new", succeeds: .unnamed), as: "unused", leaving: nil)
+            #expect(try database.currentName == "main")
+            #expect(try database.session(of: "main") == "signedOut")
+        }
+    }
+
     @Test("Mutations queued before there were environments are not left without a word")
     func unnamedIsLeft() async throws {
         try await withOperations { database in

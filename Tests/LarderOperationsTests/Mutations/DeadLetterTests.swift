@@ -22,6 +22,19 @@ struct DeadLetterTests {
         }
     }
 
+    @Test("A mutation that was put off and set aside can be sent at once when it is replayed")
+    func replayedAtOnce() async throws {
+        try await withOperations { database in
+            let id = try await database.enqueue(draft())
+            let attempt = try await database.begin(id).attempt
+            try await database.mutations.retryLater(attempt, at: after(60), offline, now: noon)
+            try await database.setAside(id)
+            try await database.mutations.replay(id, now: after(1))
+            #expect(try database.mutation(id)?.notBefore == nil)
+            #expect(try database.heads(now: after(1)) == [id])
+        }
+    }
+
     @Test("The keys that an edited mutation touches are no longer known")
     func editedTouches() async throws {
         try await withOperations { database in
@@ -75,6 +88,7 @@ struct DeadLetterTests {
             let outcome = try #require(try database.outcome(id))
             #expect(outcome.kind == .discarded && outcome.settled == after(1))
             #expect(outcome.failure?.class == .rejected && outcome.failure?.message == rejected.message)
+            #expect(outcome.failure?.code == rejected.code)
         }
     }
 

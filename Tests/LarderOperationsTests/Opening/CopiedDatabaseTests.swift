@@ -34,19 +34,55 @@ struct CopiedDatabaseTests {
         }
     }
 
+    /// What a device keeps of the stores on it.
+    private final class Device: Sendable {
+        private let tokens = Locked<[String: String]>([:])
+
+        var options: OperationsDatabase.Options {
+            var options = OperationsDatabase.Options()
+            options.device = DeviceMark(
+                read: { store in self.tokens.withLock { $0[store] } },
+                keep: { token, store in self.tokens.withLock { $0[store] = token } })
+            return options
+        }
+
+        func forget() { tokens.withLock { $0 = [:] } }
+    }
+
+    @Test("In a copy an upload that had failed keeps its reason, others fail because it is a copy, and downloads go on")
+    func copiedTransfers() async throws {
+        try await withTemporaryFolder { folder in
+            let device = Device()
+            let original = try OperationsDatabase(folder: folder, options: device.options)
+            let kinds: [TransferDraft.Kind] = [.upload, .upload, .download]
+            let drafts = kinds.map {
+                TransferDraft(partition: app, kind: $0, bucket: "media", key: "k", path: "/file", created: noon)
+            }
+            try await original.transfers.enqueue(drafts)
+            let begun = try #require(try await original.transfers.begin(drafts[0].id, owner: "me", now: noon))
+            let refused = TransferFailure(code: "object.accessDenied", message: "no", time: noon)
+            try await original.transfers.fail(begun.attempt, refused, now: noon)
+            try original.close()
+            device.forget()
+            let copy = try OperationsDatabase(folder: folder, options: device.options)
+            let found = try copy.transfers.list()
+            #expect(found.map(\.state) == [.failed, .failed, .pending])
+            #expect(found.map(\.failure?.code) == [refused.code, TransferFailure.restored, nil])
+            try expectSound(copy)
+            try copy.close()
+        }
+    }
+
     @Test("A device that does not know a database is told of the copy, though it has nothing to be set aside")
     func found() async throws {
         try await withTemporaryFolder { folder in
-            let tokens = Locked<[String: String]>([:])
+            let device = Device()
             let told = Locked<[Int]>([])
-            var options = OperationsDatabase.Options()
-            options.device = DeviceMark(
-                read: { store in tokens.withLock { $0[store] } },
-                keep: { token, store in tokens.withLock { $0[store] = token } })
+            var options = device.options
             options.foundCopied = { count in told.withLock { $0.append(count) } }
             for _ in 0..<2 { try OperationsDatabase(folder: folder, options: options).close() }
             #expect(told.withLock { $0 } == [])
-            tokens.withLock { $0 = [:] }
+            device.forget()
             for _ in 0..<2 { try OperationsDatabase(folder: folder, options: options).close() }
             #expect(told.withLock { $0 } == [0])
         }

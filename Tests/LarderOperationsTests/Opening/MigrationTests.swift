@@ -43,6 +43,40 @@ struct MigrationTests {
         }
     }
 
+    @Test("The history says when each migration was applied, by the clock")
+    func times() async throws {
+        try await withTemporaryFolder { folder in
+            for (last, time) in [(1, after(0.5)), (3, after(60))] {
+                let set = MigrationSet(migrations: [one, two, three].filter { $0.number <= last }, now: { time })
+                try OperationsDatabase(folder: folder, options: .init(), migrations: set).close()
+            }
+            let database = try open(folder, [one, two, three])
+            #expect(try database.schemaStatus().applied.map(\.applied) == [after(0.5), after(60), after(60)])
+            try database.close()
+        }
+    }
+
+    @Test("A database that is given its history is given an identity too where it has none, and keeps the one it has")
+    func baselineIdentity() async throws {
+        try await withTemporaryFolder { folder in
+            let database = try OperationsDatabase(folder: folder)
+            let before = try database.schemaStatus().identity
+            for isLost in [false, true] {
+                try database.writeWithoutTransaction { db in
+                    try db.run("DELETE FROM migration")
+                    if isLost { try db.run("DELETE FROM store") }
+                }
+                let lock = try MigrationLock.take(in: folder, for: "a test", within: .seconds(60))
+                defer { lock.release() }
+                let recorded = try OperationsDatabase.baseline(folder: folder, holding: lock)
+                #expect(recorded.map(\.number) == Migration.all.map(\.number))
+                let identity = try #require(try database.schemaStatus().identity)
+                #expect((identity == before) == !isLost)
+            }
+            try database.close()
+        }
+    }
+
     @Test("A database is brought up to date when it is opened, keeping what it has")
     func upgraded() async throws {
         try await withTemporaryFolder { folder in
@@ -105,7 +139,9 @@ struct MigrationTests {
             try open(folder, [one]).close()
             let error = await failure { _ = try open(folder, [one, two], readOnly: true) }
             #expect(error?.code == .pending)
-            #expect(error?.message.contains("2 two") == true)
+            #expect(error?.message.contains(": 2 two;") == true)
+            let both = await failure { _ = try open(folder, [one, two, three], readOnly: true) }
+            #expect(both?.message.contains(": 2 two and 1 more;") == true)
             let old = try open(folder, [one])
             #expect(try history(old) == [1])
             try old.close()

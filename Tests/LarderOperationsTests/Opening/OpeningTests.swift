@@ -73,6 +73,46 @@ struct OpeningTests {
         }
     }
 
+    @Test("A database whose file is gone when it is resumed stays suspended, and goes on once the file is back")
+    func resumedWithoutFile() async throws {
+        try await withOperations { database in
+            let id = try await database.enqueue(draft())
+            try database.suspend(until: .now + .seconds(60))
+            let aside = database.file.appendingPathExtension("aside")
+            try FileManager.default.moveItem(at: database.file, to: aside)
+            await expectFailure(.missing) { try database.resume() }
+            await expectFailure(.suspended) { _ = try database.mutation(id) }
+            try FileManager.default.moveItem(at: aside, to: database.file)
+            try database.resume()
+            #expect(try database.mutation(id) != nil)
+        }
+    }
+
+    @Test("A database that is closed while it is suspended is closed, and not opened by a resume")
+    func closedWhileSuspended() async throws {
+        try await withTemporaryFolder { folder in
+            let database = try open(folder)
+            try database.suspend(until: .now + .seconds(60))
+            try database.close()
+            await expectFailure(.closed) { _ = try database.mutations.list() }
+            try database.resume()
+            await expectFailure(.closed) { _ = try database.mutations.list() }
+        }
+    }
+
+    @Test("What SQLite says has the code by which a program knows what to do")
+    func toldCodes() {
+        let codes: KeyValuePairs<ResultCode, OperationsError.Code> = [
+            .SQLITE_BUSY: .busy, .SQLITE_LOCKED: .busy, .SQLITE_PROTOCOL: .busy, .SQLITE_READONLY: .notWritable,
+            .SQLITE_PERM: .notWritable, .SQLITE_AUTH: .notWritable, .SQLITE_CANTOPEN: .notWritable,
+            .SQLITE_READONLY_ROLLBACK: .unfinished, .SQLITE_READONLY_RECOVERY: .unfinished, .SQLITE_FULL: .full,
+            .SQLITE_IOERR: .storage, .SQLITE_CORRUPT: .damaged, .SQLITE_NOTADB: .foreign, .SQLITE_TOOBIG: .invalid,
+        ]
+        for (result, code) in codes {
+            #expect(OperationsError.translated(DatabaseError(resultCode: result)).code == code, "\(result)")
+        }
+    }
+
     @Test("A value that is not of its column's type is damage of a row, and no other rule that is broken is")
     func wrongTypeTold() {
         func code(_ result: ResultCode) -> OperationsError.Code {

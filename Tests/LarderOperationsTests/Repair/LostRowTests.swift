@@ -130,6 +130,15 @@ struct LostRowTests {
         }
     }
 
+    @Test("A damaged file is kept under the time of its repair; one of the same moment, with a number behind it")
+    func keptNames() async throws {
+        try await withTemporaryFolder { folder in
+            let scene = try await RepairScene.make(in: folder)
+            let names = try (0..<3).map { _ in try scene.repair().report.kept }
+            #expect(names == ["", "-2", "-3"].map { "larder.sqlite.damaged-2027-01-15T080000Z\($0)" })
+        }
+    }
+
     @Test("A mutation of which an outcome tells is not sent again, whatever number the outcome has")
     func outcomeKnown() async throws {
         try await withTemporaryFolder { folder in

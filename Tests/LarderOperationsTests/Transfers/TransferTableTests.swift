@@ -367,6 +367,29 @@ struct TransferTableTests {
         }
     }
 
+    @Test("A transfer that has expired and is retried without another expiry has none")
+    func retriedExpired() async throws {
+        try await withOperations { database in
+            let id = try await database.queue(upload(expires: after(5)))
+            try await database.transfers.expire(in: app, now: after(6))
+            try await database.transfers.retry(id, source: source)
+            #expect(try database.transfers.find(id)?.expires == nil)
+            #expect(try database.transfers.runnable(in: app, now: after(7), limit: 9).ids == [id])
+        }
+    }
+
+    @Test("A transfer that is done says no more why an attempt before had failed")
+    func doneAfterFailure() async throws {
+        try await withOperations { database in
+            let id = try await database.queue(upload())
+            try await database.transfers.retryLater(database.take(id).attempt, at: nil, refused, now: noon)
+            #expect(try database.transfers.find(id)?.failure == refused)
+            try await database.transfers.finish(database.take(id).attempt, etag: nil, now: noon)
+            let done = try #require(try database.transfers.find(id))
+            #expect(done.state == .done && done.failure == nil)
+        }
+    }
+
     @Test("A download begins anew with another object, and keeps what its row says")
     func downloads() async throws {
         try await withOperations { database in

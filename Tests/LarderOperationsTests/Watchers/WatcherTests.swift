@@ -38,6 +38,17 @@ struct WatcherTests {
         }
     }
 
+    @Test("A position that was noted already, or is before that, leaves the watcher as it is")
+    func notedAgain() async throws {
+        try await withOperations { database in
+            _ = try await database.watchers.put("list", in: app, document: query, now: noon)
+            for (number, time) in [(5, after(1)), (5, after(2)), (4, after(3))] as [(UInt64, Date)] {
+                try await database.watchers.note(.init(epoch: 1, number: number), of: "list", in: app, now: time)
+            }
+            #expect(try database.watchers.get("list", in: app)?.updated == after(1))
+        }
+    }
+
     @Test("The same document with other variables forgets the position: what was delivered says nothing about them")
     func otherVariables() async throws {
         try await withOperations { database in
