@@ -1,6 +1,7 @@
-import LarderGraphQL
 import LarderTestSupport
 import Testing
+
+@testable import LarderGraphQL
 
 @Suite("Serialized schemas")
 struct SerializedSchemaTests {
@@ -86,6 +87,31 @@ struct SerializedSchemaTests {
             }
         }
         #expect(refused > 500)
+    }
+
+    @Test("A text that is no UTF-8 is damage, under a checksum that fits")
+    func badText() throws {
+        var bytes = try SchemaIndex(parsing: Self.text).serialized()
+        let accent = try #require(bytes.indices.first { bytes[$0...].starts(with: "é".utf8) })
+        bytes[accent + 1] = bytes[accent]
+        Self.seal(&bytes)
+        #expect(code(bytes) == .serializedForm)
+    }
+
+    @Test("A root that is no object type, and possible types that do not ascend, are damage")
+    func inconsistent() throws {
+        var schema = try SchemaIndex(parsing: Self.text)
+        let scalar = try #require(schema.type(named: "Int"))
+        for roots in [(scalar, nil), (schema.queryType, scalar)] as [(SchemaIndex.TypeID, SchemaIndex.TypeID?)] {
+            let rooted = SchemaIndex(
+                types: schema.types, directives: schema.directives, queryType: roots.0, mutationType: roots.1,
+                subscriptionType: nil)
+            #expect(code(rooted.serialized()) == .serializedForm)
+        }
+        let union = try #require(schema.type(named: "U"))
+        #expect(schema.types[union].possibleTypes.count == 2)
+        schema.types[union].possibleTypes.reverse()
+        #expect(code(schema.serialized()) == .serializedForm)
     }
 
     /// Puts the checksum that belongs to the bytes in its place.

@@ -55,6 +55,7 @@ struct ValidationTests {
             "query($a: Int) @onQuery(a: 1) { args(i: $a) @many(n: 1) @many(n: 2) @skip(if: false) }",
             "query A($i: Boolean!) { ...F } query B($i: Boolean = true) { ...F } "
                 + "fragment F on Query { dog @skip(if: $i) { name } }",
+            "query A($i: Int) { ...F } query B { dog { name } } fragment F on Query { args(i: $i) }",
             "subscription { message { name barks } }",
             "subscription { ...F } fragment F on Subscription { message { name } message { name } }",
             "{ dog { name name a: name } dog { name } }", "{ dog { nick(n: 1) nick(n: 1) } }",
@@ -128,6 +129,8 @@ struct ValidationTests {
             ("{ dog { name { x } } }", ["leafFieldSelections 1:9: Dog.name is String and has no fields to select"]),
             ("{ find }", ["leafFieldSelections 1:3: Query.find is [Pet] and needs a selection of fields"]),
             ("{ dog { __schema { types { name } } } }", ["fieldSelections 1:9: object type Dog has no field __schema"]),
+            // A variable that is used there is used.
+            ("query($a: Int) { dog { wings(x: [$a]) } }", ["fieldSelections 1:24: object type Dog has no field wings"]),
         ])
     func fields(text: String, expected: [String]) throws {
         #expect(try faults(text) == expected)
@@ -310,6 +313,10 @@ struct ValidationTests {
         "Directives are known, in their place, and once unless repeatable",
         arguments: [
             ("{ dog @nope(a: 1) { name } }", ["directivesAreDefined 1:7: Unknown directive @nope"]),
+            (
+                "query($a: Int) { dog @nope(a: {x: $a}) { name } }",
+                ["directivesAreDefined 1:22: Unknown directive @nope"]
+            ),
             (
                 "query @skip(if: true) { dog { name } }",
                 ["directivesAreInValidLocations 1:7: @skip cannot stand on QUERY"]

@@ -107,6 +107,7 @@ struct FailureTests {
         (IOError(errnoCode: ECONNREFUSED, reason: ""), .unreachable),
         (IOError(errnoCode: EHOSTUNREACH, reason: ""), .unreachable),
         (IOError(errnoCode: ENETUNREACH, reason: ""), .unreachable),
+        (IOError(errnoCode: EHOSTDOWN, reason: ""), .unreachable),
         (IOError(errnoCode: ENETDOWN, reason: ""), .unreachable),
         (IOError(errnoCode: EADDRNOTAVAIL, reason: ""), .unreachable),
         (IOError(errnoCode: ETIMEDOUT, reason: ""), .unreachable),

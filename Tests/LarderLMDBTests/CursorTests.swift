@@ -121,6 +121,23 @@ struct CursorTests {
         }
     }
 
+    @Test("An empty key, and a key of the other kind, are refused as they are by transactions")
+    func refusedKeys() async throws {
+        try await filled { environment, records, keys in
+            let transaction = try environment.beginRead()
+            let (empty, name) = ([] as [UInt8], bytes("k10"))
+            var named = try transaction.cursor(in: keys)
+            expectFailure(.keyEmpty) { _ = try named.value(at: empty.rawSpan).copied }
+            expectFailure(.keyEmpty) { _ = try named.seek(atLeast: empty.rawSpan)?.integerKey }
+            expectFailure(.keyKindMismatch) { _ = try named.seek(atLeast: 10)?.integerKey }
+            var numbered = try transaction.cursor(in: records)
+            expectFailure(.keyKindMismatch) { _ = try numbered.value(at: name.rawSpan).copied }
+            expectFailure(.keyKindMismatch) { _ = try numbered.seek(atLeast: name.rawSpan)?.integerKey }
+            #expect(try named.value(at: name.rawSpan).copied == bytes("10"))
+            #expect(try numbered.value(at: 10).copied == bytes("10"))
+        }
+    }
+
     @Test("An empty table has no entries")
     func empty() async throws {
         try await withEnvironment { environment in

@@ -261,6 +261,30 @@ struct TransactionTests {
         }
     }
 
+    @Test("A value of four gibibytes is refused, and the transaction goes on")
+    func longValue() async throws {
+        try await withEnvironment { environment in
+            let (records, keys) = (try environment.records, try environment.keys)
+            try environment.write { transaction in
+                try withUnsafeBytes(of: 1 as UInt64) { bytes in
+                    // Its size alone is looked at.
+                    let long = UnsafeRawBufferPointer(start: bytes.baseAddress, count: 1 << 32)
+                    expectFailure(.valueTooLong) { try transaction.put(1, long, in: records) }
+                    expectFailure(.valueTooLong) { try transaction.put(bytes, long, in: keys) }
+                    try transaction.write(to: records) { stored throws in
+                        let failures = [
+                            #expect(throws: LMDBError.self) { try stored.put(1, long) },
+                            #expect(throws: LMDBError.self) { try stored.append(1, long) },
+                        ]
+                        #expect(failures.allSatisfy { $0?.code == .valueTooLong })
+                        try stored.put(1, bytes)
+                    }
+                }
+            }
+            #expect(try environment.beginRead().entryCount(of: records) == 1)
+        }
+    }
+
     @Test("A full map is a typed error, the transaction is over, and the environment works on")
     func mapFull() async throws {
         var options = Environment.Options.fast

@@ -322,6 +322,23 @@ struct KeyFieldTests {
         }
     }
 
+    @Test("A list of arguments that names an object by null says of no element what it is")
+    func nullInList() async throws {
+        let schema = """
+            type Query @fieldPolicy(forField: "some", keyArgs: "ids") { some(ids: [ID]): [Movie] all: [Movie] }
+            type Movie { id: ID! title: String }
+            """
+        try await withSampleCache(schema) { sample in
+            try await sample.write(
+                "{ all { id title } }", data: #"{"all":[{"__typename":"Movie","id":"1","title":"A"}]}"#)
+            let query = "query($ids: [ID]) { some(ids: $ids) { title } }"
+            #expect(try sample.json(query, ["ids": ["1"]]) == #"{"some":[{"title":"A"}]}"#)
+            for ids in [["1", nil], [nil, "1"], [nil]] as [Value] {
+                #expect(try sample.missing(query, ["ids": ids]) == ["some"])
+            }
+        }
+    }
+
     @Test("Where several types have an object of the key, the field is missing until one of them alone has")
     func ambiguousPolicy() async throws {
         try await withSampleCache(Self.policySchema) { sample in

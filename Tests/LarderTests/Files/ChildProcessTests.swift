@@ -55,6 +55,27 @@ struct ChildProcessTests {
         #expect(status == -number)
     }
 
+    @Test("A program hears of signals of which the thread that starts it hears nothing")
+    func signalMask() async throws {
+        func start() throws -> ChildProcess {
+            var (blocked, earlier) = (sigset_t(), sigset_t())
+            sigemptyset(&blocked)
+            sigaddset(&blocked, SIGTERM)
+            pthread_sigmask(SIG_BLOCK, &blocked, &earlier)
+            defer { pthread_sigmask(SIG_SETMASK, &earlier, nil) }
+            return try ChildProcess(
+                "/bin/sh", ["-c", "kill -TERM $$; exit 3"], environment: ["PATH": "/usr/bin:/bin"], input: [],
+                readingAtMost: 1_000)
+        }
+        let child = try start()
+        var status: Int32?
+        try await eventually {
+            status = child.status()
+            return status != nil
+        }
+        #expect(status == -SIGTERM)
+    }
+
     @Test("To end a program ends the processes that it has started")
     func group() async throws {
         try await withTemporaryFolder { folder in

@@ -98,6 +98,39 @@ struct FileCallTests {
         }
     }
 
+    @Test("A second descriptor of a file is the file's, and no program that is started has it")
+    func duplicated() async throws {
+        try await withTemporaryFolder { folder in
+            let files = FileSystem()
+            let file = try files.open(folder.appending(path: "file").path, [.writing, .new])
+            let copy = try files.duplicate(file.descriptor)
+            defer { close(copy) }
+            #expect(fcntl(copy, F_GETFD) & FD_CLOEXEC != 0)
+            #expect(try files.status(ofDescriptor: copy).isSameFile(as: file.status()))
+            let error = #expect(throws: FileError.self) { try files.duplicate(-1) }
+            #expect(error?.status == EBADF)
+        }
+    }
+
+    #if os(Linux)
+    @Test("A folder's watch tells files that were open to be written from those that were only read")
+    func watchedFolder() async throws {
+        try await withTemporaryFolder { folder in
+            let path = folder.appending(path: "file").path
+            try Data([1]).write(to: URL(filePath: path))
+            let watch = try #require(FolderWatch(folder.path))
+            #expect(!watch.take())
+            #expect(try FileSystem().bytes(of: path) == [1])
+            #expect(!watch.take())
+            _ = try FileSystem().open(path, .writing)
+            #expect(watch.take())
+            #expect(!watch.take())
+            FolderNotice(folder.path).tell()
+            #expect(watch.take())
+        }
+    }
+    #endif
+
     @Test("A lock file that may not be written is read where that is enough, and refused where it must be written")
     func lockFile() async throws {
         try await withTemporaryFolder { folder in
