@@ -169,6 +169,18 @@ struct MeasuringTests {
         }
     }
 
+    @Test("A mutation that was set aside does not wait to be sent")
+    func setAside() async throws {
+        let server = ScriptedServer.rating(errors: { _ in #"{"data":null,"errors":[{"message":"no"}]}"# })
+        try await measured(server) { app, metrics, _ in
+            try await app.enqueue(rate(1))
+            try await MutationRunner(app).drain()
+            #expect(try app.mutations().map(\.state) == [.deadLetter])
+            let depths = try metrics.expectMeter("larder.queue.depth").values
+            #expect(depths.max() == 1 && depths.last == 0)
+        }
+    }
+
     @Test("The identity provider's answers are timed, and so are its failures")
     func refreshes() async throws {
         let provider = InMemoryIdentityProvider(lifetime: .seconds(20))

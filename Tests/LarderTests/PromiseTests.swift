@@ -68,6 +68,25 @@ struct PromiseTests {
         }
     }
 
+    @Test("A cache that cannot be read is passed over where a server can be asked, and the log says so")
+    func unreadableCache() async throws {
+        let log = RecordedLog(from: .warning)
+        let server = ScriptedServer { _ in
+            #"{"data":{"recipe":{"__typename":"Recipe","id":"1","tags":["a"]}}}"#
+        }
+        try await withTemporaryFolder { folder in
+            var options = Store.Options()
+            (options.maximumAnswerSize, options.logger) = (100_000, log.logger)
+            let store = try Store.open(at: folder, schema: try Schema(parsing: schema), options: options)
+            let app = try store.partition(server: server)
+            try await app.write("Recipe:1", tags, ["tags": .list((0..<20_000).map { .string("tag \($0)") })])
+            let answer = try await app.fetch(GraphQLOperation("{ recipe(id: 1) { tags } }"))
+            #expect(answer["recipe"]?["tags"]?.count == 1)
+            #expect(log.texts.withLock { $0 } == ["the cache could not be read"])
+            try store.close()
+        }
+    }
+
     @Test("A store that is open to be read only asks no server, as it could not keep the answer")
     func readOnly() async throws {
         let server = ScriptedServer { _ in renamed }
@@ -236,6 +255,31 @@ struct PromiseTests {
                 #expect(try app.read("Recipe:7", title)["title"]?.string == "Soup")
                 try await app.remove("Recipe:7", as: .evicted)
             }
+        }
+    }
+
+    @Test("Data that says another key under one of the names that it is asked for as is refused")
+    func otherKeyUnderOneName() async throws {
+        try await withStore { _, app in
+            let fragment = GraphQLFragment("fragment F on Recipe { title x: id y: id }")
+            for name in ["x", "y"] {
+                await #expect(throws: LarderError.self) {
+                    try await app.write("Recipe:7", fragment, ["title": "Soup", name: "8"])
+                }
+            }
+            for key in ["Recipe:7", "Recipe:8"] as [CacheKey] {
+                #expect(throws: LarderError.self) { try app.read(key, title) }
+            }
+        }
+    }
+
+    @Test("The data of an object are one, and JSON")
+    func dataOfObject() async throws {
+        try await withStore { _, app in
+            for data in [.list(["Soup"]), .string("Soup"), .null] as [Value] {
+                await expectCode(.data) { try await app.write("Recipe:7", title, data) }
+            }
+            await expectCode(.data) { try await app.write("Recipe:7", title, json: Array("{".utf8)) }
         }
     }
 

@@ -90,6 +90,21 @@ struct RouteConnectivityTests {
         observation.stop()
     }
 
+    @Test("An observer that was stopped hears nothing more")
+    func stopped() async throws {
+        let kernel = try Kernel(hasNetwork: true)
+        let (connectivity, stopped, other) = (kernel.connectivity, Heard(), Heard())
+        connectivity.observe { stopped.hear($0) }.stop()
+        let observation = connectivity.observe { other.hear($0) }
+        var news = other.stream.makeAsyncIterator()
+        kernel.change(to: false)
+        #expect(await news.next() == false)
+        kernel.change(to: true)
+        #expect(await news.next() == true)
+        #expect(stopped.list == [])
+        observation.stop()
+    }
+
     @Test("Where the kernel cannot be asked, the network is tried")
     func unknown() {
         let connectivity = RouteConnectivity(opening: { nil }, looking: { false })

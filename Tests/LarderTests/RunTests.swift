@@ -150,4 +150,18 @@ struct RunTests {
             try store.close()
         }
     }
+
+    @Test("What a program does not say of its runners is as the documentation has it")
+    func defaults() {
+        let (mutations, transfers) = (RunOptions().mutations, RunOptions().transfers)
+        #expect(mutations.maximumLanes == 8 && mutations.maximumFaults == 20)
+        #expect(mutations.timeout == .seconds(30) && mutations.questionTimeout == .seconds(30))
+        #expect(mutations.resolvers.isEmpty && mutations.checks.isEmpty && mutations.headers.isEmpty)
+        #expect(transfers.maximumTransfers == 8 && transfers.connectionsPerHost == 6 && transfers.maximumFaults == 10)
+        #expect(transfers.multipartThreshold == 16 << 20 && transfers.partSize == 8 << 20)
+        #expect(transfers.bandwidth == nil && transfers.background == nil)
+        #expect(transfers.idle == .seconds(30) && transfers.timeout == .seconds(30))
+        #expect(transfers.completionTimeout == .seconds(600))
+        #expect(RunOptions().cache == CacheUpkeep() && RunOptions().storage == nil)
+    }
 }

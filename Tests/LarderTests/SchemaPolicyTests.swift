@@ -71,4 +71,16 @@ struct SchemaPolicyTests {
         #expect(try schema(.milliseconds(5_900)) == schema(.seconds(5)))
         #expect(try schema(.seconds(5)) != schema(.zero))
     }
+
+    @Test("A compiled schema is the one that it was made of, and bytes that are none are refused as a schema")
+    func compiled() throws {
+        var schema = try Schema(parsing: fixtureSchema)
+        try schema.setMaxAge(.seconds(5), of: "Recipe")
+        let bytes = schema.compiled
+        #expect(try Schema(compiled: bytes) == schema)
+        for damaged in [[], Array(bytes.prefix(bytes.count / 2)), Array(fixtureSchema.utf8)] {
+            let error = #expect(throws: LarderError.self) { try Schema(compiled: damaged) }
+            #expect(error?.code == .schema)
+        }
+    }
 }

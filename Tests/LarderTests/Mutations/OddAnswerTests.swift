@@ -7,7 +7,9 @@ import Testing
 private let schema = """
     type Recipe { id: ID! title: String! stars: Int }
     type Query { recipe(id: ID!): Recipe recipes: [Recipe!] }
-    type Mutation { add(title: String!): Recipe! rate(recipe: ID!, stars: Int!): Recipe! }
+    type Mutation { add(title: String!): Recipe! rate(recipe: ID!, stars: Int!): Recipe!
+      addAll(titles: [String!]!): [Recipe!]
+    }
     """
 
 private func add(_ title: String) -> GraphQLOperation {
@@ -191,6 +193,38 @@ struct OddAnswerTests {
             }
             #expect(error?.code == .data)
             #expect(try app.mutations().isEmpty)
+        }
+    }
+
+    @Test("An error whose path has no steps is of the request: the mutation had no effect")
+    func emptyPath() async throws {
+        let server = ScriptedServer(ScriptedServer.key) { (_: GraphQLRequest) in
+            #"{"data":null,"errors":[{"message":"no","path":[]}]}"#
+        }
+        try await withStoreFixture(server, schema: schema) { (app) throws in
+            let receipt = try await app.enqueue(add("Soup"))
+            try await quickRunner(app).drain()
+            #expect(try receipt.status()?.failure?.kind == .rejected)
+        }
+    }
+
+    @Test("What failed of a mutation that took effect in part is told as the server said it, and where")
+    func inPart() async throws {
+        let server = ScriptedServer(ScriptedServer.key) { (_: GraphQLRequest) in
+            #"""
+            {"data":{"addAll":[{"__typename":"Recipe","id":"1","title":"Soup","stars":null}]},
+             "errors":[{"message":"late","errorType":"Timeout","errorInfo":{"after":5},"path":["addAll",0,"stars"]}]}
+            """#
+        }
+        try await withStoreFixture(server, schema: schema) { (app) throws in
+            let receipt = try await app.enqueue(
+                GraphQLOperation(#"mutation { addAll(titles: ["Soup"]) { id title stars } }"#))
+            try await quickRunner(app).drain()
+            let status = try #require(try receipt.status())
+            #expect(status.state == .applied)
+            let error = try #require(status.errors.first)
+            #expect(error.path == ResponsePath([.field("addAll"), .index(0), .field("stars")]))
+            #expect(error.errorType == "Timeout" && error.errorInfo == ["after": 5])
         }
     }
 }

@@ -202,4 +202,29 @@ struct OptimisticTests {
             #expect(try app.records.check().isSound)
         }
     }
+
+    @Test(
+        "An object goes into a list where its field says, in either order",
+        arguments: [
+            (ListChange.Place.ascending(field: "stars"), ["Rye", "Pie", "Soup"]),
+            (ListChange.Place.descending(field: "stars"), ["Soup", "Pie", "Rye"]),
+        ])
+    func places(place: ListChange.Place, titles: [String]) async throws {
+        let list = GraphQLOperation("{ recipes { id title stars } }")
+        try await withStoreFixture(cookbook(), schema: schema) { (app) throws in
+            func isIn(_ ends: [Value]) async throws -> Bool {
+                try await app.write(list, ["recipes": .list(ends)])
+                let found = try app.read(list)["recipes"]?.elements.compactMap { $0["title"]?.string }
+                return found == titles
+            }
+            let soup: Value = ["id": "r0", "title": "Soup", "stars": 9]
+            let rye: Value = ["id": "r9", "title": "Rye", "stars": 1]
+            try await app.enqueue(
+                add("Pie"),
+                options: MutationOptions(
+                    optimisticResponse: ["add": ["__typename": "Recipe", "id": "r1", "title": "Pie", "stars": 5]],
+                    listChanges: [.insert("Recipe:r1", into: "recipes", at: place)]))
+            #expect(try await isIn(titles.first == "Rye" ? [rye, soup] : [soup, rye]))
+        }
+    }
 }

@@ -52,6 +52,18 @@ struct ReceiptTests {
         }
     }
 
+    @Test("The outcome of a mutation that was given up says why it had been set aside")
+    func reason() async throws {
+        let server = ScriptedServer.rating(errors: { _ in #"{"data":null,"errors":[{"message":"no"}]}"# })
+        try await withStoreFixture(server) { app in
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            try await quickRunner(app).drain()
+            try await app.discardMutation(receipt.id, dependents: .release)
+            let outcome = try await receipt.outcome(within: .seconds(60))
+            #expect(!outcome.isApplied && outcome.failure?.kind == .rejected && outcome.failure?.message == "no")
+        }
+    }
+
     @Test("A wait that is cancelled ends at once, and says so")
     func cancelledWait() async throws {
         try await withStoreFixture { app in

@@ -355,4 +355,29 @@ struct RunnerTests {
             #expect(refusals.map(\.?.mutation) == [receipt.id, receipt.id])
         }
     }
+
+    @Test("A mutation whose row cannot be read is set aside, the log says so, and the others are sent")
+    func damagedRow() async throws {
+        let log = RecordedLog(from: .error)
+        try await withTemporaryFolder { folder in
+            var options = Store.Options()
+            options.logger = log.logger
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+            let app = try store.partition(server: ScriptedServer.rating())
+            let damaged = try await app.enqueue(giveStars("1", 5))
+            let other = try await app.enqueue(giveStars("2", 3))
+            let program = try OtherProgram(folder)
+            try program.run("PRAGMA ignore_check_constraints = ON")
+            try program.run(
+                """
+                UPDATE mutation SET attempts = 9223372036854775807
+                WHERE sequence = (SELECT min(sequence) FROM mutation)
+                """)
+            try await quickRunner(app).drain()
+            #expect(try damaged.status()?.failure?.kind == .damaged)
+            #expect(try other.status()?.state == .applied)
+            #expect(log.texts.withLock { $0 } == ["a damaged row of larder.sqlite was set aside"])
+            try store.close()
+        }
+    }
 }

@@ -121,6 +121,18 @@ struct ShownWorkTests {
         }
     }
 
+    @Test("A mutation that depends on a discarded one is set aside as it is queued, and is not shown")
+    func afterDiscarded() async throws {
+        try await withStoreFixture(ScriptedServer { _ in Self.refusal }, schema: Self.schema) { app in
+            let first = try await app.enqueue(Self.add)
+            try await quickRunner(app).drain()
+            try await app.discardMutation(first.id, dependents: .release)
+            let second = try await queue(app, after: [first.id])
+            #expect(try second.status()?.failure?.kind == .dependencyDiscarded)
+            #expect(try !isShown(in: app))
+        }
+    }
+
     @Test("A mutation takes no download for its file")
     func download() async throws {
         try await withShownMutation { fixture, _, _ in

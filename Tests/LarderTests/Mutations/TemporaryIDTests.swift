@@ -10,7 +10,9 @@ private let schema = """
     type Review { id: ID! body: String! movie: Movie }
     type Movie { id: ID! reviews: [Review!] latest: Review }
     type Query { review(id: ID!): Review }
-    type Mutation { add(body: String!): Review addAll(bodies: [String!]!): [Review!] remove(review: ID!): Review }
+    type Mutation { add(body: String!): Review addAll(bodies: [String!]!): [Review!] remove(review: ID!): Review
+      removeAll(reviews: [ID!]!): Review
+    }
     """
 
 /// A server that tells repeats, answers `add` with a given text, and notes the variables of `remove`.
@@ -179,6 +181,22 @@ struct TemporaryIDTests {
             try await quickRunner(app).drain()
             _ = try await app.send(remove(id.value), within: .seconds(60))
             #expect(server.effects == [#"{"id":"7"}"#])
+        }
+    }
+
+    @Test("A mutation sent at once tells the server the real ids in a list as well")
+    func listAtOnce() async throws {
+        try await withReviews(Self.added) { (app, server) throws in
+            let id = TemporaryObjectID()
+            try await app.enqueue(
+                GraphQLOperation("mutation { add(body: \"Fine\") { id } }"),
+                options: MutationOptions(optimisticResponse: ["add": ["id": id.value]], temporaryIDs: [id]))
+            try await quickRunner(app).drain()
+            let removal = GraphQLOperation(
+                "mutation R($ids: [ID!]!) { remove: removeAll(reviews: $ids) { id } }",
+                variables: ["ids": ["6", id.value]])
+            _ = try await app.send(removal, within: .seconds(60))
+            #expect(server.effects == [#"{"ids":["6","7"]}"#])
         }
     }
 

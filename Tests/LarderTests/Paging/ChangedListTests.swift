@@ -327,6 +327,23 @@ struct ChangedListTests {
         }
     }
 
+    @Test("An old token that the server refuses by the status of the request is renewed", arguments: [400, 422])
+    func refusedByStatus(status: Int) async throws {
+        let desk = OrderDesk(["": OrderDesk.tokenPage(1...3, next: "a"), "a": OrderDesk.tokenPage(4...6, next: nil)])
+        let server = ScriptedServer(nil, search: nil) { _, _, request in
+            let body = await desk.answer(request)
+            return GraphQLAnswer(body: Array(body.utf8), status: body.contains("expired") ? status : 200)
+        }
+        try await withStoreFixture(server, schema: orderSchema) { app in
+            _ = try await app.pages(orderList).next()
+            desk.removePage(at: "a")
+            desk.set(OrderDesk.tokenPage(1...3, next: "c"), at: "")
+            desk.set(OrderDesk.tokenPage(4...6, next: nil), at: "c")
+            #expect(try await app.pages(orderList).all().objectCount == 6)
+            #expect(desk.requests == ["/1000", "a/1000", "/1000", "c/1000"])
+        }
+    }
+
     @Test(
         "An object that the server cannot tell of in full ends no list whose policy takes it",
         arguments: [
@@ -377,6 +394,21 @@ struct ChangedListTests {
             #expect(await larderError { try await pages.all() }?.code == .paging)
             #expect(try await pages.status().pageCount == 1_001)
             #expect(try await pages.all().objectCount == 2)
+        }
+    }
+
+    @Test("Empty pages are counted anew after one that is not, and a thousand of them in a row are gone past")
+    func emptyInARow() async throws {
+        let asked = Atomic(0)
+        let server = ScriptedServer { _ in
+            let number = asked.add(1, ordering: .relaxed).newValue
+            let isEnd = number == 1_003
+            let ids = number == 1_001 || isEnd ? [number] : []
+            return #"{"data":{\#(OrderDesk.tokenPage(ids, next: isEnd ? nil : "t\(number)"))}}"#
+        }
+        try await withStoreFixture(server, schema: orderSchema) { app in
+            let status = try await app.pages(orderList).all()
+            #expect(status == PagesStatus(pageCount: 1_003, objectCount: 2, isComplete: true))
         }
     }
 }

@@ -220,6 +220,18 @@ struct PageKindTests {
         #expect(desk.requests.isEmpty)
     }
 
+    @Test("Where the operation leaves the size of a page to a default of its own, that is the size of each")
+    func defaultSize() async throws {
+        let operation = GraphQLOperation(
+            "query L($limit: Int = 2, $nextToken: String) { listOrders(limit: $limit, nextToken: $nextToken) "
+                + "{ items { sku } nextToken } }")
+        let pages = ["": OrderDesk.tokenPage(1...2, next: "a"), "a": OrderDesk.tokenPage(3...3, next: nil)]
+        try await withPages(pages, operation) { (pages, desk) async throws in
+            #expect(try await pages.all().objectCount == 3)
+            #expect(desk.requests == ["/2", "a/2"])
+        }
+    }
+
     @Test("A connection's size of page may be called limit, and is held to what the server gives", arguments: [10, 11])
     func limitOfConnection(limit: Int64) async throws {
         let schema = """

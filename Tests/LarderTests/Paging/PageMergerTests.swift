@@ -81,4 +81,13 @@ struct PageMergerTests {
             #expect(error?.code == .operation)
         }
     }
+
+    @Test("Only a query has pages, whatever leads from one to the next")
+    func onlyQueries() async throws {
+        let refresh = GraphQLOperation("mutation { refresh { stories { sku } } }")
+        let own = PageMerger(elements: ["refresh", "stories"], next: { _, _ in nil })
+        try await withStoreFixture(schema: schema + "type Mutation { refresh: Feed }") { app in
+            #expect(await larderError { try app.pages(refresh, merger: own) }?.code == .operation)
+        }
+    }
 }

@@ -421,4 +421,27 @@ struct PagesTests {
             #expect(error?.code == .serverErrors && error?.errors.map(\.message) == ["no"])
         }
     }
+
+    @Test("A list whose variables have a temporary id is asked for by the real one, once that is known")
+    func temporaryID() async throws {
+        let server = ScriptedServer { request in
+            request.kind == .mutation
+                ? #"{"data":{"rename":{"__typename":"Order","id":"9","sku":"s9"}}}"#
+                : "{\"data\":{\(OrderDesk.tokenPage([1], next: nil))}}"
+        }
+        try await withStoreFixture(server, schema: orderSchema) { app in
+            let id = TemporaryObjectID()
+            let renamed: Value = ["rename": ["__typename": "Order", "id": id.value, "sku": "s9"]]
+            try await app.enqueue(
+                GraphQLOperation("mutation { rename(id: 5) { sku } }"),
+                options: MutationOptions(optimisticResponse: renamed, temporaryIDs: [id]))
+            try await quickRunner(app).drain()
+            let owned = GraphQLOperation(
+                "query O($owner: String, $limit: Int, $nextToken: String) { listOrders(filter: {owner: $owner}, "
+                    + "limit: $limit, nextToken: $nextToken) { items { sku } nextToken } }",
+                variables: ["owner": id.value])
+            #expect(try await app.pages(owned).all().objectCount == 1)
+            #expect(server.requests.last?.values["owner"] as? String == "9")
+        }
+    }
 }

@@ -258,6 +258,46 @@ struct PagesWatchTests {
         }
     }
 
+    @Test("A page that cannot be read any more is shown as it was, beside the error, which ends with it")
+    func unreadable() async throws {
+        let sku = GraphQLFragment("fragment F on Order { sku }")
+        try await withTemporaryFolder { folder in
+            var options = Store.Options()
+            options.maximumAnswerSize = 100_000
+            let store = try Store.open(at: folder, schema: try Schema(parsing: orderSchema), options: options)
+            let app = try store.partition(server: OrderDesk(Self.two).transport)
+            let pages = try app.pages(orderList)
+            try await pages.all()
+            var states = try pages.watch().makeAsyncIterator()
+            _ = try await state(&states) { $0.isComplete }
+            try await app.write("Order:5", sku, ["sku": .string(String(repeating: "x", count: 200_000))])
+            let failed = try await state(&states) { $0.error != nil }
+            #expect(failed.error?.code.rawValue == "records.tooLarge")
+            #expect(skus(failed) == ["s1", "s2", "s3", "s4", "s5", "s6"])
+            try await app.write("Order:5", sku, ["sku": "new"])
+            let again = try await state(&states) { $0.error == nil }
+            #expect(skus(again) == ["s1", "s2", "s3", "s4", "new", "s6"])
+            try store.close()
+        }
+    }
+
+    @Test("A reader that is slow is given the newest state, and not those before it")
+    func slowReader() async throws {
+        let sku = GraphQLFragment("fragment F on Order { sku }")
+        try await withPages { (pages, _, app) async throws in
+            try await pages.all()
+            var slow = try pages.watch().makeAsyncIterator()
+            var quick = try pages.watch().makeAsyncIterator()
+            for number in 1...20 {
+                try await app.write("Order:5", sku, ["sku": .string("new \(number)")])
+                _ = try await state(&quick) { skus($0).contains("new \(number)") }
+            }
+            let first = try await state(&slow) { _ in true }
+            #expect(first.isComplete && !skus(first).contains("s5"))
+            if !skus(first).contains("new 20") { _ = try await state(&slow) { skus($0).contains("new 20") } }
+        }
+    }
+
     @Test("Watching ends when the store is closed")
     func ends() async throws {
         try await withTemporaryFolder { folder in

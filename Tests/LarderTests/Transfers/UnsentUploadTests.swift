@@ -88,6 +88,20 @@ struct UnsentUploadTests {
         }
     }
 
+    @Test("A caller that waits for a download is told that it was erased, and so is one that follows it")
+    func toldOfErased() async throws {
+        try await withTransferFixture { fixture in
+            let download = try await download(fixture)
+            let isFollowed = Flag()
+            let following = Task { for await _ in download.progress { isFollowed.set() } }
+            let waiting = Task { try await download.finished() }
+            await isFollowed.wait()
+            try await fixture.app.erase()
+            await expectCode(.unknownTransfer) { _ = try await waiting.value }
+            await following.value
+        }
+    }
+
     @Test("Readers of the transfers' changes are told of uploads that a clear has given up")
     func toldOfDiscarded() async throws {
         try await withTransferFixture { fixture in
