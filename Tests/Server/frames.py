@@ -5,6 +5,7 @@ Its argument is JSON: `subprotocol`, null for none, and `script`, a list of step
     {"wait": N}          reads N texts of the client's
     {"text": TEXT}       sends a text; ID in it stands for the id of the client's last start, and CODE for the code by
                          which a client has closed a connection last, or none
+    {"texts": [TEXT]}    sends such texts at once
     {"parts": [TEXT]}    sends a text in as many fragments
     {"binary": TEXT}     sends bytes
     {"length": N}        begins a text of N bytes, and sends no more than its head
@@ -40,9 +41,8 @@ def converse(sock):
     pongs = []
 
     def flush():
-        for data in protocol.data_to_send():
-            if data:
-                sock.sendall(data)
+        if data := b"".join(protocol.data_to_send()):
+            sock.sendall(data)
 
     def read():
         nonlocal last, texts
@@ -71,8 +71,8 @@ def converse(sock):
             while texts < step["wait"]:
                 read()
             texts -= step["wait"]
-        if "text" in step:
-            protocol.send_text(step["text"].replace("ID", last).replace("CODE", closes[-1]).encode())
+        for text in [step["text"]] if "text" in step else step.get("texts", []):
+            protocol.send_text(text.replace("ID", last).replace("CODE", closes[-1]).encode())
         if "parts" in step:
             parts = [part.replace("ID", last).encode() for part in step["parts"]]
             protocol.send_text(parts[0], fin=False)

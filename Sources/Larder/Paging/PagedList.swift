@@ -192,7 +192,7 @@ struct PagedList: Sendable {
 
     /// The objects of a page, without elements that are null.
     ///
-    /// - Parameter isHidden: Which of the objects are left out, by their places; it is told the numbers of their records.
+    /// - Parameter hidden: Which of the objects are left out, by their places; it is told the numbers of their records.
     func page(_ response: Response, without hidden: ([UInt64]) -> [Int]) -> Page {
         let elements = elements(of: connection(of: response))
         let places = hidden(elements?.records(under: plan?.node) ?? [])

@@ -3,11 +3,11 @@ extension Pages {
     ///
     /// The object goes to the page on which its place is. Where that is before or after what is loaded, it is not shown:
     /// it comes with its page. A list that has the object already stays as it is.
+    /// On a page by offset or by number one object more is shown, and the next page stays where it is.
     ///
     /// - Parameters:
     ///   - key: The object's cache key; it may hold a temporary id.
     ///   - place: In the order of the list.
-    /// On a page by offset or by number one object more is shown, and the next page stays where it is.
     ///
     /// - Throws: `.operation` for a list by offset without a limit, for one by a merger of the program's own, for one
     ///   whose elements have arguments, and for edges that are asked for more than their `node`, which only the server

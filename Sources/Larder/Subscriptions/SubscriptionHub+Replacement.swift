@@ -70,8 +70,8 @@ extension SubscriptionHub {
         let number = lineCount
         let (commands, continuation) = AsyncStream.makeStream(of: SubscriptionLine.Command.self)
         let line = Line(number, continuation, heard: partition.core.now())
-        let wire = SubscriptionLine(commands: commands) { [weak self] message in
-            await self?.take(message, line: number)
+        let wire = SubscriptionLine(commands: commands) { [weak self] messages in
+            await self?.take(messages, line: number)
         }
         line.carrying = Task { [transport, pacing] in
             do throws(TransportError) {

@@ -317,7 +317,11 @@ actor SubscriptionHub {
 
     /// Takes what a connection brings. A connection that was given up may still bring messages, perhaps for another
     /// user: the hub drops them.
-    func take(_ message: SubscriptionLine.Message, line number: Int) async {
+    func take(_ messages: [SubscriptionLine.Message], line number: Int) async {
+        for message in messages { await take(message, line: number) }
+    }
+
+    private func take(_ message: SubscriptionLine.Message, line number: Int) async {
         guard !isClosed else { return }
         let now = partition.core.now()
         guard let line = [main, successor].compactMap(\.self).first(where: { $0.number == number }) else { return }

@@ -79,7 +79,13 @@ final class AppSyncRealTime: SubscriptionDialect {
 
     // MARK: Messages
 
-    func messages(for command: SubscriptionLine.Command) async throws(TransportError) -> [[UInt8]] {
+    func messages(for commands: [SubscriptionLine.Command]) async throws(TransportError) -> [[UInt8]] {
+        var messages: [[UInt8]] = []
+        for command in commands { messages.append(try await message(for: command)) }
+        return messages
+    }
+
+    private func message(for command: SubscriptionLine.Command) async throws(TransportError) -> [UInt8] {
         switch command {
         case .start(let id, let request):
             var data = Array(#"{"query":"#.utf8)
@@ -88,16 +94,14 @@ final class AppSyncRealTime: SubscriptionDialect {
             data.append(UInt8(ascii: "}"))
             let proof = try await proof(of: "", data, by: .now + pacing.starting)
             state.withLock { $0.proofs[id] = $0.proof }
-            return [
-                Value.object([
-                    "id": .string(id), "type": "start",
-                    "payload": [
-                        "data": .string(String(decoding: data, as: UTF8.self)),
-                        "extensions": ["authorization": .object(proof)],
-                    ],
-                ]).json
-            ]
-        case .stop(let id): return [Value.object(["id": .string(id), "type": "stop"]).json]
+            return Value.object([
+                "id": .string(id), "type": "start",
+                "payload": [
+                    "data": .string(String(decoding: data, as: UTF8.self)),
+                    "extensions": ["authorization": .object(proof)],
+                ],
+            ]).json
+        case .stop(let id): return Value.object(["id": .string(id), "type": "stop"]).json
         }
     }
 

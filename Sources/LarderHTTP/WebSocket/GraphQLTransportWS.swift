@@ -6,10 +6,11 @@ import LarderRecords
 /// The protocol `graphql-transport-ws`, which GraphQL servers speak on a WebSocket
 /// (https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md).
 ///
-/// The protocol acknowledges neither a start nor an end. A ping therefore follows each: its pong, or an event of the
-/// subscription, shows that the server has read what came before. A server that repeats the payload of a ping says
-/// which one it answers. Where it does not, one pong may have come unasked, as the protocol allows: each pong counts
-/// for the ping before the one that it seems to answer, and one more ping is sent after the last.
+/// The protocol acknowledges neither a start nor an end. A ping therefore follows those that are sent together: its
+/// pong, or an event of the subscription, shows that the server has read what came before. A server that repeats the
+/// payload of a ping says which one it answers. Where it does not, one pong may have come unasked, as the protocol
+/// allows: each pong counts for the ping before the one that it seems to answer, and one more ping is sent after the
+/// last.
 final class GraphQLTransportWS: SubscriptionDialect {
     static let subprotocol = "graphql-transport-ws"
     private static let pingKey = "larder"
@@ -24,8 +25,13 @@ final class GraphQLTransportWS: SubscriptionDialect {
         let key: String
         /// Its place among those sent.
         let number: Int
+        /// The subscriptions whose starts and ends came before it.
+        let (starts, ends): ([String], [String])
+
         /// What it means that the server has read what came before it.
-        let meaning: SubscriptionLine.Message
+        var meaning: [SubscriptionLine.Message] {
+            starts.map(SubscriptionLine.Message.started) + ends.map(SubscriptionLine.Message.completed)
+        }
     }
 
     private struct Pings {
@@ -61,21 +67,28 @@ final class GraphQLTransportWS: SubscriptionDialect {
         return Value.object(message).json
     }
 
-    func messages(for command: SubscriptionLine.Command) -> [[UInt8]] {
-        switch command {
-        case .start(let id, let request): [Self.subscribe(id, request), notedPing(id, .started(id: id))]
-        case .stop(let id): [Self.message("complete", id), notedPing("end \(id)", .completed(id: id))]
+    func messages(for commands: [SubscriptionLine.Command]) -> [[UInt8]] {
+        guard let last = commands.last else { return [] }
+        var messages: [[UInt8]] = []
+        var (starts, ends): ([String], [String]) = ([], [])
+        for command in commands {
+            switch command {
+            case .start(let id, let request):
+                messages.append(Self.subscribe(id, request))
+                starts.append(id)
+            case .stop(let id):
+                messages.append(Self.message("complete", id))
+                ends.append(id)
+            }
         }
-    }
-
-    /// Makes a ping, and notes what its pong will mean.
-    private func notedPing(_ key: String, _ meaning: SubscriptionLine.Message) -> [UInt8] {
+        // No two pings of a connection have the same.
+        let key = if case .start(let id, _) = last { id } else { "end \(ends.last ?? "")" }
         pings.withLock { pings in
             if !pings.awaitsPong { (pings.sent, pings.pongs) = (0, 0) }
             pings.sent += 1
-            pings.unanswered.append(UnansweredPing(key: key, number: pings.sent, meaning: meaning))
+            pings.unanswered.append(UnansweredPing(key: key, number: pings.sent, starts: starts, ends: ends))
         }
-        return Self.ping(key)
+        return messages + [Self.ping(key)]
     }
 
     private static func ping(_ key: String) -> [UInt8] {
@@ -92,14 +105,16 @@ final class GraphQLTransportWS: SubscriptionDialect {
                     return DialectReaction(.alive)
                 }
                 pings.areRepeated = true
-                return DialectReaction(pings.unanswered.remove(at: place).meaning)
+                var reaction = DialectReaction()
+                reaction.messages = pings.unanswered.remove(at: place).meaning
+                return reaction
             }
             guard pings.awaitsPong else { return DialectReaction(.alive) }
             pings.pongs += 1
             // One pong may have come unasked: the nth proves no more than that the ping before the nth was read.
             let count = pings.unanswered.prefix { $0.number < pings.pongs }.count
             var reaction = DialectReaction(.alive)
-            reaction.messages += pings.unanswered.prefix(count).map(\.meaning)
+            reaction.messages += pings.unanswered.prefix(count).flatMap(\.meaning)
             pings.unanswered.removeFirst(count)
             if let last = pings.unanswered.last, pings.pongs >= pings.sent {
                 pings.sent += 1
@@ -130,7 +145,7 @@ final class GraphQLTransportWS: SubscriptionDialect {
         case ("next", let id?):
             guard let payload = message["payload"] else { throw Self.malformed("an event without payload") }
             let event = SubscriptionLine.Message.event(id: id, response: payload)
-            let isNew = pings.withLock { $0.unanswered.contains { $0.key == id } }
+            let isNew = pings.withLock { $0.unanswered.contains { $0.starts.contains(id) } }
             return isNew ? DialectReaction(.started(id: id), event) : DialectReaction(event)
         case ("error", let id?):
             guard let errors = message["payload"] else { throw Self.malformed("an error without payload") }
@@ -159,14 +174,18 @@ final class GraphQLTransportWS: SubscriptionDialect {
     }
 
     private static func subscribe(_ id: String, _ request: GraphQLRequest) -> [UInt8] {
-        var json = Array(#"{"id":"\#(id)","type":"subscribe","payload":{"query":"#.utf8)
+        var json: [UInt8] = []
+        json.reserveCapacity(request.document.utf8.count + request.variables.count + 128)
+        json += #"{"id":"\#(id)","type":"subscribe","payload":{"query":"#.utf8
         appendJSONString(request.document, to: &json)
         if let name = request.operationName {
-            json += Array(#","operationName":"#.utf8)
+            json += #","operationName":"#.utf8
             appendJSONString(name, to: &json)
         }
-        json += Array(#","variables":"#.utf8) + (request.variables.isEmpty ? Array("{}".utf8) : request.variables)
-        return json + Array("}}".utf8)
+        json += #","variables":"#.utf8
+        if request.variables.isEmpty { json += "{}".utf8 } else { json += request.variables }
+        json += "}}".utf8
+        return json
     }
 
     private static func message(_ type: String, _ id: String? = nil) -> [UInt8] {

@@ -54,11 +54,11 @@ extension HTTPTransport: SubscriptionTransport {
     /// The handshake has the headers that every request has; `headersForRequest` is asked for those of a request without
     /// document.
     ///
-    /// - Throws: `.notSignedIn` where the server answers the handshake with 401 or 403, or closes the socket with 4401 or
-    ///   4403; `.unusableRequest` where it closes it with 4400, 4406, 4409 or 4429; `.unusableAnswer` where the server
-    ///   sends a message that the protocol does not have; `.timedOut` where the server does not open the socket in time, or falls silent; `.status` where
-    ///   it answers the handshake with another status; `.notPrepared` where `payload` throws; `.interrupted`
-    ///   where the connection breaks, or the server closes it with another code.
+    /// - Throws: `.notSignedIn` where the server answers the handshake with 401 or 403, or closes the socket with 4401
+    ///   or 4403; `.unusableRequest` where it closes it with 4400, 4406, 4409 or 4429; `.unusableAnswer` where the
+    ///   server sends a message that the protocol does not have; `.timedOut` where the server does not open the socket
+    ///   in time, or falls silent; `.status` where it answers the handshake with another status; `.notPrepared` where
+    ///   `payload` throws; `.interrupted` where the connection breaks, or the server closes it with another code.
     public func carry(
         _ line: SubscriptionLine, openedWithin time: Duration
     ) async throws(TransportError) {
@@ -79,9 +79,9 @@ extension HTTPTransport: SubscriptionTransport {
     /// The same line. From each start on, queries are sent that join none that was sent before: what it answers may lack
     /// what happened until then.
     package func noting(_ line: SubscriptionLine) -> SubscriptionLine {
-        SubscriptionLine(commands: line.commands) { message in
-            if case .started = message { self.noteChange() }
-            await line.take(message)
+        SubscriptionLine(commands: line.commands) { messages in
+            if messages.contains(where: { if case .started = $0 { true } else { false } }) { self.noteChange() }
+            await line.take(messages)
         }
     }
 

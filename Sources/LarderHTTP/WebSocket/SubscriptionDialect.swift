@@ -8,8 +8,8 @@ package protocol SubscriptionDialect: Sendable {
     /// The first message, which introduces the client.
     func greeting() async throws(TransportError) -> [UInt8]
 
-    /// The messages that carry out a command.
-    func messages(for command: SubscriptionLine.Command) async throws(TransportError) -> [[UInt8]]
+    /// The messages that carry out commands, in their order.
+    func messages(for commands: [SubscriptionLine.Command]) async throws(TransportError) -> [[UInt8]]
 
     /// What a message of the server's leads to.
     ///
@@ -30,6 +30,12 @@ package struct DialectReaction: Sendable {
     package var silence: Duration?
 
     package init(_ messages: SubscriptionLine.Message...) { self.messages = messages }
+
+    fileprivate mutating func append(_ other: DialectReaction) {
+        replies += other.replies
+        messages += other.messages
+        silence = other.silence ?? silence
+    }
 }
 
 extension SubscriptionDialect {
@@ -71,15 +77,10 @@ extension SubscriptionDialect {
                 guard !Task.isCancelled else { return }
                 await self.send(line.commands, writer)
             }
-            while let message = try await messages.next() {
-                switch message {
-                case .text(let text):
-                    guard try await take(Array(text.readableBytesView), line, writer) else { continue }
-                    watchdog.cancel()
-                    opening.finish()
-                case .alive: await line.take(.alive)
-                case .silent: await line.take(.expiring(after: .zero))
-                }
+            while let together = try await messages.next() {
+                guard try await take(together, line, writer) else { continue }
+                watchdog.cancel()
+                opening.finish()
             }
         }
     }
@@ -105,27 +106,43 @@ extension SubscriptionDialect {
                     defer { waiting = [] }
                     return waiting
                 }
-                var texts: [[UInt8]] = []
-                for command in taken { texts += try await messages(for: command) }
-                guard await writer.write(texts) else { return }
+                guard await writer.write(try await messages(for: taken)) else { return }
             }
         } catch { return await writer.end(error) }
         await reading
         await writer.end(WebSocketFinished(), sayingGoodbye: true)
     }
 
-    /// - Returns: Whether the server has taken the connection up by this message.
+    /// Takes messages that came together: what they lead to is sent together, and told together.
+    ///
+    /// - Returns: Whether the server has taken the connection up by one of them.
     private func take(
-        _ text: [UInt8], _ line: SubscriptionLine, _ writer: WebSocketConnection.Writer
+        _ messages: [WebSocketMessage], _ line: SubscriptionLine, _ writer: WebSocketConnection.Writer
     ) async throws -> Bool {
-        let members: JSONMembers
-        do { members = try JSONMembers(text) } catch {
-            throw TransportError(.unusableAnswer, "The server sent a message that is no JSON object.", cause: error)
-        }
-        let reaction = try reaction(to: members)
+        var reaction = DialectReaction()
+        var fault: TransportError?
+        do throws(TransportError) {
+            for message in messages { reaction.append(try self.reaction(to: message)) }
+        } catch { fault = error }
         if let silence = reaction.silence { try await writer.setSilence(silence) }
         if !reaction.replies.isEmpty { _ = await writer.write(reaction.replies) }
-        for message in reaction.messages { await line.take(message) }
+        if !reaction.messages.isEmpty { await line.take(reaction.messages) }
+        // What came before it counts.
+        if let fault { throw fault }
         return reaction.messages.contains { if case .opened = $0 { true } else { false } }
+    }
+
+    private func reaction(to message: WebSocketMessage) throws(TransportError) -> DialectReaction {
+        switch message {
+        case .text(let text):
+            let members: JSONMembers
+            do { members = try JSONMembers(Array(text.readableBytesView)) } catch {
+                throw TransportError(
+                    .unusableAnswer, "The server sent a message that is no JSON object.", cause: error)
+            }
+            return try reaction(to: members)
+        case .alive: return DialectReaction(.alive)
+        case .silent: return DialectReaction(.expiring(after: .zero))
+        }
     }
 }

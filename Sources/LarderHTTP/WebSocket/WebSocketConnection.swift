@@ -34,12 +34,12 @@ package struct WebSocketConnection: Sendable {
 
     /// What comes from the server, for one reader.
     package struct Messages {
-        var iterator: NIOAsyncChannelInboundStream<WebSocketMessage>.AsyncIterator
+        var iterator: NIOAsyncChannelInboundStream<[WebSocketMessage]>.AsyncIterator
 
-        /// The next message; nil where the task was cancelled.
+        /// The next messages, which came together; nil where the task was cancelled.
         ///
         /// - Throws: Why the connection has ended.
-        package mutating func next() async throws -> WebSocketMessage? { try await iterator.next() }
+        package mutating func next() async throws -> [WebSocketMessage]? { try await iterator.next() }
     }
 
     /// The way to the server.
@@ -77,7 +77,7 @@ package struct WebSocketConnection: Sendable {
         }
     }
 
-    private typealias AsyncChannel = NIOAsyncChannel<WebSocketMessage, ByteBuffer>
+    private typealias AsyncChannel = NIOAsyncChannel<[WebSocketMessage], ByteBuffer>
 
     private enum Upgrade: Sendable {
         case opened(AsyncChannel, subprotocol: String?)
@@ -210,8 +210,12 @@ package struct WebSocketConnection: Sendable {
                         maxAccumulatedFrameSize: maximumMessageSize),
                     WebSocketText(silence: silence, pings: pings),
                 ])
+                // No more is read while two reads of the socket wait for the reader.
+                let reading = NIOAsyncSequenceProducerBackPressureStrategies.HighLowWatermark(
+                    lowWatermark: 1, highWatermark: 2)
                 return .opened(
-                    try AsyncChannel(wrappingChannelSynchronously: channel),
+                    try AsyncChannel(
+                        wrappingChannelSynchronously: channel, configuration: .init(backPressureStrategy: reading)),
                     subprotocol: response.headers.first(name: "sec-websocket-protocol"))
             }
         }

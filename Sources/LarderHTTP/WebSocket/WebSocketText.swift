@@ -35,12 +35,13 @@ package enum WebSocketMessage: Sendable {
     case silent
 }
 
-/// Makes texts of frames and frames of texts, answers pings, and ends a connection whose other side is silent.
+/// Makes texts of frames and frames of texts, answers pings, and ends a connection whose other side is silent. The
+/// messages that one read of the socket brings are handed on together.
 ///
 /// What may not be sent, or says nothing, ends the connection with an error: it is not passed over.
 final class WebSocketText: ChannelDuplexHandler {
     typealias InboundIn = WebSocketFrame
-    typealias InboundOut = WebSocketMessage
+    typealias InboundOut = [WebSocketMessage]
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = WebSocketFrame
 
@@ -48,6 +49,8 @@ final class WebSocketText: ChannelDuplexHandler {
     private let pings: Bool
     /// Whether the pipeline asks for more: nothing is expected of the other side while its messages wait here.
     private var isReading = false
+    /// What this read has brought by now.
+    private var arrived: [WebSocketMessage] = []
     private var lastRead = ContinuousClock.now
     /// Since when the server takes nothing.
     private var unwritableSince: ContinuousClock.Instant?
@@ -75,17 +78,24 @@ final class WebSocketText: ChannelDuplexHandler {
 
     func channelReadComplete(context: ChannelHandlerContext) {
         isReading = false
+        handOn(context)
         context.fireChannelReadComplete()
+    }
+
+    private func handOn(_ context: ChannelHandlerContext) {
+        guard !arrived.isEmpty else { return }
+        context.fireChannelRead(wrapInboundOut(arrived))
+        arrived = []
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         (lastRead, hasToldSilence) = (.now, false)
         let frame = unwrapInboundIn(data)
         switch frame.opcode {
-        case .text: context.fireChannelRead(wrapInboundOut(.text(frame.unmaskedData)))
+        case .text: arrived.append(.text(frame.unmaskedData))
         // A server that sends pings and reads nothing gets no more pongs than there is room for.
         case .ping: if context.channel.isWritable { write(.pong, frame.unmaskedData, context) }
-        case .pong: context.fireChannelRead(wrapInboundOut(.alive))
+        case .pong: arrived.append(.alive)
         case .connectionClose:
             var data = frame.unmaskedData
             let code = data.readInteger(as: UInt16.self)
@@ -150,6 +160,7 @@ final class WebSocketText: ChannelDuplexHandler {
         guard !hasEnded else { return }
         hasEnded = true
         watch?.cancel()
+        handOn(context)
         context.fireErrorCaught(error)
         context.close(promise: nil)
     }
@@ -166,7 +177,7 @@ final class WebSocketText: ChannelDuplexHandler {
         // Where the other side is asked, it has had time to answer; otherwise it speaks several times within the limit.
         if !hasToldSilence, silent >= silence * (pings ? 3 : 1) / (pings ? 4 : 3) {
             hasToldSilence = true
-            context.fireChannelRead(wrapInboundOut(.silent))
+            context.fireChannelRead(wrapInboundOut([.silent]))
             context.fireChannelReadComplete()
         }
         watch = context.eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds((silence / 10).nanoseconds)) {

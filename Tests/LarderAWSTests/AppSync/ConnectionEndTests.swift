@@ -49,10 +49,10 @@ struct ConnectionEndTests {
                 return AppSyncFixture.credentials
             })
         let start = SubscriptionLine.Command.start(id: "1", .appSync("subscription { renamed { id } }"))
-        _ = try await dialect.messages(for: start)
+        _ = try await dialect.messages(for: [start])
         let text = #"{"type":"error","id":"1","payload":{"errors":[{"errorType":"UnauthorizedException"}]}}"#
         _ = try dialect.reaction(to: JSONMembers(Array(text.utf8)))
-        _ = try await dialect.messages(for: start)
+        _ = try await dialect.messages(for: [start])
         #expect(asked.withLock { $0 } == [nil, AppSyncFixture.credentials.accessKeyID])
     }
 
@@ -68,7 +68,7 @@ struct ConnectionEndTests {
             })
         var answers: [Bool] = []
         for _ in 0..<2 {
-            _ = try await dialect.messages(for: .start(id: "1", .appSync("subscription { renamed { id } }")))
+            _ = try await dialect.messages(for: [.start(id: "1", .appSync("subscription { renamed { id } }"))])
             let text = #"{"type":"error","id":"1","payload":{"errors":[{"errorType":"UnauthorizedException"}]}}"#
             for message in try dialect.reaction(to: JSONMembers(Array(text.utf8))).messages {
                 if case .failed(_, _, let mayRecover) = message { answers.append(mayRecover) }

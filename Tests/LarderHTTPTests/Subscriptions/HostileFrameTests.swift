@@ -86,6 +86,24 @@ struct HostileFrameTests {
         }
     }
 
+    @Test("Of texts that come at once those count, in their order, that come before one that cannot be one")
+    func atOnce() async throws {
+        let texts = [Self.event("ID", "first"), Self.event("ID", "second"), "hello"].map { "\"\($0)\"" }
+        try await run(#"{"texts": [\#(texts.joined(separator: ","))]}"#) { _, subscription in
+            var told: [String?] = []
+            var code: LarderError.Code?
+            for await event in subscription {
+                switch event {
+                case .data(let response): told.append(response["changed"]?["text"]?.string)
+                case .state(let state): code = code ?? state.error?.code
+                case .missed: break
+                }
+                if told.count == 2, code != nil { break }
+            }
+            #expect(told == ["first", "second"] && code == .transportUnusableAnswer)
+        }
+    }
+
     @Test("A text in fragments is one text")
     func fragments() async throws {
         let event = Self.event("ID", "whole")

@@ -208,8 +208,8 @@ struct MultipartSubscriptionTests {
         } _: { _, transport in
             let (commands, commanding) = AsyncStream.makeStream(of: SubscriptionLine.Command.self)
             let told = Mutex<[String]>([])
-            let line = SubscriptionLine(commands: commands) { message in
-                told.withLock { $0.append("\(message)") }
+            let line = SubscriptionLine(commands: commands) { messages in
+                told.withLock { $0 += messages.map { "\($0)" } }
             }
             commanding.yield(.start(id: "1", .query()))
             let carrying = Task { try await transport.carry(line, openedWithin: .ample) }

@@ -38,8 +38,10 @@ struct BackupFolderOptions: ParsableArguments {
         do throws(FileError) { names = try files.names(in: folder.path) } catch { throw named.unusable(error) }
         for name in names.sorted() where !name.hasPrefix(".") {
             let place = folder.appending(path: name)
-            guard try files.status(of: place.path)?.kind == .folder else { continue }
-            do { backups.append(try StoreBackup(at: place)) } catch { unread.append((place, Failure(error))) }
+            do {
+                guard try files.status(of: place.path)?.kind == .folder else { continue }
+                backups.append(try StoreBackup(at: place))
+            } catch { unread.append((place, Failure(error))) }
         }
         return (
             backups.sorted {
