@@ -272,7 +272,11 @@ struct SchemaLanguageTests {
         let union = try #require(schema.type(named: "U"))
         #expect(schema.field(named: "__typename", of: union).map { schema.description(of: $0.type) } == "String!")
         #expect(schema.field(named: "__schema", of: query).map { schema.description(of: $0.type) } == "__Schema!")
-        #expect(schema.field(named: "__type", of: query)?.arguments.map(\.name) == ["name"])
+        let type = try #require(schema.field(named: "__type", of: query))
+        #expect(type.arguments.map(\.name) == ["name"])
+        #expect(type.arguments.map { schema.description(of: $0.type) } == ["String!"])
+        // There is no type of every name.
+        #expect(schema.description(of: type.type) == "__Type")
         #expect(schema.field(named: "__schema", of: union) == nil)
         #expect(schema.field(named: "c", of: union) == nil)
         #expect(schema.field(named: "__nothing", of: query) == nil)

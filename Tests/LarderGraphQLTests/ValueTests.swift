@@ -95,6 +95,18 @@ struct ValueTests {
         #expect(key(isText: true) == #"items({"from":"20"})"#)
     }
 
+    @Test("An operation that asks for what its type does not have is invalid to a plan, at the field's place")
+    func unknownField() throws {
+        let schema = try SchemaIndex(parsing: "type Query { a: Int }")
+        let document = try Document(parsing: "{ a\n b }")
+        let operation = try #require(document.operations.first)
+        let error = #expect(throws: PlanError.self) {
+            try Plan.compile(operation, of: document, schema, conditions: [:])
+        }
+        #expect(error?.code == .invalid)
+        #expect(error?.location == Location(line: 2, column: 2))
+    }
+
     @Test("Of a page that has its objects, and edges to them, the objects are the list", arguments: [true, false])
     func listOfPage(edgesFirst: Bool) throws {
         let schema = try SchemaIndex(
