@@ -67,8 +67,8 @@ extension SchemaIndex {
         types[id].fields[index].maxAge = maxAge
     }
 
-    /// For how many seconds a field of a type may be used once it came: as the field says, or else the type; where
-    /// neither does, as the least of their interfaces does. Nil where nothing is said.
+    /// For how many seconds a field of a type may be used once it came: as the field says, or else the same field of an
+    /// interface, or else the type, or else an interface; of several interfaces the least. Nil where nothing is said.
     func maxAge(of field: FieldDefinition, of id: TypeID) -> Int? {
         let type = types[id]
         return field.maxAge
