@@ -40,7 +40,9 @@ struct RenewedCredentialTests {
         }
     }
 
-    @Test("Others are asked for, and the request is made once more", arguments: ["ExpiredToken", "InvalidAccessKeyId"])
+    @Test(
+        "Others are asked for, and the request is made once more",
+        arguments: ["ExpiredToken", "InvalidAccessKeyId", "InvalidToken"])
     func renewed(name: String) async throws {
         let result = try await put(refusals: 1, as: name)
         #expect(result.signed == ["OLD", "NEW"])

@@ -107,6 +107,17 @@ struct ScriptedAnswerTests {
         #expect(try await completing(.hang, [])?.code == .unusableRequest)
     }
 
+    @Test("The last part that is allowed is sent, and none past it", arguments: [(10_000, true), (10_001, false)])
+    func lastPart(number: Int, isSent: Bool) async throws {
+        try await ScriptedStorage.run { _ in
+            .stored()
+        } _: { storage, transport in
+            let part = try? await transport.putPart(number, ObjectBody([1]), of: Self.upload, idle: .ample)
+            #expect(part?.number == (isSent ? number : nil))
+            #expect(storage.requests.count == (isSent ? 1 : 0))
+        }
+    }
+
     @Test("A list of parts is read to its last page")
     func pagesOfParts() async throws {
         let script: ScriptedStorage.Script = { request in
@@ -292,19 +303,19 @@ struct ScriptedAnswerTests {
         }
     }
 
-    @Test("An answer that is longer than allowed is given up")
-    func longAnswer() async throws {
+    @Test("An answer that is longer than allowed is given up, and one that is as long is not", arguments: [0, 1])
+    func longAnswer(excess: Int) async throws {
+        let (begin, end) = ("<ListPartsResult><IsTruncated>false</IsTruncated>", "</ListPartsResult>")
+        let spaces = String(repeating: " ", count: 10_000 + excess - begin.utf8.count - end.utf8.count)
         try await ScriptedStorage.run { _ in
-            let spaces = String(repeating: " ", count: 20_000)
-            return .xml(
-                .ok, "<ListPartsResult><IsTruncated>false</IsTruncated>\(spaces)</ListPartsResult>")
+            .xml(.ok, begin + spaces + end)
         } configure: {
             $0.maximumAnswerSize = 10_000
         } _: { _, transport in
-            let error = try await objectError { () async throws(ObjectError) in
-                try await transport.parts(of: Self.upload, within: .ample)
-            }
-            #expect(error.code == .unusableAnswer)
+            do throws(ObjectError) {
+                _ = try await transport.parts(of: Self.upload, within: .ample)
+                #expect(excess == 0)
+            } catch { #expect(excess == 1 && error.code == .unusableAnswer) }
         }
     }
 

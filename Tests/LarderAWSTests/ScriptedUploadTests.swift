@@ -136,18 +136,20 @@ struct ScriptedUploadTests {
         }
     }
 
-    @Test("A body that takes turns is sent in pieces of no more than one")
-    func turns() async throws {
+    @Test(
+        "A body that takes turns is sent in pieces of one, and of no less than S3 takes",
+        arguments: [(16 << 10, 16 << 10), (1 << 10, 8 << 10)])
+    func turns(turn: Int, piece: Int) async throws {
         let pieces = Mutex<[Int]>([])
         var body = ObjectBody.pattern(1 << 20) { count in pieces.withLock { $0.append(count) } }
-        body.turn = 16 << 10
+        body.turn = turn
         try await ScriptedStorage.run { _ in
             .stored()
         } _: { [body] _, transport in
             _ = try await put(transport, body)
         }
         let counts = pieces.withLock { $0 }
-        #expect(counts.reduce(0, +) == 1 << 20 && counts.allSatisfy { $0 <= 16 << 10 })
+        #expect(counts.reduce(0, +) == 1 << 20 && counts.allSatisfy { $0 == piece })
     }
 
     @Test("Another checksum than what was sent has is an error")
@@ -342,6 +344,10 @@ struct ScriptedUploadTests {
             .error(.movedPermanently, "PermanentRedirect", more: "<Endpoint>s3.eu-west-1.amazonaws.com</Endpoint>"),
             .error(.permanentRedirect, "Elsewhere", headers: ["x-amz-bucket-region": "eu-west-1"]),
             .error(.temporaryRedirect, "Elsewhere", headers: ["x-amz-bucket-region": "eu-west-1"]),
+            // The head says none, and the body one.
+            .error(
+                .movedPermanently, "PermanentRedirect", more: "<Region>eu-west-1</Region>",
+                headers: ["x-amz-bucket-region": "eu west 1"]),
         ])
     func regionElsewhere(reply: Reply) async throws {
         try await ScriptedStorage.run {

@@ -320,20 +320,20 @@ struct FailureTests {
         }
     }
 
-    @Test("A task that is cancelled already sends nothing")
-    func sendsNothingWhenCancelled() async throws {
+    @Test("A task that is cancelled already sends nothing, and the error says so", arguments: [true, false])
+    func sendsNothingWhenCancelled(isQuery: Bool) async throws {
         try await withServer { _ in
             .json(Self.answer)
         } _: { server, transport in
             let gate = Gate()
             let task = Task {
                 await withCheckedContinuation { continuation in gate.whenOpen { continuation.resume() } }
-                return try await transport.send(.query(), within: .ample)
+                return try await transport.send(isQuery ? .query() : .mutation(), within: .ample)
             }
             task.cancel()
             gate.open()
             let error = try await transportError { try await task.value }
-            #expect(error.code == .cancelled)
+            #expect(error.code == .cancelled && error.phase == .beforeSending)
             #expect(server.requests.isEmpty)
         }
     }

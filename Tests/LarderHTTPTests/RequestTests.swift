@@ -1,6 +1,7 @@
 import Foundation
 import Larder
 import LarderHTTP
+import Synchronization
 import Testing
 
 @Suite("The request that is sent", .timeLimit(.minutes(10)))
@@ -193,6 +194,26 @@ struct RequestTests {
             let headers = ["a", "b"].map { GraphQLRequest.Header(name: "X-Way", value: $0) }
             _ = try await transport.send(.query(headers: headers), within: .ample)
             #expect(server.requests.first?.headers["x-way"] == ["a", "b"])
+        }
+    }
+
+    @Test(
+        "The content type that is signed is the one that is sent",
+        arguments: [nil, "application/graphql+json"] as [String?])
+    func signedType(own: String?) async throws {
+        let headers = own.map { [GraphQLRequest.Header(name: "Content-Type", value: $0)] } ?? []
+        try await withServer { _ in
+            .json(Self.answer)
+        } _: { server, transport in
+            let signed = Mutex<[String]>([])
+            let signer = RequestSigner(identity: "a") { _, headers, _ in
+                signed.withLock { $0 = headers.map(\.value) }
+                return [.init(name: "X-Proof", value: "p")]
+            }
+            _ = try await transport.send(.query(headers: headers), deadline: .now + .ample, signer: signer)
+            let sent = try #require(server.requests.first).headers["Content-Type"]
+            #expect(sent == [own ?? "application/json"])
+            #expect(signed.withLock(\.self) == sent)
         }
     }
 

@@ -44,12 +44,14 @@ struct URLSessionTests {
             $0.headers = [.init(name: "Authorization", value: "one"), .init(name: "X-Name", value: "a")]
             $0.headersForRequest = { _ in [.init(name: "authorization", value: "two")] }
         } _: { server, transport in
-            for request in [GraphQLRequest.query(variables: #"{"a":"\u00e9"}"#), .mutation()] {
+            let own = GraphQLRequest.Header(name: "AUTHORIZATION", value: "three")
+            for request in [GraphQLRequest.query(variables: #"{"a":"\u00e9"}"#, headers: [own]), .mutation()] {
                 let answer = try await transport.send(request, within: .ample)
                 #expect(answer == GraphQLAnswer(body: Array(Self.answer.utf8), status: 200))
             }
             let first = try #require(server.requests.first)
-            #expect(first.headers["Authorization"] == ["two"])
+            #expect(first.headers["Authorization"] == ["three"])
+            #expect(server.requests.last?.headers["Authorization"] == ["two"])
             #expect(first.headers["X-Name"] == ["a"])
             #expect(first.headers["Content-Type"] == ["application/json"])
             #expect(

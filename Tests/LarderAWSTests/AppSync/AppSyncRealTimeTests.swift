@@ -280,6 +280,10 @@ struct AppSyncRealTimeTests {
                 "https://abc.appsync-api.cn-north-1.amazonaws.com.cn/graphql",
                 "https://abc.appsync-realtime-api.cn-north-1.amazonaws.com.cn/graphql"
             ),
+            (
+                "https://ABC.AppSync-API.eu-west-1.amazonaws.com/graphql",
+                "https://abc.appsync-realtime-api.eu-west-1.amazonaws.com/graphql"
+            ),
             ("https://api.example.com/graphql", "https://api.example.com/graphql/realtime"),
         ])
     func endpoints(_ api: String, _ realTime: String) throws {

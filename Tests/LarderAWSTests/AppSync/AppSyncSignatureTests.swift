@@ -77,6 +77,8 @@ struct AppSyncSignatureTests {
         #expect(kind.matches("com.amazonaws.dynamodb#ConditionalCheckFailedException"))
         #expect(!kind.matches("TransactionConditionalCheckFailedException"))
         #expect(!kind.matches(nil))
+        // A program's own name may have such a mark itself.
+        #expect(AppSyncErrorType(rawValue: "Shop:OutOfStock").matches("Shop:OutOfStock"))
         #expect(AppSyncErrorType(rawValue: "OutOfStock") ~= GraphQLError(message: "m", errorType: "Lambda:OutOfStock"))
     }
 }

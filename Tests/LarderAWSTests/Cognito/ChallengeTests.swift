@@ -49,11 +49,29 @@ struct ChallengeTests {
         }
     }
 
+    private static func device() throws -> RememberedDevice {
+        try JSONDecoder().decode(
+            RememberedDevice.self, from: Data(#"{"key": "k", "group": "g", "password": "p"}"#.utf8))
+    }
+
+    @Test(
+        "A sign-in is begun anew without a device that the pool does not know, and not where the client is unknown",
+        arguments: [("Device does not exist.", 2), ("User pool client c does not exist.", 1)])
+    func unknownDevice(message: String, attempts: Int) async throws {
+        let device = try Self.device()
+        try await Script.run { (script) async throws in
+            script.fail("InitiateAuth", "ResourceNotFoundException", message)
+            let code = try await cognitoCode {
+                try await script.pool().signIn("ann", password: "word", flow: .password, device: device, within: ample)
+            }
+            #expect(code == .configuration && script.operations.count == attempts)
+        }
+    }
+
     @Test("A server that asks for the proof of a device again and again is given up")
     func deviceAgain() async throws {
         let parameters = ["SALT": "ab", "SRP_B": "5", "SECRET_BLOCK": "AAAA", "USER_ID_FOR_SRP": "u"]
-        let device = try JSONDecoder().decode(
-            RememberedDevice.self, from: Data(#"{"key": "k", "group": "g", "password": "p"}"#.utf8))
+        let device = try Self.device()
         let asking = try Script.challenge("DEVICE_SRP_AUTH")
         let answers = [asking, try Script.challenge("DEVICE_PASSWORD_VERIFIER", parameters)]
         for answer in answers {

@@ -173,6 +173,26 @@ struct CognitoPoolTests {
         }
     }
 
+    @Test("A provider has the time that its caller says, whatever the pools' options say")
+    func ownTime() async throws {
+        let answers = [
+            "GetId": #"{"IdentityId": "i"}"#, "GetCredentialsForIdentity": Self.keys(),
+            "GetTokensFromRefreshToken": try CognitoScript.result(),
+        ]
+        try await CognitoScript.run(answers) { (script) async throws in
+            let provider = script.provider(timeout: .zero)
+            let guest = try await provider.guestCredentials(within: ample)
+            #expect(guest?.cloud?.identityID == "i")
+            let user = Credentials(userPool: try CognitoScript.tokens())
+            let tokens = try await provider.refresh(.userPool, of: user, within: ample).userPool
+            #expect(tokens?.refreshToken == "R")
+            let keys = try await provider.refresh(.cloud, of: user, within: ample).cloud
+            #expect(keys?.identityID == "i")
+            try await provider.signOut(user, within: ample)
+            #expect(script.operations.last == "RevokeToken")
+        }
+    }
+
     @Test("An identity pool that refuses a user or a guest says that it has, and one that is away does not")
     func federatedRefusal() async throws {
         try await CognitoScript.run { (script) async throws in
@@ -323,12 +343,13 @@ struct CognitoPoolTests {
             let code = try await cognitoCode { try await pool.rememberDevice(of: tokens, within: ample) }
             #expect(code == .unreachable)
             script.set("ConfirmDevice", "{}")
-            #expect(try await pool.rememberDevice(of: tokens, within: ample)?.key == "D")
+            #expect(try await pool.rememberDevice(of: tokens, named: "a phone", within: ample)?.key == "D")
+            #expect(try script.members()["DeviceName"] as? String == "a phone")
             #expect(try await pool.rememberDevice(of: tokens, within: ample) == nil)
         }
     }
 
-    @Test("Accounts are kept by Cognito's operations, with a proof of the client's secret for the user")
+    @Test("Accounts are kept by Cognito's operations, in the caller's time, with a proof of the client's secret")
     func accounts() async throws {
         let delivery = #"{"DeliveryMedium": "SMS", "Destination": "+1***", "AttributeName": "phone"}"#
         let answers = [
@@ -338,7 +359,9 @@ struct CognitoPoolTests {
             "GetUser": #"{"UserAttributes": [{"Name": "a", "Value": "1"}, {"Name": "b"}]}"#,
         ]
         try await CognitoScript.run(answers) { (script) async throws in
-            let (pool, tokens) = (script.pool(secret: "s"), try CognitoScript.tokens())
+            // What the caller says counts for more than what the options say.
+            let pool = script.pool(secret: "s") { $0.timeout = .zero }
+            let tokens = try CognitoScript.tokens()
             func expect(_ operation: String, _ keys: [String], _ location: SourceLocation = #_sourceLocation) throws {
                 #expect(script.operations.last == operation, sourceLocation: location)
                 let found = try script.members().keys.sorted()

@@ -101,10 +101,12 @@ struct CognitoScript: Sendable {
     }
 
     func provider(
-        hasUsers: Bool = true, hasIdentities: Bool = true, otherLogins: CognitoIdentityProvider.LoginSource? = nil
+        hasUsers: Bool = true, hasIdentities: Bool = true, timeout: Duration = .seconds(30),
+        otherLogins: CognitoIdentityProvider.LoginSource? = nil
     ) -> CognitoIdentityProvider {
         var (users, identities) = (CognitoUserPool.Options(), CognitoIdentityPool.Options())
         (users.endpoint, identities.endpoint) = (server.url, server.url)
+        (users.timeout, identities.timeout) = (timeout, timeout)
         return CognitoIdentityProvider(
             environment: environment(hasUsers: hasUsers, hasIdentities: hasIdentities), client: client,
             userPool: users, identityPool: identities, otherLogins: otherLogins)

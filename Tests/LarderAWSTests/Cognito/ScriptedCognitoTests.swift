@@ -2,10 +2,11 @@ import AsyncHTTPClient
 import Crypto
 import Foundation
 import Larder
-import LarderAWS
 import LarderHTTP
 import LarderTestSupport
 import Testing
+
+@testable import LarderAWS
 
 /// Cognito and AppSync by answers that a test says: what no server of another language answers, and what is sent to it.
 @Suite("Cognito and AppSync by scripted answers", .timeLimit(.minutes(10)))
@@ -112,6 +113,17 @@ struct ScriptedCognitoTests {
                 #expect(logins == ["cognito-idp.\(region).\(domain)/\(region)_a": tokens(of: "ann").idToken])
             }
             #expect(server.requests.count == 2)
+        }
+    }
+
+    @Test(
+        "Cognito is asked at the host of the pool's region, in China too",
+        arguments: [("cn-north-1", "amazonaws.com.cn"), ("eu-west-1", "amazonaws.com")])
+    func host(_ region: String, _ domain: String) {
+        for (name, host) in [(CognitoService.Name.userPools, "cognito-idp"), (.identityPools, "cognito-identity")] {
+            let service = CognitoService(
+                name, region: region, endpoint: nil, CognitoService.held(.shared), wallClock: { Date() })
+            #expect(service.url == "https://\(host).\(region).\(domain)/")
         }
     }
 

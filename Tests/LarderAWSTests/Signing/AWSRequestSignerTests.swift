@@ -2,6 +2,7 @@ import Foundation
 import Larder
 import LarderAWS
 import LarderTestSupport
+import Synchronization
 import Testing
 
 @Suite("Requests that a program signs itself", .timeLimit(.minutes(5)))
@@ -49,6 +50,24 @@ struct AWSRequestSignerTests {
             #expect(put[1].value != headers[1].value)
             let body = try await signer.headers(to: url, headers: [type], body: [1], within: .seconds(60))
             #expect(body[1].value != headers[1].value)
+        }
+    }
+
+    @Test("The session is asked for with each request, since one may be over")
+    func eachRequest() async throws {
+        try await withSession { session in
+            try await session.signIn(Credentials(cloud: AppSyncFixture.credentials), within: ample)
+            let asked = Mutex(0)
+            let current: @Sendable () -> Session = {
+                asked.withLock { $0 += 1 }
+                return session
+            }
+            let signer = AWSRequestSigner(service: "execute-api", region: "us-east-1", session: current())
+            let url = try #require(URL(string: "https://example.com/items"))
+            for count in 1...2 {
+                _ = try await signer.headers(to: url, within: .seconds(60))
+                #expect(asked.withLock(\.self) == count)
+            }
         }
     }
 
