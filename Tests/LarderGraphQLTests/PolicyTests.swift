@@ -67,6 +67,35 @@ struct PolicyTests {
         #expect(fault("a", "b", own: #"@fieldPolicy(forField: "node", keyArgs: ["b"])"#) == nil)
     }
 
+    @Test("Of several policies at one place the last counts, and that of an extension before the definition's")
+    func laterPolicy() throws {
+        let (name, slug) = (#"@typePolicy(keyFields: "name")"#, #"@typePolicy(keyFields: "slug")"#)
+        #expect(try keyFields("Recipe", "extend type Recipe \(name) \(slug)") == ["slug"])
+        #expect(try keyFields("Recipe", "extend type Recipe \(slug) extend type Recipe \(name)") == ["name"])
+        let defined = try SchemaIndex(
+            parsing: "extend type A \(name) type Query { a: A } type A \(slug) { name: ID slug: ID }")
+        #expect(defined.type(named: "A").map { defined.types[$0].keyFields } == ["name"])
+        let schema = try SchemaIndex(parsing: [
+            Self.base,
+            """
+            extend type Query @fieldPolicy(forField: "recipe", keyArgs: "id")
+            extend type Query @fieldPolicy(forField: "recipe", keyArgs: "input.id")
+            """,
+        ])
+        let policy = FieldPolicy(keyArgs: ["input.id"])
+        #expect(schema.field(named: "recipe", of: schema.queryType)?.policy == policy)
+    }
+
+    @Test("A policy may say that objects have no versions, as they have where none speaks of it")
+    func unversioned() throws {
+        let schema = try SchemaIndex(parsing: [Self.base, "extend type Recipe @typePolicy(versioned: false)"])
+        let recipe = try #require(schema.type(named: "Recipe"))
+        #expect(!schema.types[recipe].isVersioned)
+        #expect(
+            schemaFault(Self.base, "extend type Recipe @typePolicy(versioned: 0)")
+                == "policy 1:20: versioned of @typePolicy is no Boolean")
+    }
+
     @Test("A field policy names arguments, paths into them, and pages")
     func fieldPolicies() throws {
         let schema = try SchemaIndex(parsing: [
@@ -364,6 +393,23 @@ struct PolicyTests {
             try changed.setFieldPolicy(FieldPolicy(keyArgs: ["isbn"]), forField: "recipe", of: "Query")
         }
         #expect(changed == schema)
+    }
+
+    @Test("A maximum age is refused of what has no fields, and of a field that its type does not have")
+    func refusedAges() throws {
+        let schema = try SchemaIndex(parsing: Self.base)
+        var changed = schema
+        #expect(throws: SchemaError(.unknownType, "Unknown type Book")) { try changed.setMaxAge(5, of: "Book") }
+        #expect(throws: SchemaError(.policy, "Any is union and cannot have a maximum age")) {
+            try changed.setMaxAge(5, of: "Any")
+        }
+        #expect(throws: SchemaError(.policy, "Maximum age of isbn, which is no field of Recipe")) {
+            try changed.setMaxAge(5, forField: "isbn", of: "Recipe")
+        }
+        #expect(changed == schema)
+        #expect(
+            schemaFault(Self.base, #"extend type Recipe @cacheControl(forField: "isbn", maxAge: 5)"#)
+                == "policy 1:20: Maximum age of isbn, which is no field of Recipe")
     }
 
     @Test("Policies, defaults and ages survive the serialized form")

@@ -186,6 +186,16 @@ struct SchemaLanguageTests {
         #expect(schemaFault(text) == nil)
     }
 
+    @Test("What the language itself defines is as it says, whatever a text makes of it")
+    func redefined() throws {
+        let schema = try SchemaIndex(
+            parsing: "type __Schema { a: Int } directive @skip(unless: Int) on QUERY type Query { a: Int }")
+        let type = try #require(schema.type(named: "__Schema"))
+        #expect(schema.field(named: "a", of: type) == nil)
+        #expect(schema.field(named: "types", of: type) != nil)
+        #expect(schema.directive(named: "skip")?.arguments.map(\.name) == ["if"])
+    }
+
     @Test("An error in a second text names that text")
     func secondText() {
         #expect {
@@ -245,6 +255,20 @@ struct SchemaLanguageTests {
     func emptyExtension() {
         #expect(schemaFault("type Query { a: Int } extend schema")?.contains("what the extension adds") == true)
         #expect(schemaFault("type Query { a: Int } directive @d on SCHEMA extend schema @d") == nil)
+    }
+
+    @Test("A type nests sixty lists, each with elements that are null or not, and no more")
+    func deepestLists() throws {
+        func text(_ lists: Int) -> String {
+            let (open, close) = (String(repeating: "[", count: lists), String(repeating: "]", count: lists))
+            return "type Query { a: \(open)Int!\(close) }"
+        }
+        let schema = try SchemaIndex(parsing: text(60))
+        let field = try #require(schema.field(named: "a", of: schema.queryType))
+        #expect(field.type.listDepth == 60)
+        #expect(schema.description(of: field.type).filter { $0 == "!" }.count == 1)
+        #expect(try SchemaIndex(serialized: schema.serialized()) == schema)
+        #expect(schemaFault(text(61)) == "invalidType 1:14: Query.a nests more than 60 lists")
     }
 
     @Test("A directive's arguments are found by name")

@@ -107,6 +107,21 @@ struct ValueTests {
         #expect(error?.location == Location(line: 2, column: 2))
     }
 
+    @Test("A member of an input object whose variable was left out is no member, and one that is null is one")
+    func leftOutMember() throws {
+        let schema = try SchemaIndex(parsing: "type Query { a(in: In): Int } input In { x: Int y: Int deep: In }")
+        let document = try Document(parsing: "query Q($x: Int) { a(in: {x: $x, y: 1, deep: {x: $x}}) }")
+        let operation = try #require(document.operations.first)
+        let plan = try Plan.compile(operation, of: document, schema, conditions: [:])
+        func keys(_ variables: [String: Value]) throws -> [String] {
+            let coerced = try operation.coerce(variables, in: schema)
+            return OperationBinding(plan, variables: coerced, schema: schema).fieldKeys
+        }
+        #expect(try keys([:]) == [#"a({"in":{"deep":{},"y":1}})"#])
+        #expect(try keys(["x": nil]) == [#"a({"in":{"deep":{"x":null},"x":null,"y":1}})"#])
+        #expect(try keys(["x": 2]) == [#"a({"in":{"deep":{"x":2},"x":2,"y":1}})"#])
+    }
+
     @Test("Of a page that has its objects, and edges to them, the objects are the list", arguments: [true, false])
     func listOfPage(edgesFirst: Bool) throws {
         let schema = try SchemaIndex(

@@ -411,6 +411,7 @@ struct EnvironmentTests {
             let before = try Data(contentsOf: folder.appending(path: "data.mdb"))
             let reader = try Environment(folder: folder.path, tables: sampleTables, options: readOnly)
             expectFailure(.readOnly) { try reader.write { _ in } }
+            expectFailure(.readOnly) { try reader.synchronize() }
             let records = try reader.records
             func look() throws {
                 let transaction = try reader.beginRead()

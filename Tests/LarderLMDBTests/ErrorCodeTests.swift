@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import LarderLMDB
@@ -31,6 +32,25 @@ struct ErrorCodeTests {
         let error = LMDBError.make(status, doing: "storing a value")
         #expect((error.code, error.status) == (.transactionFull, status))
         #expect(error.message.hasSuffix("Split the work into several transactions."))
+    }
+
+    /// LMDB's numbers are below zero, in the order of `lmdb.h`; the others are the system's.
+    @Test(
+        "What LMDB and the system say has one meaning each",
+        arguments: [
+            (-30_799, .appendOutOfOrder), (-30_798, .missing), (-30_797, .damaged), (-30_796, .damaged),
+            (-30_795, .environmentUnusable), (-30_794, .futureVersion), (-30_793, .foreign), (-30_792, .mapFull),
+            (-30_791, .invalidArgument), (-30_790, .readersFull), (-30_785, .mapResized), (-30_784, .tableMismatch),
+            (-30_783, .environmentUnusable), (-30_782, .transactionUnusable), (-30_781, .keyTooLong),
+            (-30_780, .invalidArgument), (ENOSPC, .diskFull), (EDQUOT, .diskFull), (ENOMEM, .outOfMemory),
+            (EMFILE, .tooManyFiles), (ENFILE, .tooManyFiles), (EACCES, .permissionDenied), (EPERM, .permissionDenied),
+            (EROFS, .readOnly), (ENOENT, .missing), (EEXIST, .invalidArgument), (EINVAL, .invalidArgument),
+            (EXDEV, .io), (ENOTSUP, .io), (EIO, .io),
+        ] as [(Int32, LMDBError.Code)])
+    func statuses(status: Int32, code: LMDBError.Code) {
+        let error = LMDBError.make(status, doing: "doing something", path: "f")
+        #expect((error.code, error.status) == (code, status))
+        #expect(error.path == "f" && error.message.hasPrefix("doing something: "))
     }
 
     @Test("A description has what is known of the file, the page and the status")

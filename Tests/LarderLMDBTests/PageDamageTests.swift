@@ -49,6 +49,8 @@ struct PageDamageTests {
         var records: Int { value(1, of: names) }
         var recordsRoot: UInt64 { number(at: records + 40, as: UInt64.self) }
         var depth: Int { Int(number(at: records + 6, as: UInt16.self)) }
+        /// To which a node of the records' root leads.
+        func child(_ index: Int) -> UInt64 { UInt64(number(at: node(index, of: recordsRoot), as: UInt32.self)) }
         /// The first page of the first record's value.
         var overflow: UInt64 { number(at: value(0, of: recordsRoot), as: UInt64.self) }
     }
@@ -93,12 +95,78 @@ struct PageDamageTests {
         }
     }
 
-    @Test("A key in a branch that is less than what comes before it")
-    func branchOrder() async throws {
+    @Test(
+        "A key in a branch, or the first of a leaf, that is less than what comes before it", arguments: [true, false])
+    func orderOfPages(isInBranch: Bool) async throws {
         try await expect("its keys are out of order", records: 2_000, of: 200) { data in
             try #require(data.depth == 2)
-            data.put(0 as UInt64, at: data.node(2, of: data.recordsRoot) + 8)
+            let page = isInBranch ? data.recordsRoot : data.child(2)
+            data.put(0 as UInt64, at: data.node(isInBranch ? 2 : 0, of: page) + 8)
+            return page
+        }
+    }
+
+    @Test("A page to which two nodes lead")
+    func sharedPage() async throws {
+        try await expect("the page is in use twice, or in use and free", records: 2_000, of: 200) { data in
+            let page = data.child(1)
+            data.put(UInt32(page), at: data.node(2, of: data.recordsRoot))
+            return page
+        }
+    }
+
+    @Test("A page after the last")
+    func noPage() async throws {
+        try await expect("there is no such page; the last is", records: 2_000, of: 200) { data in
+            let page = data.meta.lastPage + 1
+            data.put(UInt32(page), at: data.node(2, of: data.recordsRoot))
+            return page
+        }
+    }
+
+    @Test("A tree that is deeper than any of LMDB's")
+    func depth() async throws {
+        try await expect("a tree has depth 33") { data in
+            data.put(33 as UInt16, at: data.records + 6)
+            return data.names
+        }
+    }
+
+    @Test("A key of no bytes")
+    func emptyKey() async throws {
+        try await expect("a key has 0 bytes") { data in
+            let node = data.node(0, of: data.names)
+            data.put(52 as UInt16, at: node)
+            data.put(0 as UInt16, at: node + 6)
+            return data.names
+        }
+    }
+
+    @Test("A table of whose record two bytes are missing")
+    func shortRecord() async throws {
+        try await expect("a table has no record") { data in
+            let node = data.node(0, of: data.names)
+            data.put(46 as UInt16, at: node)
+            data.put(6 as UInt16, at: node + 6)
+            return data.names
+        }
+    }
+
+    @Test("A table whose entry is a tree")
+    func treeInTable() async throws {
+        try await expect("a table names a tree") { data in
+            data.put(PageLayout.treeNode, at: data.node(0, of: data.recordsRoot) + 4)
             return data.recordsRoot
+        }
+    }
+
+    @Test("A value's page that calls itself another, or is of another kind", arguments: [true, false])
+    func noOverflowPage(isOther: Bool) async throws {
+        let what = isOther ? "it calls itself 1" : "it is no overflow page"
+        try await expect(what, records: 1, of: 2 * pageSize + 100) { data in
+            let start = Int(data.overflow) * pageSize
+            if isOther { data.put(1 as UInt64, at: start) } else { data.put(PageLayout.leaf, at: start + 10) }
+            return data.overflow
         }
     }
 
@@ -152,6 +220,16 @@ struct PageDamageTests {
                 }
                 return page
             }
+        }
+    }
+
+    @Test("A list of pages that a transaction to come has freed")
+    func freedLater() async throws {
+        try await expect("pages were freed in the future") { data in
+            let page = data.meta.freeTree.root
+            let last = data.node(Int(data.meta.freeTree.entries) - 1, of: page)
+            data.put(data.meta.transaction + 1, at: last + 8)
+            return page
         }
     }
 
