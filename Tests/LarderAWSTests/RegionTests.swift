@@ -1,7 +1,9 @@
+import Foundation
 import Larder
-import LarderAWS
 import Synchronization
 import Testing
+
+@testable import LarderAWS
 
 @Suite("Regions that a storage says, and that are none", .timeLimit(.minutes(10)))
 struct RegionTests {
@@ -82,6 +84,43 @@ struct RegionTests {
                 storage.requests.map(\.signedRegion) == [
                     "us-east-1", "eu-west-1", "eu-west-1", "us-east-1", "ap-south-1", "ap-south-1",
                 ])
+        }
+    }
+
+    @Test("A region that was learned, and whose storage cannot be reached any more, is forgotten")
+    func unreachable() async throws {
+        var options = S3Transport.Options()
+        // Nothing listens there.
+        options.endpoint = URL(string: "http://127.0.0.1:1")
+        try await S3Transport.withTransport(
+            region: "us-east-1", credentials: { _ in .test }, options: options
+        ) { transport in
+            transport.learn(region: "eu-west-1", of: "photos")
+            let error = try await objectError { () async throws(ObjectError) in try await put(transport) }
+            #expect(error.code == .unreachable)
+            #expect(transport.region(of: "photos", said: nil) == "us-east-1")
+        }
+    }
+
+    @Test("A presigned URL is of the region and of the time that were learned of the storage")
+    func presigned() async throws {
+        try await ScriptedStorage.run { request in
+            switch request.number {
+            case 0: .error(.movedPermanently, "PermanentRedirect", more: "<Region>eu-west-1</Region>")
+            case 1:
+                .error(.forbidden, "RequestTimeTooSkewed", headers: ["Date": "Tue, 01 Jan 2030 12:00:00 GMT"])
+            default: .stored()
+            }
+        } configure: {
+            $0.wallClock = { Date(timeIntervalSince1970: 1_000_000_000) }
+        } _: { _, transport in
+            try await put(transport)
+            let location = ObjectLocation(bucket: "photos", key: "a/b", region: "ap-south-1")
+            let url = try await transport.presignedURL(.get, location, expiresAfter: .seconds(60), within: .ample)
+            let items = URLComponents(url: url, resolvingAgainstBaseURL: false)?.queryItems ?? []
+            let query = Dictionary(items.map { ($0.name, $0.value) }) { $1 }
+            #expect(query["X-Amz-Date"] == "20300101T120000Z")
+            #expect(query["X-Amz-Credential"]??.hasSuffix("/20300101/eu-west-1/s3/aws4_request") == true)
         }
     }
 

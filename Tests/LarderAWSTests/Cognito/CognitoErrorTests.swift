@@ -272,13 +272,14 @@ struct CognitoErrorTests {
         }
     }
 
-    @Test("A user reads the library's text for an error's code, and a developer what Cognito said")
+    @Test("A user reads the library's text for an error's code, and a developer what Cognito said, with the cause")
     func localized() {
-        let error = CognitoError(.codeMismatch, "said")
+        let error = CognitoError(.codeMismatch, "said", cause: CognitoError(.cancelled, "why"))
         let text = ErrorTexts(languages: Locale.preferredLanguages)
             .text(for: LarderError(.init(rawValue: "cognito.codeMismatch"), "said"))
         #expect(error.errorDescription == text && !text.isEmpty && text != "said")
         #expect(error.failureReason == "said")
+        #expect(error.description == "said [cognito.codeMismatch]: why [cognito.cancelled]")
     }
 
     @Test(
@@ -348,17 +349,25 @@ struct CognitoErrorTests {
         }
     }
 
-    @Test("The sign-in page leads where the program says, and otherwise to the first of the pages' redirects")
+    @Test("The sign-in page leads where the program says, or to the first redirect, and the code is exchanged with it")
     func signInRedirect() async throws {
         try await CognitoScript.run { (script) async throws in
             let pool = script.pool()
             var pages = try script.pages()
-            pages.signInRedirects = ["movies://in", "movies://other"]
+            (pages.scopes, pages.signInRedirects) = ([], ["movies://in", "movies://other"])
             for redirect in [nil, "movies://other"] {
                 let attempt = try pool.beginHostedSignIn(on: pages, redirect: redirect)
-                let items = URLComponents(url: attempt.url, resolvingAgainstBaseURL: false)?.queryItems
+                let items = URLComponents(url: attempt.url, resolvingAgainstBaseURL: false)?.queryItems ?? []
+                let query = Dictionary(items.map { ($0.name, $0.value) }) { $1 }
                 #expect(attempt.redirect == redirect ?? "movies://in")
-                #expect(items?.first { $0.name == "redirect_uri" }?.value == attempt.redirect)
+                #expect(query["redirect_uri"] == attempt.redirect)
+                #expect(query["scope"] == nil)
+                let state = try #require(query["state"] ?? nil)
+                let callback = try #require(URL(string: "\(attempt.redirect)?code=c&state=\(state)"))
+                _ = try? await pool.finishHostedSignIn(attempt, on: pages, callback: callback, within: ample)
+                let body = String(decoding: try #require(script.server.requests.last).body, as: UTF8.self)
+                let last = attempt.redirect.split(separator: "/").last ?? ""
+                #expect(body.contains("redirect_uri=movies%3A%2F%2F\(last)&"))
             }
         }
     }
