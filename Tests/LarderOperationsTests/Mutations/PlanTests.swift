@@ -101,8 +101,8 @@ struct PlanTests {
             let filter = MutationFilter(partition: app, states: [state])
             let plan = try await database.pool.read { db in
                 _ = try QueueTransaction(db: db).list(filter, after: 0, limit: 10, isStrict: true)
-                let sql = try #require(statements(db).first { $0.contains("ORDER BY m.sequence") })
-                return try slow(sql, db).filter { $0.hasPrefix("SCAN") }
+                let list = statements(db).first { $0.contains("ORDER BY m.sequence") }
+                return try slow(try #require(list), db).filter { $0.hasPrefix("SCAN") }
             }
             #expect(plan == [])
         }

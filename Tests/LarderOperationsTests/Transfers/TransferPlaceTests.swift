@@ -208,8 +208,8 @@ struct TransferPlaceTests {
             }
             #expect(plan.contains("SEARCH e USING INDEX transfer_place (place=? AND rowid<?)"), "\(plan)")
             #expect(plan.contains { $0.contains("INDEX transfer_doubt (place=? AND doubt>?)") }, "\(plan)")
-            let unplaced = plan.contains { $0.contains("transfer_unplaced (partition=? AND bucket=? AND key=?") }
-            #expect(unplaced, "\(plan)")
+            #expect(
+                plan.contains { $0.contains("transfer_unplaced (partition=? AND bucket=? AND key=?") }, "\(plan)")
         }
     }
 }
