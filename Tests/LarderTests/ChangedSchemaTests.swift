@@ -46,6 +46,37 @@ struct ChangedSchemaTests {
         }
     }
 
+    @Test("Of the schemas that a store keeps, the newest that can be read is the one for programs that give none")
+    func newestKept() async throws {
+        try await withTemporaryFolder { folder in
+            #expect(Store.keptSchema(in: folder) == nil)
+            let (a, b) = (try Schema(parsing: "type Query { a: Int }"), try Schema(parsing: "type Query { b: Int }"))
+            var kept: [URL] = []
+            for name in ["a", "b"] { try keep("type Query { \(name): Int }", in: folder, beside: &kept) }
+            #expect(Store.keptSchema(in: folder) == b)
+            try Data("damaged".utf8).write(to: kept[1])
+            try setTime(3, of: kept[1])
+            #expect(Store.keptSchema(in: folder) == a)
+            try Data().write(to: kept[0])
+            #expect(Store.keptSchema(in: folder) == nil)
+        }
+    }
+
+    /// Opens a store with a schema, whose compiled form is the newest of all then.
+    private func keep(_ schema: String, in folder: URL, beside kept: inout [URL]) throws {
+        try Store.open(at: folder, schemaText: [schema]).close()
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.appending(path: "schemas").path)
+        let known = Set(kept.map(\.lastPathComponent))
+        let name = try #require(names.first { !known.contains($0) })
+        kept.append(folder.appending(path: "schemas/\(name)"))
+        try setTime(kept.count, of: kept[kept.count - 1])
+    }
+
+    private func setTime(_ seconds: Int, of file: URL) throws {
+        let time = Date(timeIntervalSince1970: Double(seconds))
+        try FileManager.default.setAttributes([.modificationDate: time], ofItemAtPath: file.path)
+    }
+
     @Test("Cached data that does not fit the changed schema is fetched again, and never shown", arguments: changes)
     func misfit(_ change: Change) async throws {
         func schema(_ type: String) throws -> Schema {

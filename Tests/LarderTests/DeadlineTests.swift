@@ -34,6 +34,19 @@ struct DeadlineTests {
         }
     }
 
+    @Test("A lock that cannot be made is told as such, by its name, and not as one that is held")
+    func unusableLock() async throws {
+        try await withTemporaryFolder { folder in
+            let locks = folder.appending(path: "locks")
+            try Data().write(to: locks)
+            let error = await #expect(throws: LarderError.self) {
+                _ = try await HeldLock.acquire(
+                    "l", in: locks, FileSystem(), for: "a test", label: "test", until: .now + soon)
+            }
+            #expect(error?.code == .lock && error?.message.contains("The lock l cannot be used") == true)
+        }
+    }
+
     @Test("What does not answer in its time is cancelled")
     func unanswered() async throws {
         let isCancelled = Flag()

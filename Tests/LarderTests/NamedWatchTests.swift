@@ -85,15 +85,19 @@ struct NamedWatchTests {
         }
     }
 
-    @Test("A name that was never stored, and one that was removed, are errors")
+    @Test("A name that was never stored, and one that was removed, are errors, also while it is iterated")
     func unknown() async throws {
         try await withStoreFixture { (app) throws in
-            await #expect(throws: LarderError.self) { try await app.watch(named: "inbox") }
-            _ = try await app.watch(named: "inbox", recipeList)
+            let unknown = LarderError.Code(rawValue: "operations.unknownWatcher")
+            await expectCode(unknown) { _ = try await app.watch(named: "inbox") }
+            var states = try await app.watch(named: "inbox", recipeList).makeAsyncIterator()
+            #expect(try await next(&states) != nil)
             try await app.removeWatcher(named: "inbox")
             #expect(try app.watcherNames() == [])
-            await #expect(throws: LarderError.self) { try await app.watch(named: "inbox") }
-            await #expect(throws: LarderError.self) { try await app.removeWatcher(named: "inbox") }
+            await expectCode(unknown) { _ = try await app.watch(named: "inbox") }
+            await expectCode(unknown) { try await app.removeWatcher(named: "inbox") }
+            // What was given last would be noted now.
+            await expectCode(unknown) { _ = try await next(&states) }
         }
     }
 

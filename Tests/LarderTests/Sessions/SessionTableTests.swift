@@ -86,4 +86,46 @@ struct SessionTableTests {
             await #expect(throws: Silence.self) { _ = try await next(&standings, within: .milliseconds(20)) }
         }
     }
+
+    @Test("Another sign-in is told to no reader of the state alone, where that stays as it is")
+    func sameState() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            var changes = session.changes.makeAsyncIterator()
+            #expect(try await next(&changes) == .signedIn)
+            bench.clock.advance(by: .seconds(60))
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            #expect(try session.standing().since == bench.clock.now)
+            session.close()
+            #expect(try await next(&changes) == nil)
+        }
+    }
+
+    @Test("The status of a session in which nothing has happened has no user, no time and no credentials")
+    func statusOfNothing() async throws {
+        try await withSessions { bench in
+            let status = try bench.session().status()
+            #expect(status.standing == SessionStanding(state: .signedOut))
+            #expect(status.credentials.isEmpty && status.quarantined.isEmpty && status.sealedWith == nil)
+        }
+    }
+
+    @Test("That no user is signed in is told with the state, since when it is so, and why")
+    func toldStanding() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            bench.clock.advance(by: .seconds(3600))
+            bench.provider.behaviour = .refusingUserPool
+            let now = await #expect(throws: LarderError.self) { _ = try await session.userPoolTokens(within: soon) }
+            let later = await #expect(throws: LarderError.self) { try await session.signedIn(within: .zero) }
+            let reason = try #require(try session.standing().reason)
+            let told = "userPoolTokensInvalid since \(bench.clock.now.ISO8601Format()) (\(reason))"
+            for error in [now, later] {
+                #expect(error?.code == .notSignedIn)
+                #expect(error?.message.contains("the session is \(told)") == true)
+            }
+        }
+    }
 }

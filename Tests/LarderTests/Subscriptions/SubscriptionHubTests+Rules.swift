@@ -150,6 +150,19 @@ extension SubscriptionHubTests {
         }
     }
 
+    @Test("That an event came without data is told with the errors that the server reported")
+    func errorsOfLostEvent() async throws {
+        let transport = ScriptedLine()
+        try await withApp(transport) { app in
+            let subscription = try await app.subscribe(Self.changed)
+            let (connection, id) = try await transport.started()
+            let event = #"{"data":null,"errors":[{"message":"no"}]}"#
+            await connection.line.take(.event(id: id, response: Array(event.utf8)))
+            let failed = try #require(await state(subscription) { $0.error != nil })
+            #expect(failed.error?.code == .serverErrors && failed.error?.errors.map(\.message) == ["no"])
+        }
+    }
+
     @Test("A subscription that may recover is started again on the same connection, and stale until then")
     func startsAgain() async throws {
         let transport = ScriptedLine()

@@ -282,4 +282,23 @@ extension SubscriptionHubTests {
             connection.end(nil)
         }
     }
+
+    @Test("A connection on which nothing is asked any more is kept for what is asked next")
+    func keptUnused() async throws {
+        #expect(SubscriptionPacing().lingering == .seconds(5))
+        var pacing = SubscriptionPacing.quick
+        pacing.lingering = .seconds(300)
+        let transport = ScriptedLine(pacing: pacing)
+        try await withApp(transport) { app in
+            var subscription: Subscription? = try await app.subscribe(Self.changed)
+            let (connection, id) = try await transport.started()
+            #expect(subscription != nil)
+            subscription = nil
+            for await command in connection.line.commands where command == .stop(id: id) { break }
+            try await Task.sleep(for: .milliseconds(20))
+            subscription = try await app.subscribe(Self.changed)
+            #expect(await connection.line.nextStart() != nil)
+            #expect(subscription != nil && transport.attemptCount == 1)
+        }
+    }
 }

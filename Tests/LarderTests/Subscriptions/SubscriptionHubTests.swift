@@ -8,7 +8,7 @@ import Testing
 struct SubscriptionHubTests {
     static let schema = """
         type Query { items: [Item!]! }
-        type Subscription { changed: Item }
+        type Subscription { changed: Item added: Item }
         type Item { id: ID! text: String }
         """
     static let changed = GraphQLOperation("subscription { changed { id text } }")
@@ -366,6 +366,22 @@ struct SubscriptionHubTests {
                 GraphQLOperation("subscription { changed { id } }"))
             #expect(try #require(other.state.staleSince) >= reopened)
             try again.close()
+        }
+    }
+
+    @Test("Up to when everything has come is listed in the order of the subscriptions' names")
+    func listed() async throws {
+        let transport = ScriptedLine()
+        try await withApp(transport) { app in
+            let options = SubscriptionOptions(catchUp: Self.items)
+            let changed = try await app.subscribe(Self.changed, options: options)
+            let (connection, _) = try await transport.started()
+            let added = try await app.subscribe(GraphQLOperation("subscription { added { id } }"), options: options)
+            let id = try #require(await connection.line.nextStart())
+            await connection.line.take(.started(id: id))
+            for subscription in [changed, added] { #expect(await state(subscription) { $0.phase == .live } != nil) }
+            try await eventually { try app.subscriptions().count == 2 }
+            #expect(try app.subscriptions().map(\.name) == ["Subscription.added", "Subscription.changed"])
         }
     }
 
