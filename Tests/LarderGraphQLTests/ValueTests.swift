@@ -143,4 +143,22 @@ struct ValueTests {
         let plan = try ConnectionPlan(Plan.compile(operation, of: document, schema, conditions: [:]), schema)
         #expect(plan.elements == ["list"] && plan.node == nil)
     }
+
+    @Test("Names that are made of a field's and a type's do not meet where either has an underscore")
+    func underscores() throws {
+        let schema = try SchemaIndex(
+            parsing: """
+                type Query { found: [Found] } union Found = P | Q | R scalar Z scalar Y_Z
+                type P @typePolicy(keyFields: "x_Y") { x_Y: Z! } type Q @typePolicy(keyFields: "x") { x: Y_Z! }
+                type R @typePolicy(keyFields: "x") { x: Int! }
+                """)
+        let document = try Document(parsing: "{ found { __typename } }")
+        let operation = try #require(document.operations.first)
+        let sent = document.forSending(operation, schema).document
+        #expect(validate(sent, against: schema) == [])
+        let text = sent.printed()
+        for field in ["larder_x_Y_Z_1: x_Y", "larder_x_Y_Z_1_1: x", "larder_x_Int_1: x"] {
+            #expect(text.contains("\(field)\n"), "\(text)")
+        }
+    }
 }

@@ -228,6 +228,13 @@ struct FileSystemTests {
         #expect(FileError(status, doing: "Writing a file", path: "/file").code == .noSpace)
     }
 
+    @Test("Open files and memory are what others may let go of, and room on a volume is not")
+    func shortage() {
+        func isShortage(_ status: Int32) -> Bool { FileError(status, doing: "Opening", path: "/file").isShortage }
+        for status in [EMFILE, ENFILE, ENOMEM] { #expect(isShortage(status), "\(status)") }
+        for status in [ENOSPC, EACCES, ENOENT, EIO] { #expect(!isShortage(status), "\(status)") }
+    }
+
     @Test(
         "A name that is taken has the same remedy, be it a file's or that of a folder with something in it",
         arguments: [EEXIST, ENOTEMPTY])
