@@ -67,6 +67,18 @@ struct CacheFormatTests {
         }
     }
 
+    @Test("The folder of a partition that has no cache yet is none of the store's caches")
+    func noCache() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            try FileManager.default.createDirectory(
+                at: fixture.store.appending(path: "records/idle"), withIntermediateDirectories: false)
+            #expect(try StoreStatus(of: fixture.store).caches.map(\.partition) == [Store.unnamedPartition])
+            let status = try await fixture.migrate("status", "--json")
+            #expect((try result(status)["caches"] as? [Any])?.count == 1, "\(status.output)")
+        }
+    }
+
     @Test("A cache that was brought back stays, where the removal of what was staged was cut off")
     func removedInPart() async throws {
         try await MigrationFixture.with { fixture in

@@ -215,6 +215,9 @@ struct ForgettingTests {
                     code = nil
                 } catch { code = error.code }
                 #expect(code?.rawValue == "operations.migrationLocked")
+                let waiting = Task { try await store.forget(environment: "staging", within: .seconds(3_600)) }
+                waiting.cancel()
+                await #expect(throws: LarderError.self) { _ = try await waiting.value }
                 #expect(try StoreStatus.partitionFolders(of: fixture.store, FileSystem()).count == 2)
             }
         }

@@ -54,6 +54,17 @@ struct SchemaTests {
         }
     }
 
+    @Test("A plan shows every migration that is pending, in the order in which they are applied")
+    func wholePlan() async throws {
+        try await MigrationFixture.with { fixture in
+            try fixture.makeOlder()
+            let plan = try await fixture.migrate("plan", "--no-backup")
+            let steps = plan.output.split(separator: "\n").map { String($0.prefix { $0 != "-" }) }
+            #expect(Migration.all.count > 4)
+            #expect(steps == (3...Migration.all.count).map { String(format: "apply migration %04d", $0) })
+        }
+    }
+
     @Test("Without a backup only where that is said")
     func withoutBackup() async throws {
         try await MigrationFixture.with { fixture in

@@ -67,12 +67,24 @@ struct ErrorCodesTests {
         #expect(description(6) == "x: f0, f1, f2, f3, f4 and 1 more [larder.miss]")
     }
 
+    @Test("An error's description has the first five of the server's errors")
+    func firstServerErrors() {
+        let error = LarderError(.serverErrors, "x", errors: (1...6).map { .init(message: "no \($0)") })
+        let text = "\(error)"
+        #expect(text.hasPrefix("x; no 1") && text.hasSuffix("[larder.serverErrors]"), "\(text)")
+        for number in 1...6 { #expect(text.contains("; no \(number)") == (number < 6), "\(text)") }
+    }
+
     @Test("Of the codes that are stored, those that begin with a layer's name and a dot are the library's")
     func storedCodes() {
         for name in ["keys", "identity", "", "keysx.locked", "BAD.keys"] {
             #expect(LarderError.Code(ofLayer: name) == nil, "\(name)")
         }
-        #expect(LarderError.Code(ofLayer: "keys.locked") == .keysLocked)
+        let ofLayers: [LarderError.Code] = [
+            .miss, .recordsFull, .operationsBusy, .transportStatus, .unfinishedTransfer, .objectChanged,
+            .identityThrottled, .keysLocked, .init(rawValue: "cognito.throttled"),
+        ]
+        for code in ofLayers { #expect(LarderError.Code(ofLayer: code.rawValue) == code, "\(code.rawValue)") }
     }
 
     @Test("A full disk, missing rights and protected files have their codes, whichever layer has met them")

@@ -138,6 +138,30 @@ struct ErrorTextsTests {
         }
     }
 
+    @Test("A user reads the same of a transfer that was restored as of a mutation whose commit is not known")
+    func restored() {
+        let (transfer, mutation) = (LarderError(.restoredTransfer, ""), LarderError(.operationsCommitUnknown, ""))
+        #expect(ErrorTexts.english.text(for: transfer) == ErrorTexts.english.text(for: mutation))
+        #expect(transfer.remedy == .tryAgain(after: nil) && mutation.remedy == .tryAgain(after: nil))
+    }
+
+    @Test("What the text of a situation asks of the user is what its remedy says", arguments: Situation.allCases)
+    func askedFor(_ situation: Situation) throws {
+        let words: [LarderError.Remedy: [String]] = [
+            .tryAgain(after: nil): ["ry again", "try once more"], .signIn: ["Sign in"], .connect: ["onnect"],
+            .freeSpace: ["Free some space"], .updateApp: ["Update the app"], .askForHelp: ["sk for help"],
+            .correctInput: ["Check", "Choose", "Fill in", "Enter", "Reset", "Sign in, or choose"], .nothing: [],
+        ]
+        let code = try #require(Situation.ofCodes.keys.first { LarderError($0, "").situation == situation })
+        let text = ErrorTexts.english.text(for: code)
+        let asked = try #require(words[situation.remedy(after: nil)])
+        if asked.isEmpty {
+            #expect(!words.values.joined().contains(where: text.contains), "\(text)")
+        } else {
+            #expect(asked.contains(where: text.contains), "\(text)")
+        }
+    }
+
     @Test("A server's errors lead to the remedy of the most urgent kind among them")
     func serverErrors() async throws {
         func remedy(_ codes: String...) async throws -> LarderError.Remedy? {

@@ -206,6 +206,34 @@ struct EvictionTests {
         }
     }
 
+    @Test("A bound that is kept is no failure, where nine tenths of it cannot be")
+    func boundAlone() async throws {
+        try await withAgedStore { app, _ in
+            for number in 1...40 {
+                try await app.store(number, title: String(repeating: "x", count: 4_000))
+                try await app.pin(named: "p\(number)", stored(number))
+            }
+            try await app.store(41, title: String(repeating: "x", count: 4_000))
+            let bound = try app.records.bytesInUse() - 1
+            await app.putInOrder(CacheUpkeep(maxBytes: bound)) { Issue.record($0) }
+            let left = try app.records.bytesInUse()
+            #expect((bound / 10 * 9 + 1...bound).contains(left), "\(left) of \(bound)")
+            #expect(await larderError { try app.read(stored(41)) }?.code == .miss)
+            #expect(try app.read(stored(1)).isComplete)
+        }
+    }
+
+    @Test("Nothing goes of a cache that has as many bytes as it may")
+    func boundReached() async throws {
+        try await withAgedStore { app, _ in
+            for number in 1...40 { try await app.store(number, title: String(repeating: "x", count: 4_000)) }
+            let bytes = try app.records.bytesInUse()
+            await app.putInOrder(CacheUpkeep(maxBytes: bytes)) { Issue.record($0) }
+            #expect(try app.records.bytesInUse() == bytes)
+            for number in 1...40 { #expect(try app.read(stored(number)).isComplete) }
+        }
+    }
+
     @Test("A pin of a list keeps all of its pages, those that come later as well")
     func pinnedList() async throws {
         let desk = OrderDesk([

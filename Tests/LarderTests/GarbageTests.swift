@@ -69,6 +69,28 @@ struct GarbageTests {
         }
     }
 
+    @Test("What is pinned by a temporary id stays once the server has given it a real one")
+    func temporaryID() async throws {
+        let server = ScriptedServer { _ in #"{"data":{"rate":{"__typename":"Recipe","id":"9","title":"Soup"}}}"# }
+        try await withStoreFixture(server) { (app) throws in
+            let id = TemporaryObjectID()
+            try await app.enqueue(
+                GraphQLOperation("mutation { rate(input: { recipe: 1, stars: 5 }) { id title } }"),
+                options: MutationOptions(
+                    optimisticResponse: ["rate": ["__typename": "Recipe", "id": id.value, "title": "Soup"]],
+                    temporaryIDs: [id]))
+            let new = GraphQLOperation(
+                "query One($id: ID!) { recipe(id: $id) { title } }", variables: ["id": id.value])
+            try await app.pin(named: "new", new)
+            try await quickRunner(app).drain()
+            _ = try await app.collectGarbage()
+            #expect(try keys(app).contains("Recipe:9"))
+            #expect(try await app.unpin(named: "new"))
+            _ = try await app.collectGarbage()
+            #expect(try keys(app).contains("Recipe:9") == false)
+        }
+    }
+
     @Test("A pin that does not fit the schema any more keeps all garbage, and the error names it")
     func strangePin() async throws {
         try await withTemporaryFolder { folder in
@@ -166,6 +188,29 @@ struct GarbageTests {
             #expect(try keys(app) == ["Cook:c1", "Cook:c2", "Recipe:1", "Recipe:2"])
             try store.close()
             try expectSound(folder)
+        }
+    }
+
+    @Test("What another process has queued stays, also where this process has not looked at it yet")
+    func unseenQueue() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            let app = try store.partition()
+            try await fill(app, 1...2)
+            _ = try store.operationsStore.database()
+            await store.partitions.endFollowing()
+            try await OperationsDatabase.using(folder) { other in
+                let content = MutationContent(
+                    document: "mutation { rate(input: { recipe: 2, stars: 4 }) { rating } }",
+                    variables: Array("{}".utf8),
+                    optimisticResponse: Array(#"{"rate":{"__typename":"Recipe","id":"2","rating":4}}"#.utf8))
+                _ = try await other.mutations.enqueue(
+                    MutationDraft(
+                        partition: Store.unnamedPartition, lane: "other", content: content, created: Date()))
+            }
+            _ = try await app.collectGarbage()
+            #expect(try keys(app) == ["Cook:c2", "Recipe:2"])
+            try store.close()
         }
     }
 

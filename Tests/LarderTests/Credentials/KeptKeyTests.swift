@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import LarderFiles
 import LarderTestSupport
 import Testing
 
@@ -21,6 +22,22 @@ struct KeptKeyTests {
             _ = try parsed(body.replacing(keys.current.id, with: keys.previous[0].id))
         }
         #expect(error?.code == .damaged)
+    }
+
+    @Test("A change of a key file that waits for another process ends with its task, and changes nothing")
+    func cancelled() async throws {
+        try await withTemporaryFolder { folder in
+            let provider = FileKeyProvider(file: folder.appending(path: "k"))
+            let made = try await provider.makeKey(within: soon)
+            let lock = try LockFile(existing: provider.file.path, in: FileSystem())
+            #expect(try lock.tryLock(.exclusive))
+            let adding = Task { try await provider.addKey(within: soon) }
+            adding.cancel()
+            let error = await #expect(throws: KeyError.self) { _ = try await adding.value }
+            #expect(error?.code == .cancelled)
+            #expect(try await provider.keys(within: soon) == made)
+            withExtendedLifetime(lock) {}
+        }
     }
 
     #if os(macOS) || os(Linux)

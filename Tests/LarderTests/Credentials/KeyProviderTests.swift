@@ -355,6 +355,8 @@ struct KeyProviderTests {
         try await withTemporaryFolder { folder in
             let provider = try await stand("case $1 in lookup) echo 'no bus' >&2; exit 1 ;; esac", in: folder)
             await expectKeyError(.unreadable, containing: "no bus") { _ = try await provider.keys(within: soon) }
+            let silent = try await stand("case $1 in lookup) exit 3 ;; esac", in: folder)
+            await expectKeyError(.unreadable, containing: "status 3") { _ = try await silent.keys(within: soon) }
         }
     }
 

@@ -227,6 +227,25 @@ struct QuarantineTests {
         }
     }
 
+    @Test("A store that is read only reports what belongs in quarantine each time, beside credentials that are good")
+    func readOnlyAgain() async throws {
+        try await withSessions { bench in
+            let mine = bench.provider.signIn("ada")
+            try await bench.session().signIn(mine, within: soon)
+            try run("UPDATE credential SET sealed = zeroblob(200) WHERE kind = 'cloud'", bench)
+            var options = OperationsDatabase.Options()
+            options.isReadOnly = true
+            let reader = try OperationsDatabase(folder: bench.folder, options: options)
+            let session = bench.session(database: reader)
+            for _ in 0..<2 {
+                let found = try await session.vault.read(until: .now + soon) { _ in nil }
+                #expect(found.reading == .present(Credentials(userPool: mine.userPool)))
+                #expect(found.suspects.map(\.credential.kind) == ["cloud"])
+            }
+            try reader.close()
+        }
+    }
+
     @Test("Random bytes and random damage are never read as credentials", arguments: [UInt64(1), 2, 3])
     func noise(_ seed: UInt64) async throws {
         try await withSessions { bench in

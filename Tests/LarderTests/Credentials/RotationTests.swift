@@ -121,6 +121,24 @@ struct RotationTests {
         }
     }
 
+    @Test("A rotation whose caller is cancelled says so, and one that is run again ends it")
+    func cancelled() async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(Self.secret, within: soon)
+            bench.keys.behaviour = .hanging
+            let isBegun = Flag()
+            var begun = rotation(bench)
+            begun.reached = { _ in isBegun.set() }
+            let rotating = Task { [begun] in try await begun.run(within: soon) }
+            await isBegun.wait()
+            rotating.cancel()
+            await expectCode(.cancelled) { _ = try await rotating.value }
+            bench.keys.behaviour = .ready
+            #expect(try await rotation(bench).run(within: soon).unopened == [])
+            #expect(try await bench.session().storedCredentials(within: soon) == .present(Self.secret))
+        }
+    }
+
     /// What the program of the other process said it had stored, and that it can all be read now.
     private func expectReadable(_ store: URL, _ said: URL, _ comment: Comment) async throws {
         let database = try OperationsDatabase(folder: store)

@@ -102,4 +102,20 @@ struct ConfigurationPartTests {
                     data: "5f57fcf6dba2d046eae7ed76ffe48f376275886637b54e40ece8ff628866bc18",
                     storage: "0038b3eda4ae8153f70f189f350d7a6b866c754ffb9fbffc651c10fe480c0688"))
     }
+
+    @Test("A list of texts that has something else in it is refused with its place, and nothing is passed over")
+    func otherThanTexts() throws {
+        for (scopes, kind) in [(#"["openid", 7]"#, "a number"), ("[null]", "null"), (#"[["openid"]]"#, "a list")] {
+            let text = WrittenConfiguration.own.replacing(
+                #""succeeds": "prototype""#,
+                with: """
+                    "succeeds": "prototype", "hostedSignIn": {
+                      "domain": "movies.example", "scopes": \(scopes), "signInRedirects": ["movies://in"] }
+                    """)
+            let error = #expect(throws: LarderError.self) { try configuration(text).environment(named: "staging") }
+            #expect(
+                error?.message.contains("environments.staging.hostedSignIn.scopes: this has \(kind) in it") == true,
+                "\(error?.message ?? "")")
+        }
+    }
 }

@@ -101,6 +101,11 @@ struct EnvironmentValidationTests {
             ("bucket's region has white space", { $0.bucket = .init(name: "b", region: "eu-west-1 ") }),
             ("control character", { $0.userPool = .init(id: "p\n", clientID: "c", region: "r") }),
             ("API key is empty", { $0.apiKey = "" }),
+            ("API key has white space or a control", { $0.apiKey = "da2-\u{200B}key" }),
+            (
+                "a scope of the sign-in pages has white space",
+                { $0.hostedSignIn = .init(domain: "a.b", scopes: ["openid", "e mail"], signInRedirects: ["a://b"]) }
+            ),
             ("what it succeeds", { $0.predecessor = .environment("../old") }),
         ]
         for (expected, change) in changes {

@@ -101,6 +101,7 @@ struct GraphQLProjectTests {
             ("schemaPath: \"s", "line 1: a quoted text does not end"),
             ("schemaPath: 's' t", "line 1: something follows"),
             ("schemaPath: s\nincludes:\n  - *a", "line 3: a value that begins with *"),
+            ("schemaPath: s\n---\nincludes: [a]", "line 2: this is no `name"),
             ("a:\n    b: 1\n  c: 2", "line 3: this is indented"), ("- a\nb: c", "line 2: this is indented"),
         ])
     func refused(text: String, message: String) {

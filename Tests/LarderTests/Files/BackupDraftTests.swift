@@ -1,5 +1,6 @@
 import Foundation
 import LarderFiles
+import LarderOperations
 import LarderTestSupport
 import Testing
 
@@ -74,6 +75,20 @@ struct BackupDraftTests {
             #expect(other.omitted != nil && other.cache == nil && other.format == nil)
             let own = try #require(partitions.first { $0.name == Store.unnamedPartition })
             #expect(own.omitted == nil && own.cache != nil && own.format != nil)
+        }
+    }
+
+    @Test("A partition that has no cache is in a backup, and nothing of it is said to be left out")
+    func noCache() async throws {
+        try await withTemporaryFolder { folder in
+            let (place, backups) = (folder.appending(path: "store"), folder.appending(path: "backups"))
+            try await OperationsDatabase.using(place) { database in
+                _ = try await database.watchers.put("w", in: "idle", document: "{ a }", now: Date())
+            }
+            let partitions = try StoreBackup.make(of: place, into: backups).manifest.partitions
+            let idle = try #require(partitions.first)
+            #expect(partitions.count == 1 && idle.name == "idle")
+            #expect(idle.omitted == nil && idle.cache == nil && idle.format == nil)
         }
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import LarderFiles
 import LarderOperations
 import LarderTestSupport
 import Testing
@@ -51,6 +52,45 @@ struct LeftRestorationTests {
             lock.release()
             let alone = try title(in: place) { $0.lockTimeout = .seconds(5) }
             #expect(try alone == "Soup" && cache.stagedTokens() == [])
+        }
+    }
+
+    /// Restores a whole `larder.sqlite`, whose folder cannot be synced once it has its name.
+    private func failOnceCommitted(_ body: (_ place: URL, _ backups: URL) throws -> Void) async throws {
+        try await withTemporaryFolder { folder in
+            let (place, backups) = (folder.appending(path: "store"), folder.appending(path: "backups"))
+            let first = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
+            try await first.partition().write(recipeList, json: soupAndBread("Soup"))
+            try await first.partition().enqueue(giveStars("1", 5))
+            try first.close()
+            let backup = try StoreBackup.make(of: place, into: folder.appending(path: "first"))
+            let later = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
+            try await later.partition().write(recipeList, json: soupAndBread("Stew"))
+            try later.close()
+            let file = place.appending(path: OperationsDatabase.fileName).path
+            for suffix in ["", "-wal", "-shm"] { try FileSystem().remove(file + suffix) }
+            let isNamed = Flag()
+            var options = Store.Options()
+            options.files = FileSystem(injecting: { call in
+                if call.kind == .link { isNamed.set() }
+                return isNamed.isSet && call.kind == .synchronizeFolder ? .failure(EIO) : nil
+            })
+            let lock = try MigrationLock.take(in: place, for: "a test", within: .seconds(60))
+            #expect(throws: LarderError.self) {
+                try StoreRestoration.bringBack(
+                    backup, to: place, backingUpInto: backups, holding: lock, options: options)
+            }
+            #expect(try FileSystem().exists(file))
+            lock.release()
+            try body(place, backups)
+        }
+    }
+
+    @Test("A restoration that fails after it has taken place keeps the backup of what was there before")
+    func keptBackup() async throws {
+        try await failOnceCommitted { place, backups in
+            let made = try FileSystem().names(in: backups.path)
+            #expect(made.count == 1)
         }
     }
 }
