@@ -55,6 +55,8 @@ struct LockTests {
         try await MigrationFixture.with { fixture in
             for name in ["staging", "other"] { _ = try await fixture.add(name) }
             let backup = try await fixture.makeBackup().path
+            let others = fixture.folder.path + "/others"
+            for _ in 0..<2 { #expect(try await fixture.migrate("backup", "--to", others).status == 0) }
             let before = try await fixture.migrate("env", "list").output
             let lock = try MigrationLock.take(in: fixture.store, for: "a test", within: .zero)
             defer { lock.release() }
@@ -62,6 +64,7 @@ struct LockTests {
                 ["env", "add", "new", "--url", "https://new.example/"], ["env", "use", "staging"], ["env", "none"],
                 ["env", "remove", "other"], ["env", "forget", "other", "--confirm", "other"], ["backup"],
                 ["restore", backup], ["repair", "--write"], ["baseline"],
+                ["backup", "prune", "--keep", "1", "--backups", others, "--write"],
             ] {
                 let outcome = try await MigrateProcess.run(
                     verb + ["--timeout", "0", "--json", "--store", fixture.store.path])

@@ -184,6 +184,17 @@ struct MadeUpShapeTests {
         #expect(item == ["tags": ["a", "b"], "data": ["k": [1, .null, true]], "count": 5])
     }
 
+    @Test("A given value stands for a field with selections as well: a list, an object, or none")
+    func givenObjects() async throws {
+        let values: [String: Value] = [
+            "Query.items": [], "Query.either": .null, "Query.item": ["id": "7", "code": "c"], "Links.edges": [.null],
+        ]
+        let document = "{ items { id } either { __typename } item(id: 1) { id code } links { edges { cursor } } }"
+        let found = try await data(document, values: values)
+        let links: [String: Value] = ["edges": [.null]]
+        #expect(found == ["items": [], "either": .null, "item": ["id": "7", "code": "c"], "links": .object(links)])
+    }
+
     @Test("A field is left out by @skip or @include, also on fragments, and with both it takes both")
     func conditions() async throws {
         let document = """

@@ -77,6 +77,18 @@ struct MeasuringTests {
         }
     }
 
+    @Test("A read that is answered in part is a miss and no failure")
+    func partialReads() async throws {
+        try await measured { app, metrics, _ in
+            try await app.write("Recipe:5", GraphQLFragment("fragment F on Recipe { title }"), ["title": "Pie"])
+            let card = GraphQLFragment("fragment F on Recipe { title rating }")
+            #expect(try app.read("Recipe:5", card, allowsPartial: true)["title"]?.string == "Pie")
+            #expect(metrics.counterTotal(label: "larder.read.misses") == 1)
+            #expect(metrics.counterTotal(label: "larder.read.hits") == 0)
+            #expect(count("larder.read.duration", "success", in: metrics) == 1)
+        }
+    }
+
     @Test("A commit is timed")
     func commits() async throws {
         try await measured { app, metrics, _ in

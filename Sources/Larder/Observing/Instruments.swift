@@ -43,12 +43,16 @@ final class Instruments: Sendable {
     var measures: Bool { factory != nil }
 
     /// Times a read of the cache; a miss is no failure of it.
-    func read<Answer>(_ body: () throws(LarderError) -> Answer) throws(LarderError) -> Answer {
+    ///
+    /// - Parameter isHit: Whether the cache had all that was asked.
+    func read<Answer>(
+        isHit: (Answer) -> Bool, _ body: () throws(LarderError) -> Answer
+    ) throws(LarderError) -> Answer {
         let start = SuspendingClock.now
         do throws(LarderError) {
             let answer = try body()
             reading?.success.record(duration: .now - start)
-            hits?.increment()
+            if isHit(answer) { hits?.increment() } else { misses?.increment() }
             return answer
         } catch {
             let isMiss = error.code == .miss || error.code == .deleted

@@ -54,7 +54,7 @@ extension Partition {
         guard let instruments = core.instruments else {
             return try found(operation, from: root, allowsPartial: allowsPartial)
         }
-        return try instruments.read { () throws(LarderError) in
+        return try instruments.read(isHit: \CacheAnswer.response.isComplete) { () throws(LarderError) in
             try found(operation, from: root, allowsPartial: allowsPartial)
         }
     }

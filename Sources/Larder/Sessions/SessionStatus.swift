@@ -68,6 +68,8 @@ extension Session {
     ///
     /// - Throws: `.parked`, `operations.…`.
     public func status() throws(LarderError) -> SessionStatus {
+        // A session that is over answers nothing.
+        _ = try unchanged()
         let overviews = try translating { () throws(OperationsError) in
             try database.credentials.overview(of: partition)
         }

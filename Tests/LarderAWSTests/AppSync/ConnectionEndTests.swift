@@ -17,8 +17,11 @@ struct ConnectionEndTests {
     }
 
     /// The error with which a connection ends.
-    private func end(_ dialect: AppSyncRealTime, _ errorType: String) throws -> TransportError? {
-        let text = #"{"type":"connection_error","payload":{"errors":[{"errorType":"\#(errorType)"}]}}"#
+    private func end(
+        _ dialect: AppSyncRealTime, _ errorType: String, in payload: String = #"{"errors":[ERROR]}"#
+    ) throws -> TransportError? {
+        let said = payload.replacing("ERROR", with: #"{"errorType":"\#(errorType)"}"#)
+        let text = #"{"type":"connection_error","payload":\#(said)}"#
         let message = try JSONMembers(Array(text.utf8))
         do throws(TransportError) {
             _ = try dialect.reaction(to: message)
@@ -40,6 +43,14 @@ struct ConnectionEndTests {
         #expect(try end(dialect, errorType)?.code == code)
     }
 
+    @Test(
+        "AppSync may send a list of errors, one error alone, or one that is all it says",
+        arguments: [#"{"errors":[ERROR]}"#, #"{"errors":ERROR}"#, "ERROR"])
+    func shapes(payload: String) throws {
+        let error = try end(try dialect(.apiKey("da2-key")), "BadRequestException", in: payload)
+        #expect(error?.code == .unusableRequest)
+    }
+
     @Test("Credentials that AppSync refused for a start are named to their source, which gets others")
     func namesRefusedCredentials() async throws {
         let asked = Mutex<[String?]>([])
@@ -56,8 +67,12 @@ struct ConnectionEndTests {
         #expect(asked.withLock { $0 } == [nil, AppSyncFixture.credentials.accessKeyID])
     }
 
-    @Test("A start that AppSync refuses is made again with one other proof, and not with a third")
-    func startsAgainOnce() async throws {
+    @Test(
+        "A start that AppSync refuses is made again with one other proof, and with a third only where one was taken",
+        arguments: [
+            (["error", "error"], [true, false]), (["error", "start_ack", "error"], [true, true]),
+        ])
+    func startsAgainOnce(types: [String], isMadeAgain: [Bool]) async throws {
         let count = Mutex(0)
         let dialect = try dialect(
             .lambda { _, _ in
@@ -67,14 +82,14 @@ struct ConnectionEndTests {
                 }
             })
         var answers: [Bool] = []
-        for _ in 0..<2 {
+        for type in types {
             _ = try await dialect.messages(for: [.start(id: "1", .appSync("subscription { renamed { id } }"))])
-            let text = #"{"type":"error","id":"1","payload":{"errors":[{"errorType":"UnauthorizedException"}]}}"#
+            let text = #"{"type":"\#(type)","id":"1","payload":{"errors":[{"errorType":"UnauthorizedException"}]}}"#
             for message in try dialect.reaction(to: JSONMembers(Array(text.utf8))).messages {
                 if case .failed(_, _, let mayRecover) = message { answers.append(mayRecover) }
             }
         }
-        #expect(answers == [true, false])
+        #expect(answers == isMadeAgain)
     }
 
     @Test(

@@ -223,6 +223,57 @@ struct MultipartSubscriptionTests {
         }
     }
 
+    @Test("A subscription whose head is larger than 32 KiB is not asked for, and ends the line")
+    func longHead() async throws {
+        let options = options {
+            $0.subscriptions.carrier = .multipart
+            $0.headers = [.init(name: "X-Long", value: String(repeating: "x", count: 33_000))]
+        }
+        try await withServer(options: options) { _ in
+            .json("{}")
+        } _: { server, transport in
+            let (commands, commanding) = AsyncStream.makeStream(of: SubscriptionLine.Command.self)
+            let line = SubscriptionLine(commands: commands) { messages in
+                // Of one that was asked for all the same, so that it does not go on for ever.
+                for case .broken in messages { commanding.finish() }
+            }
+            commanding.yield(.start(id: "1", .query()))
+            let error = try await transportError { try await transport.carry(line, openedWithin: .ample) }
+            #expect(error.code == .unusableRequest)
+            #expect(server.requests.isEmpty)
+        }
+    }
+
+    @Test("A query that begins after a subscription has begun joins none that began before it")
+    func asksAgainAfterStart() async throws {
+        let gate = Gate()
+        let stream = Reply(
+            headers: ["Content-Type": #"multipart/mixed;boundary="b";subscriptionSpec=1.0"#],
+            body: Array("--b\r\nContent-Type: application/json\r\n\r\n{}\r\n--b\r\n".utf8), ending: .hang)
+        try await withServer(options: options { $0.subscriptions.carrier = .multipart }) { request in
+            request.headers.first(name: "Accept")?.hasPrefix("multipart") == true
+                ? stream : .json(#"{"data":{"name":"x"}}"#).gated(gate)
+        } _: { server, transport in
+            let early = Task { try await transport.send(.query(), within: .ample) }
+            try await server.waitUntil("the query arrives") { $0.requests.count == 1 }
+            let (commands, commanding) = AsyncStream.makeStream(of: SubscriptionLine.Command.self)
+            let hasBegun = Mutex(false)
+            let line = SubscriptionLine(commands: commands) { messages in
+                for case .started in messages { hasBegun.withLock { $0 = true } }
+            }
+            commanding.yield(.start(id: "1", .query()))
+            let carrying = Task { try await transport.carry(line, openedWithin: .ample) }
+            try await waitUntil("it has begun") { hasBegun.withLock(\.self) }
+            let late = Task { try await transport.send(.query(), within: .ample) }
+            // Beside the subscription's own request.
+            try await server.waitUntil("the late query arrives") { $0.requests.count == 3 }
+            gate.open()
+            for task in [early, late] { _ = try await task.value }
+            commanding.finish()
+            try await carrying.value
+        }
+    }
+
     @Test("A part is there with its last byte, before the boundary behind it")
     func isImmediate() throws {
         let read = try parts("--b\r\n\r\n{\"a\":1}", 1)

@@ -128,4 +128,13 @@ struct SessionTableTests {
             }
         }
     }
+
+    @Test("A session that is over has no status")
+    func statusOfClosed() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            session.close()
+            await expectCode(.parked) { _ = try session.status() }
+        }
+    }
 }

@@ -130,6 +130,7 @@ extension Backup {
         @OptionGroup var store: StoreOptions
         @OptionGroup var backups: BackupFolderOptions
         @OptionGroup var permission: WritePermission
+        @OptionGroup var lock: LockOptions
         @Option(help: ArgumentHelp("How many of the newest to keep, at least 1.", valueName: "n"))
         var keep: Int
 
@@ -138,7 +139,7 @@ extension Backup {
         }
 
         func perform(_ output: Output) async throws {
-            let store = try MigratedStore(store, output)
+            let store = try MigratedStore(store, timeout: lock.duration(), output)
             guard let identity = try store.status().schema?.identity else {
                 throw Failure(.noStore, .failure, "\(store.url.path) has no identity, by which its backups are known")
             }
