@@ -60,11 +60,13 @@ package enum StoreRestoration {
                 try reached(.staged)
                 report.database = try commit(backup, token, in: store, lock, nothingSentSince, options, now)
             } catch {
-                for name in report.caches { CacheFolder(store: store, partition: name, options).removeStaged(token) }
                 OperationsDatabase.removeStaged(in: store, options.files)
-                // What was changed by nothing needs no backup. Whether a commit that failed took place, the database
-                // says.
-                if let made = report.backup, let backups, hasNot(token, happened: store, options) {
+                // Whether a commit that failed took place, the database says. Where it did, the staged caches are the
+                // store's: the next process that opens a partition goes on.
+                guard hasNot(token, happened: store, options) else { throw error }
+                for name in report.caches { CacheFolder(store: store, partition: name, options).removeStaged(token) }
+                // What was changed by nothing needs no backup.
+                if let made = report.backup, let backups {
                     try? options.files.removeTree(made.path)
                     if !hadBackups, (try? options.files.names(in: backups.path).isEmpty) == true {
                         try? options.files.removeTree(backups.path)
@@ -84,11 +86,12 @@ package enum StoreRestoration {
 
     /// Whether a restoration certainly was not noted in the store's database, so that nothing of it became the store's.
     private static func hasNot(_ token: String, happened store: URL, _ options: Store.Options) -> Bool {
-        let noted = try? StoreStatus.withDatabase(of: store, options) { (database) throws(OperationsError) in
-            try database.restoration()
-        }
-        guard let last = noted else { return false }
-        return (last ?? nil) != token
+        do {
+            let noted = try StoreStatus.withDatabase(of: store, options) { (database) throws(OperationsError) in
+                try database.restoration()
+            }
+            return (noted ?? nil) != token
+        } catch { return false }
     }
 
     private static func hasAnything(_ store: URL, _ options: Store.Options) throws -> Bool {

@@ -25,7 +25,7 @@ struct LeftRestorationTests {
     }
 
     /// What a program reads that opens the store.
-    private func title(in place: URL, _ change: (inout Store.Options) -> Void) throws -> String? {
+    private func title(in place: URL, _ change: (inout Store.Options) -> Void = { _ in }) throws -> String? {
         var options = Store.Options()
         change(&options)
         let store = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema), options: options)
@@ -91,6 +91,14 @@ struct LeftRestorationTests {
         try await failOnceCommitted { place, backups in
             let made = try FileSystem().names(in: backups.path)
             #expect(made.count == 1)
+        }
+    }
+
+    @Test("A restoration that fails after it has taken place leaves the caches that belong to its mutations")
+    func keptCaches() async throws {
+        try await failOnceCommitted { place, _ in
+            let read = try title(in: place)
+            #expect(read == "Soup")
         }
     }
 }
