@@ -11,7 +11,7 @@ extension SubscriptionHub {
     /// One connection, from its opening to its end.
     final class Line {
         let number: Int
-        let commands: AsyncStream<SubscriptionLine.Command>.Continuation
+        let commands: AsyncStream<[SubscriptionLine.Command]>.Continuation
         /// Whether the server has taken it up, so that something can be asked on it.
         var isOpen = false
         var carrying: Task<TransportError?, Never>?
@@ -27,10 +27,14 @@ extension SubscriptionHub {
         var expiry: ContinuousClock.Instant?
         let began = SuspendingClock.now
 
-        init(_ number: Int, _ commands: AsyncStream<SubscriptionLine.Command>.Continuation, heard: Date) {
+        init(_ number: Int, _ commands: AsyncStream<[SubscriptionLine.Command]>.Continuation, heard: Date) {
             self.number = number
             self.commands = commands
             self.heard = heard
+        }
+
+        func ask(_ commands: [SubscriptionLine.Command]) {
+            if !commands.isEmpty { self.commands.yield(commands) }
         }
 
         /// Ends it: at once while it is being opened.
@@ -68,7 +72,7 @@ extension SubscriptionHub {
     func openLine() -> Line {
         lineCount += 1
         let number = lineCount
-        let (commands, continuation) = AsyncStream.makeStream(of: SubscriptionLine.Command.self)
+        let (commands, continuation) = AsyncStream.makeStream(of: [SubscriptionLine.Command].self)
         let line = Line(number, continuation, heard: partition.core.now())
         let wire = SubscriptionLine(commands: commands) { [weak self] messages in
             await self?.take(messages, line: number)
@@ -139,7 +143,7 @@ extension SubscriptionHub {
             if isLost { interrupt(entry, nil) }
         }
         // Begins on the old connection again what was ended there.
-        for entry in entries.values { start(entry) }
+        start(entries.values)
         replaceLater()
     }
 
@@ -149,7 +153,7 @@ extension SubscriptionHub {
         switch message {
         case .opened:
             line.isOpen = true
-            for entry in entries.values { startNext(entry) }
+            startNext(entries.values)
             handOverIfReady()
         case .started(let id):
             nextEntry(id)?.next?.hasStarted = true
@@ -173,12 +177,15 @@ extension SubscriptionHub {
 
     private func nextEntry(_ id: String) -> Entry? { entries.values.first { $0.next?.id == id } }
 
-    /// Begins a subscription on the connection that is to take the other's place, if there is one.
-    func startNext(_ entry: Entry) {
-        guard let line = successor, line.isOpen, entry.next == nil else { return }
-        let next = Next(id: newID())
-        entry.next = next
-        line.commands.yield(.start(id: next.id, entry.request))
+    /// Begins subscriptions on the connection that is to take the other's place, if there is one.
+    func startNext(_ entries: some Sequence<Entry>) {
+        guard let line = successor, line.isOpen else { return }
+        line.ask(
+            entries.filter { $0.next == nil }.map { entry in
+                let next = Next(id: newID())
+                entry.next = next
+                return .start(id: next.id, entry.request)
+            })
     }
 
     /// Lets go of what came on the other connection.
@@ -198,10 +205,8 @@ extension SubscriptionHub {
         let waiting = entries.values.filter { $0.next != nil }
         guard waiting.allSatisfy({ $0.next?.hasStarted == true }) else { return }
         guard !waiting.isEmpty else { return finishReplacing() }
-        for entry in waiting {
-            entry.next?.isDraining = true
-            if let id = entry.id { old.commands.yield(.stop(id: id)) }
-        }
+        for entry in waiting { entry.next?.isDraining = true }
+        old.ask(waiting.compactMap(\.id).map { .stop(id: $0) })
         let (number, deadline) = (line.number, SuspendingClock.now + pacing.draining)
         Task {
             guard await CancellableTimer.wait(until: deadline) else { return }
@@ -248,10 +253,9 @@ extension SubscriptionHub {
         if let expiry = line.expiry { replace(line, after: expiry - .now) }
         old.commands.finish()
         // One that failed on the way begins again here.
-        for entry in entries.values where !hasBegun(entry, on: line) {
-            interrupt(entry, nil)
-            start(entry)
-        }
+        let failed = entries.values.filter { !hasBegun($0, on: line) }
+        for entry in failed { interrupt(entry, nil) }
+        start(failed)
         if entries.isEmpty { lingerUnused() }
     }
 
@@ -279,7 +283,7 @@ extension SubscriptionHub {
             catchUp(entry, attempt: 1)
         }
         (main, successor) = (line, nil)
-        if line.isOpen { for entry in entries.values { start(entry) } }
+        start(entries.values)
         if let expiry = line.expiry { replace(line, after: expiry - .now) }
         return true
     }

@@ -2,12 +2,17 @@ import LarderRecords
 
 /// Starts subscriptions, and gives up a connection whose server does not acknowledge one in time.
 extension SubscriptionHub {
-    func start(_ entry: Entry) {
-        guard let line = main, line.isOpen, entry.id == nil else { return }
-        let id = newID()
-        (entry.id, entry.line) = (id, line.number)
-        line.commands.yield(.start(id: id, entry.request))
-        waitForStart(of: entry, on: line)
+    /// Begins those that do not run at the server.
+    func start(_ entries: some Sequence<Entry>) {
+        guard let line = main, line.isOpen else { return }
+        let waiting = entries.filter { $0.id == nil }
+        line.ask(
+            waiting.map { entry in
+                let id = newID()
+                (entry.id, entry.line) = (id, line.number)
+                return .start(id: id, entry.request)
+            })
+        for entry in waiting { waitForStart(of: entry, on: line) }
     }
 
     /// Gives the connection up where the server does not acknowledge the start in time. Otherwise the subscription

@@ -130,8 +130,8 @@ actor SubscriptionHub {
             entry = Entry(request, operation, options, nulls, server: partition.transport?.server)
             entry.state.noteGap(lastComplete(entry) ?? partition.core.now())
             entries[key] = entry
-            start(entry)
-            startNext(entry)
+            start([entry])
+            startNext([entry])
         }
         entry.readers.append(events)
         events.set(entry.state)
@@ -167,10 +167,10 @@ actor SubscriptionHub {
         noteComplete(entry)
         drop(entry)
         entry.task?.cancel()
-        if let id = entry.id { line(of: entry)?.commands.yield(.stop(id: id)) }
+        if let id = entry.id { line(of: entry)?.ask([.stop(id: id)]) }
         entry.id = nil
         if let next = entry.next {
-            successor?.commands.yield(.stop(id: next.id))
+            successor?.ask([.stop(id: next.id)])
             dropNext(of: entry)
         }
         handOverIfReady()
@@ -342,7 +342,7 @@ actor SubscriptionHub {
         switch message {
         case .opened:
             line.isOpen = true
-            for entry in entries.values { start(entry) }
+            start(entries.values)
             if entries.isEmpty { lingerUnused() }
         case .started(let id):
             guard let entry = entry(id), !entry.hasStarted else { return }
@@ -393,7 +393,7 @@ actor SubscriptionHub {
     }
 
     private func startAgain(_ entry: Entry, line number: Int?) {
-        if number == main?.number, !Task.isCancelled { start(entry) }
+        if number == main?.number, !Task.isCancelled { start([entry]) }
     }
 
     private func end(_ entry: Entry, because error: LarderError?) {

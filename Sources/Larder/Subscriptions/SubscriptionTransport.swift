@@ -59,12 +59,13 @@ public struct SubscriptionLine: Sendable {
         case expiring(after: Duration)
     }
 
-    /// What to do, in this order. The connection is to be closed when they end.
-    public let commands: AsyncStream<Command>
+    /// What to do, in this order; what is asked together can be sent together. The connection is to be closed when they
+    /// end.
+    public let commands: AsyncStream<[Command]>
     private let receive: @Sendable ([Message]) async -> Void
 
     /// A line, for a transport to be tried on.
-    public init(commands: AsyncStream<Command>, receive: @escaping @Sendable ([Message]) async -> Void) {
+    public init(commands: AsyncStream<[Command]>, receive: @escaping @Sendable ([Message]) async -> Void) {
         self.commands = commands
         self.receive = receive
     }

@@ -23,18 +23,20 @@ struct MultipartSubscriptions: Sendable {
         let (faults, telling) = AsyncStream.makeStream(of: TransportError.self)
         let commands = Task {
             var running: [String: Task<Void, Never>] = [:]
-            for await command in line.commands {
-                switch command {
-                case .start(let id, let request):
-                    running[id] = Task {
-                        do throws(TransportError) { try await follow(id, request) } catch { telling.yield(error) }
+            for await together in line.commands {
+                for command in together {
+                    switch command {
+                    case .start(let id, let request):
+                        running[id] = Task {
+                            do throws(TransportError) { try await follow(id, request) } catch { telling.yield(error) }
+                        }
+                    case .stop(let id):
+                        if let task = running.removeValue(forKey: id) {
+                            task.cancel()
+                            await task.value
+                        }
+                        await line.take(.completed(id: id))
                     }
-                case .stop(let id):
-                    if let task = running.removeValue(forKey: id) {
-                        task.cancel()
-                        await task.value
-                    }
-                    await line.take(.completed(id: id))
                 }
             }
             for task in running.values { task.cancel() }

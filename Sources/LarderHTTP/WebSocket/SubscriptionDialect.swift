@@ -1,5 +1,4 @@
 package import Larder
-import LarderFiles
 package import LarderRecords
 package import NIOCore
 
@@ -86,30 +85,14 @@ extension SubscriptionDialect {
     }
 
     /// Sends what the commands ask, and ends the connection with them. A connection that breaks tells its reader so.
-    /// Commands that come during a write are sent together: a stream cannot be emptied without waiting, so one task
-    /// collects what the other sends.
     private func send(
-        _ commands: AsyncStream<SubscriptionLine.Command>, _ writer: WebSocketConnection.Writer
+        _ commands: AsyncStream<[SubscriptionLine.Command]>, _ writer: WebSocketConnection.Writer
     ) async {
-        let waiting = Locked<[SubscriptionLine.Command]>([])
-        let (arrivals, arrival) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        async let reading: Void = {
-            for await command in commands {
-                waiting.withLock { $0.append(command) }
-                arrival.yield()
-            }
-            arrival.finish()
-        }()
         do throws(TransportError) {
-            for await _ in arrivals {
-                let taken = waiting.withLock { waiting in
-                    defer { waiting = [] }
-                    return waiting
-                }
-                guard await writer.write(try await messages(for: taken)) else { return }
+            for await together in commands {
+                guard await writer.write(try await messages(for: together)) else { return }
             }
         } catch { return await writer.end(error) }
-        await reading
         await writer.end(WebSocketFinished(), sayingGoodbye: true)
     }
 

@@ -206,15 +206,15 @@ struct MultipartSubscriptionTests {
         try await withServer(options: options) { _ in
             reply
         } _: { _, transport in
-            let (commands, commanding) = AsyncStream.makeStream(of: SubscriptionLine.Command.self)
+            let (commands, commanding) = AsyncStream.makeStream(of: [SubscriptionLine.Command].self)
             let told = Mutex<[String]>([])
             let line = SubscriptionLine(commands: commands) { messages in
                 told.withLock { $0 += messages.map { "\($0)" } }
             }
-            commanding.yield(.start(id: "1", .query()))
+            commanding.yield([.start(id: "1", .query())])
             let carrying = Task { try await transport.carry(line, openedWithin: .ample) }
             try await waitUntil("it has begun") { told.withLock { $0.count == 3 } }
-            commanding.yield(.stop(id: "1"))
+            commanding.yield([.stop(id: "1")])
             commanding.finish()
             try await carrying.value
             let all = told.withLock { $0 }
@@ -232,12 +232,12 @@ struct MultipartSubscriptionTests {
         try await withServer(options: options) { _ in
             .json("{}")
         } _: { server, transport in
-            let (commands, commanding) = AsyncStream.makeStream(of: SubscriptionLine.Command.self)
+            let (commands, commanding) = AsyncStream.makeStream(of: [SubscriptionLine.Command].self)
             let line = SubscriptionLine(commands: commands) { messages in
                 // Of one that was asked for all the same, so that it does not go on for ever.
                 for case .broken in messages { commanding.finish() }
             }
-            commanding.yield(.start(id: "1", .query()))
+            commanding.yield([.start(id: "1", .query())])
             let error = try await transportError { try await transport.carry(line, openedWithin: .ample) }
             #expect(error.code == .unusableRequest)
             #expect(server.requests.isEmpty)
@@ -256,12 +256,12 @@ struct MultipartSubscriptionTests {
         } _: { server, transport in
             let early = Task { try await transport.send(.query(), within: .ample) }
             try await server.waitUntil("the query arrives") { $0.requests.count == 1 }
-            let (commands, commanding) = AsyncStream.makeStream(of: SubscriptionLine.Command.self)
+            let (commands, commanding) = AsyncStream.makeStream(of: [SubscriptionLine.Command].self)
             let hasBegun = Mutex(false)
             let line = SubscriptionLine(commands: commands) { messages in
                 for case .started in messages { hasBegun.withLock { $0 = true } }
             }
-            commanding.yield(.start(id: "1", .query()))
+            commanding.yield([.start(id: "1", .query())])
             let carrying = Task { try await transport.carry(line, openedWithin: .ample) }
             try await waitUntil("it has begun") { hasBegun.withLock(\.self) }
             let late = Task { try await transport.send(.query(), within: .ample) }

@@ -32,7 +32,7 @@ struct ReplacementTests {
         func ends(_ connection: ScriptedLine.Opened) -> Task<[String], Never> {
             Task {
                 var ended: [String] = []
-                for await case .stop(let id) in connection.line.commands { ended.append(id) }
+                for await case .stop(let id) in connection.commands { ended.append(id) }
                 connection.end(nil)
                 return ended
             }
@@ -42,7 +42,7 @@ struct ReplacementTests {
         func second() async throws -> (line: ScriptedLine.Opened, id: String) {
             let second = try #require(await transport.next())
             await second.line.take(.opened)
-            return (second, try #require(await second.line.nextStart()))
+            return (second, try #require(await second.nextStart()))
         }
     }
 
@@ -221,7 +221,7 @@ struct ReplacementTests {
             await live.first.line.take(.expiring(after: .zero))
             let (second, other) = try await live.second()
             let added = try await live.app.subscribe(GraphQLOperation("subscription { changed { id } }"))
-            _ = try #require(await second.line.nextStart())
+            _ = try #require(await second.nextStart())
             await second.line.take(.started(id: other))
             await second.line.tell(other, #"{"id":"1","text":"held"}"#)
             live.first.end(TransportError(.interrupted, "cut"))
@@ -237,7 +237,7 @@ struct ReplacementTests {
             let (second, other) = try await live.second()
             await second.line.take(.started(id: other))
             second.end(TransportError(.interrupted, "cut"))
-            let again = try #require(await live.first.line.nextStart())
+            let again = try #require(await live.first.nextStart())
             await live.first.line.take(.started(id: again))
             try await eventually { live.queries() == 2 && live.subscription.state.phase == .live }
             await live.first.line.tell(again, #"{"id":"1","text":"again"}"#)
@@ -278,8 +278,8 @@ struct ReplacementTests {
             await live.first.line.take(.expiring(after: .zero))
             let (second, other) = try await live.second()
             let added = try await live.app.subscribe(GraphQLOperation("subscription { changed { id } }"))
-            let onFirst = try #require(await live.first.line.nextStart())
-            let onSecond = try #require(await second.line.nextStart())
+            let onFirst = try #require(await live.first.nextStart())
+            let onSecond = try #require(await second.nextStart())
             let ends = live.ends(live.first)
             await second.line.take(.started(id: other))
             #expect(live.transport.attemptCount == 2)
@@ -300,14 +300,14 @@ struct ReplacementTests {
         try await live { live in
             let added = try await live.app.subscribe(
                 GraphQLOperation("subscription { changed { id } }"), options: SubscriptionOptions(catchUp: Self.items))
-            let id = try #require(await live.first.line.nextStart())
+            let id = try #require(await live.first.nextStart())
             await live.first.line.take(.started(id: id))
             try await eventually { added.state.phase == .live }
             await live.first.line.take(.expiring(after: .zero))
             let second = try #require(await live.transport.next())
             await second.line.take(.opened)
             var ids: [Bool: String] = [:]
-            for await case .start(let id, let request) in second.line.commands {
+            for await case .start(let id, let request) in second.commands {
                 ids[request.document.contains("text")] = id
                 if ids.count == 2 { break }
             }
@@ -321,7 +321,7 @@ struct ReplacementTests {
     func addsWhileHandingOver() async throws {
         try await withHalfHandedOver { live, added, second, id, _ in
             let late = try await live.app.subscribe(GraphQLOperation("subscription { changed { text } }"))
-            let lateID = try #require(await second.line.nextStart())
+            let lateID = try #require(await second.nextStart())
             await second.line.take(.started(id: lateID))
             let ends = live.ends(live.first)
             await live.first.line.take(.completed(id: id))
@@ -342,7 +342,7 @@ struct ReplacementTests {
             let failure = Array(#"{"errors":[{"message":"no"}]}"#.utf8)
             await second.line.take(.failed(id: handedOver, response: failure, mayRecover: true))
             await live.first.line.take(.completed(id: id))
-            let again = try #require(await second.line.nextStart())
+            let again = try #require(await second.nextStart())
             await second.line.take(.started(id: again))
             try await eventually { live.subscription.state.phase == .live }
             #expect(added.state.phase == .live)
@@ -406,7 +406,7 @@ struct ReplacementTests {
             await first.line.take(.expiring(after: .zero))
             let second = try #require(await transport.next())
             await second.line.take(.opened)
-            let other = try #require(await second.line.nextStart())
+            let other = try #require(await second.nextStart())
             clock.withLock { $0 += 100 }
             let heard = clock.withLock { $0 }
             await second.line.take(.started(id: other))

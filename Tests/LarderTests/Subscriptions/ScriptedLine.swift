@@ -9,8 +9,16 @@ final class ScriptedLine: GraphQLTransport, SubscriptionTransport {
     /// A connection that is open.
     struct Opened: Sendable {
         let line: SubscriptionLine
+        /// What the line asks, one by one.
+        let commands: AsyncStream<SubscriptionLine.Command>
         /// Ends it, with the reason.
         let end: @Sendable (TransportError?) -> Void
+
+        /// The id of the subscription that is begun next.
+        func nextStart() async -> String? {
+            for await command in commands { if case .start(let id, _) = command { return id } }
+            return nil
+        }
     }
 
     let pacing: SubscriptionPacing
@@ -46,7 +54,7 @@ final class ScriptedLine: GraphQLTransport, SubscriptionTransport {
     func started() async throws -> (Opened, id: String) {
         let connection = try #require(await next())
         await connection.line.take(.opened)
-        let id = try #require(await connection.line.nextStart())
+        let id = try #require(await connection.nextStart())
         await connection.line.take(.started(id: id))
         return (connection, id)
     }
@@ -60,7 +68,12 @@ final class ScriptedLine: GraphQLTransport, SubscriptionTransport {
     func carry(_ line: SubscriptionLine, openedWithin time: Duration) async throws(TransportError) {
         attempts.withLock { $0 += 1 }
         let (ends, ending) = AsyncStream.makeStream(of: TransportError?.self)
-        opening.yield(Opened(line: line) { ending.yield($0) })
+        let (commands, asking) = AsyncStream.makeStream(of: SubscriptionLine.Command.self)
+        Task {
+            for await together in line.commands { for command in together { asking.yield(command) } }
+            asking.finish()
+        }
+        opening.yield(Opened(line: line, commands: commands) { ending.yield($0) })
         for await end in ends {
             if let end { throw end }
             return
@@ -78,12 +91,6 @@ extension SubscriptionPacing {
 }
 
 extension SubscriptionLine {
-    /// The id of the subscription that is begun next.
-    func nextStart() async -> String? {
-        for await command in commands { if case .start(let id, _) = command { return id } }
-        return nil
-    }
-
     /// Tells an event of an item.
     func tell(_ id: String, _ item: String) async {
         await take(.event(id: id, response: Array(#"{"data":{"changed":\#(item)}}"#.utf8)))

@@ -21,7 +21,7 @@ extension SubscriptionHubTests {
             }
             subscriptions.append(try await app.subscribe(GraphQLOperation("subscription { changed { id } }")))
             var others = 0
-            for await case .start(_, let request) in connection.line.commands {
+            for await case .start(_, let request) in connection.commands {
                 guard request.document.contains("text") else { break }
                 others += 1
             }
@@ -38,10 +38,10 @@ extension SubscriptionHubTests {
             let kept = try await app.subscribe(Self.changed)
             let (connection, _) = try await transport.started()
             var other: Subscription? = try await app.subscribe(GraphQLOperation("subscription { changed { id } }"))
-            let id = try #require(await connection.line.nextStart())
+            let id = try #require(await connection.nextStart())
             #expect(other?.state.phase != nil)
             other = nil
-            for await case .stop(let stopped) in connection.line.commands {
+            for await case .stop(let stopped) in connection.commands {
                 #expect(stopped == id)
                 break
             }
@@ -176,7 +176,7 @@ extension SubscriptionHubTests {
             let failed = try #require(await state(subscription) { $0.phase == .connecting })
             #expect(failed.staleSince != nil)
             #expect(failed.error?.code == .serverErrors)
-            let again = try #require(await connection.line.nextStart())
+            let again = try #require(await connection.nextStart())
             await connection.line.take(.started(id: again))
             #expect(await state(subscription) { $0.phase == .live && $0.staleSince == nil } != nil)
             #expect(transport.attemptCount == 1)
@@ -304,7 +304,7 @@ extension SubscriptionHubTests {
             let subscription = try await app.subscribe(Self.changed, options: options)
             let connection = try #require(await transport.next())
             await connection.line.take(.opened)
-            for await case .start(let id, let request) in connection.line.commands {
+            for await case .start(let id, let request) in connection.commands {
                 #expect(request.headers == [Self.tenant])
                 await connection.line.take(.started(id: id))
                 break

@@ -152,12 +152,12 @@ extension SubscriptionHubTests {
             let subscription = try await app.subscribe(Self.changed)
             let connection = try #require(await transport.next())
             await connection.line.take(.opened)
-            var id = try #require(await connection.line.nextStart())
+            var id = try #require(await connection.nextStart())
             let began = SuspendingClock.now
             let errors = Array(#"{"errors":[{"message":"too many"}]}"#.utf8)
             for _ in 1...5 {
                 await connection.line.take(.failed(id: id, response: errors, mayRecover: true))
-                id = try #require(await connection.line.nextStart())
+                id = try #require(await connection.nextStart())
             }
             // Each takes at least half of 20, 40, 80, 160 and 320 milliseconds.
             #expect(.now - began >= .milliseconds(310))
@@ -244,7 +244,7 @@ extension SubscriptionHubTests {
             let subscription = try await app.subscribe(Self.changed, options: options)
             let connection = try #require(await transport.next())
             await connection.line.take(.opened)
-            let id = try #require(await connection.line.nextStart())
+            let id = try #require(await connection.nextStart())
             for number in 1...2 {
                 await connection.line.tell(id, #"{"id":"\#(number)","text":"x"}"#)
                 try await eventually { text(app, "\(number)") == "x" }
@@ -274,7 +274,7 @@ extension SubscriptionHubTests {
             await connection.line.take(.opened)
             let isOver = Flag()
             let reading = Task {
-                for await _ in connection.line.commands {}
+                for await _ in connection.commands {}
                 isOver.set()
             }
             try await eventually { isOver.isSet }
@@ -294,11 +294,32 @@ extension SubscriptionHubTests {
             let (connection, id) = try await transport.started()
             #expect(subscription != nil)
             subscription = nil
-            for await command in connection.line.commands where command == .stop(id: id) { break }
+            for await command in connection.commands where command == .stop(id: id) { break }
             try await Task.sleep(for: .milliseconds(20))
             subscription = try await app.subscribe(Self.changed)
-            #expect(await connection.line.nextStart() != nil)
+            #expect(await connection.nextStart() != nil)
             #expect(subscription != nil && transport.attemptCount == 1)
+        }
+    }
+
+    @Test("A gap that begins while another is open leaves since when changes may be missing")
+    func keepsFirstGap() async throws {
+        let start = Date(timeIntervalSince1970: 1_000_000)
+        let clock = Mutex(start)
+        var options = Store.Options()
+        options.now = { clock.withLock { $0 } }
+        let transport = ScriptedLine()
+        try await withApp(transport, options) { app in
+            let subscription = try await app.subscribe(Self.changed)
+            let (connection, id) = try await transport.started()
+            clock.withLock { $0 += 100 }
+            await connection.line.take(.alive)
+            await connection.line.tell(id, "3")
+            let failed = try #require(await state(subscription) { $0.error != nil })
+            #expect(failed.staleSince == start)
+            connection.end(TransportError(.interrupted, "cut"))
+            let cut = try #require(await state(subscription) { $0.phase == .connecting })
+            #expect(cut.staleSince == start)
         }
     }
 }

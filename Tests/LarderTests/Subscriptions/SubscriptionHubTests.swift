@@ -98,7 +98,7 @@ struct SubscriptionHubTests {
                 let connection = try #require(await transport.next())
                 #expect(subscription.state.staleSince != nil)
                 await connection.line.take(.opened)
-                let id = try #require(await connection.line.nextStart())
+                let id = try #require(await connection.nextStart())
                 await connection.line.take(.started(id: id))
                 let live = try #require(await state(subscription) { $0.phase == .live })
                 #expect(live.staleSince == nil)
@@ -139,11 +139,11 @@ struct SubscriptionHubTests {
             let subscription = try await app.subscribe(Self.changed)
             let first = try #require(await transport.next())
             await first.line.take(.opened)
-            let id = try #require(await first.line.nextStart())
+            let id = try #require(await first.nextStart())
             first.end(TransportError(.interrupted, "cut"))
             let second = try #require(await transport.next())
             await second.line.take(.opened)
-            let other = try #require(await second.line.nextStart())
+            let other = try #require(await second.nextStart())
             #expect(other != id)
             await first.line.tell(id, #"{"id":"1","text":"late"}"#)
             await first.line.tell(other, #"{"id":"1","text":"late"}"#)
@@ -163,7 +163,7 @@ struct SubscriptionHubTests {
                 let subscription = try await app.subscribe(Self.changed)
                 let connection = try #require(await transport.next())
                 await connection.line.take(.opened)
-                let id = try #require(await connection.line.nextStart())
+                let id = try #require(await connection.nextStart())
                 await connection.line.tell(id, #"{"id":"1","text":null}"#)
                 for await event in subscription { if case .data = event { break } }
                 #expect(text(app) == expected)
@@ -206,7 +206,7 @@ struct SubscriptionHubTests {
             let subscription = try await app.subscribe(Self.changed, options: options)
             let connection = try #require(await transport.next())
             await connection.line.take(.opened)
-            let id = try #require(await connection.line.nextStart())
+            let id = try #require(await connection.nextStart())
             for number in 0..<10 { await connection.line.tell(id, #"{"id":"\#(number)","text":"x"}"#) }
             while text(app, "9") == nil { await Task.yield() }
             await connection.line.take(.completed(id: id))
@@ -232,7 +232,7 @@ struct SubscriptionHubTests {
             let subscription = try await app.subscribe(Self.changed)
             let connection = try #require(await transport.next())
             await connection.line.take(.opened)
-            for await _ in connection.line.commands {}
+            for await _ in connection.commands {}
             connection.end(nil)
             let state = await state(subscription) { $0.error != nil }
             #expect(state?.error?.code == .transportTimedOut)
@@ -249,13 +249,13 @@ struct SubscriptionHubTests {
             let first = try await app.subscribe(Self.changed)
             let connection = try #require(await transport.next())
             await connection.line.take(.opened)
-            let id = try #require(await connection.line.nextStart())
+            let id = try #require(await connection.nextStart())
             try await Task.sleep(for: .milliseconds(200))
             await connection.line.take(.started(id: id))
             let second = try await app.subscribe(GraphQLOperation("subscription { changed { id } }"))
-            _ = try #require(await connection.line.nextStart())
+            _ = try #require(await connection.nextStart())
             let asked = SuspendingClock.now
-            for await _ in connection.line.commands {}
+            for await _ in connection.commands {}
             // Longer than what was left of the first one's time.
             #expect(SuspendingClock.now - asked > .milliseconds(350))
             connection.end(nil)
@@ -347,7 +347,7 @@ struct SubscriptionHubTests {
             let connection = try #require(await transport.next())
             #expect(try app.subscriptions() == [])
             await connection.line.take(.opened)
-            let id = try #require(await connection.line.nextStart())
+            let id = try #require(await connection.nextStart())
             await connection.line.take(.started(id: id))
             #expect(await state(subscription) { $0.phase == .live } != nil)
             try await eventually { try app.subscriptions().count == 1 }
@@ -377,7 +377,7 @@ struct SubscriptionHubTests {
             let changed = try await app.subscribe(Self.changed, options: options)
             let (connection, _) = try await transport.started()
             let added = try await app.subscribe(GraphQLOperation("subscription { added { id } }"), options: options)
-            let id = try #require(await connection.line.nextStart())
+            let id = try #require(await connection.nextStart())
             await connection.line.take(.started(id: id))
             for subscription in [changed, added] { #expect(await state(subscription) { $0.phase == .live } != nil) }
             try await eventually { try app.subscriptions().count == 2 }

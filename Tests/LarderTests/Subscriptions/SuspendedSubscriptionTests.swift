@@ -28,7 +28,7 @@ struct SuspendedSubscriptionTests {
             while subscription.state.phase != .live { _ = await events.next() }
             let line = Task {
                 // As transports do.
-                for await _ in first.line.commands {}
+                for await _ in first.commands {}
                 first.end(nil)
             }
             try await store.suspend(within: .seconds(300))
@@ -67,7 +67,7 @@ struct SuspendedSubscriptionTests {
 
     private func begin(_ connection: ScriptedLine.Opened) async throws {
         await connection.line.take(.opened)
-        let id = try #require(await connection.line.nextStart())
+        let id = try #require(await connection.nextStart())
         await connection.line.take(.started(id: id))
     }
 }

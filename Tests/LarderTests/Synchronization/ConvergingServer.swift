@@ -95,10 +95,12 @@ final class ConvergingServer: GraphQLTransport, SubscriptionTransport {
             return state.lineCount
         }
         let commands = Task { [self] in
-            for await case .start(let id, _) in line.commands {
-                // From here on an event comes of each change.
-                state.withLock { $0.lines[number] = (delivering, id) }
-                await line.take(.started(id: id))
+            for await together in line.commands {
+                for case .start(let id, _) in together {
+                    // From here on an event comes of each change.
+                    state.withLock { $0.lines[number] = (delivering, id) }
+                    await line.take(.started(id: id))
+                }
             }
             delivering.finish()
         }

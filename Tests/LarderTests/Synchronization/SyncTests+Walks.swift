@@ -21,7 +21,7 @@ extension SyncTests {
                 GraphQLOperation("subscription { changed { id title } }"), options: SubscriptionOptions(sync: paged))
             let connection = try #require(await transport.next())
             await connection.line.take(.opened)
-            let id = try #require(await connection.line.nextStart())
+            let id = try #require(await connection.nextStart())
             await connection.line.take(.started(id: id))
             try await eventually { subscription.state.phase == .live }
             let failing = ScriptedServer { (_: GraphQLRequest) in
@@ -92,6 +92,13 @@ extension SyncTests {
             #expect(server.requests.count == asked.reduce(0, +))
             let statuses = try app.synchronizations()
             #expect(statuses.allSatisfy { $0.openPageCount == nil })
+        }
+    }
+
+    @Test("A partition without a transport synchronizes nothing")
+    func noTransport() async throws {
+        try await withStoreFixture(schema: SyncServer.schema) { app in
+            await expectCode(.noTransport) { _ = try await app.sync(paged) }
         }
     }
 

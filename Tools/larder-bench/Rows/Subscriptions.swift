@@ -333,10 +333,11 @@ private final class FramesInMemory: GraphQLTransport, SubscriptionTransport {
 
     func carry(_ line: SubscriptionLine, openedWithin time: Duration) async throws(TransportError) {
         await line.take(.opened)
-        for await command in line.commands {
-            guard case .start(let id, _) = command else { continue }
-            await line.take(.started(id: id))
-            opening.yield(line)
+        for await together in line.commands {
+            for case .start(let id, _) in together {
+                await line.take(.started(id: id))
+                opening.yield(line)
+            }
         }
     }
 }
