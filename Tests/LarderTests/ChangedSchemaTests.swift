@@ -62,6 +62,15 @@ struct ChangedSchemaTests {
         }
     }
 
+    @Test("Of the schemas that a store keeps, the one that was compiled first goes when there are too many")
+    func oldestGoes() async throws {
+        try await withTemporaryFolder { folder in
+            var kept: [URL] = []
+            for number in 0..<5 { try keep("type Query { a\(number): Int }", in: folder, beside: &kept) }
+            #expect(kept.map { FileManager.default.fileExists(atPath: $0.path) } == [false, true, true, true, true])
+        }
+    }
+
     /// Opens a store with a schema, whose compiled form is the newest of all then.
     private func keep(_ schema: String, in folder: URL, beside kept: inout [URL]) throws {
         try Store.open(at: folder, schemaText: [schema]).close()

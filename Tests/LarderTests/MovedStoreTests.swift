@@ -8,9 +8,11 @@ import Testing
 @Suite("A store whose folder moves, or is copied", .timeLimit(.minutes(10)))
 struct MovedStoreTests {
     private func open(
-        _ folder: URL, home: URL? = nil, tokens: (any DeviceTokens)? = nil, _ transport: (any GraphQLTransport)? = nil
+        _ folder: URL, home: URL? = nil, tokens: (any DeviceTokens)? = nil, _ transport: (any GraphQLTransport)? = nil,
+        log: RecordedLog? = nil
     ) throws -> (Store, Partition) {
         var options = Store.Options()
+        if let log { options.logger = log.logger }
         options.home = home
         options.deviceTokens = tokens
         let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
@@ -211,7 +213,7 @@ struct MovedStoreTests {
         try app.mutation(receipt.id).status()
     }
 
-    @Test("A store that was copied to another device sets aside what it has queued, and sends nothing of it")
+    @Test("A store that was copied to another device sets aside what it has queued, once, and logs it")
     func otherDevice() async throws {
         try await withTemporaryFolder { folder in
             let (place, copy) = (folder.appending(path: "store"), folder.appending(path: "copy"))
@@ -222,14 +224,16 @@ struct MovedStoreTests {
             try store.close()
             try FileManager.default.copyItem(at: place, to: copy)
             let there = FileDeviceTokens(folder: folder.appending(path: "there"))
+            let log = RecordedLog(from: .warning)
             for _ in 0..<2 {
-                let (other, copied) = try open(copy, tokens: there, server)
+                let (other, copied) = try open(copy, tokens: there, server, log: log)
                 try await MutationRunner(copied).drain()
                 #expect(try state(copied, receipt)?.state == .deadLetter)
                 #expect(try state(copied, receipt)?.failure?.kind == .restored)
                 try other.close()
             }
             #expect(server.effects == [])
+            #expect(log.texts.withLock { $0.count { $0.contains("the store is a copy") } } == 1)
             let (again, original) = try open(place, tokens: here, server)
             try await MutationRunner(original).drain()
             #expect(try state(original, receipt)?.state == .applied)

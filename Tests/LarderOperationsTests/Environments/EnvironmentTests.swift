@@ -187,6 +187,17 @@ struct EnvironmentTests {
         }
     }
 
+    @Test("Environments are listed by their names, and partitions in the order in which they were made")
+    func listed() async throws {
+        try await withOperations { database in
+            for (name, partition) in [("b", "2"), ("c", "3"), ("a", "1")] {
+                try await database.enter(environment(name), as: partition)
+            }
+            #expect(try database.environments.list().map(\.name) == ["a", "b", "c"])
+            #expect(try database.environments.partitions().map(\.name) == ["2", "3", "1"])
+        }
+    }
+
     @Test("An environment is not removed while it is the current one, or has data")
     func removal() async throws {
         try await withOperations { database in

@@ -75,6 +75,33 @@ struct DoubtTests {
         }
     }
 
+    @Test("A doubt of an older version, which did not note how the key was told, allows a repeat that tells it anyhow")
+    func unnoted() async throws {
+        try await withOperations { database in
+            for (telling, told) in [(Self.header, Self.header), (.none, nil)] as [(KeyDelivery, KeyDelivery?)] {
+                let id = try await database.enqueue(draft(UUID().uuidString))
+                try database.writeNow { db in
+                    try db.run(
+                        "UPDATE mutation SET doubt = ? WHERE id = ?", [KeyDelivery.unnoted.rawValue, id])
+                }
+                #expect(try await begin(id, telling, database).telling == told)
+            }
+        }
+    }
+
+    @Test("A mutation in doubt whose time is over is set aside as one whose outcome is not known")
+    func expired() async throws {
+        try await withOperations { database in
+            let id = try await database.enqueue(draft(expires: after(10)))
+            try await database.mutations.retryLater(
+                begin(id, Self.header, database).attempt, at: nil, lost, now: noon)
+            #expect(try await database.mutations.expire(in: app, now: after(10)) == [id])
+            let found = try stored(id, database)
+            #expect(found.state == .deadLetter && found.failure?.class == .outcomeUnknown)
+            #expect(found.failure?.message != lost.message)
+        }
+    }
+
     @Test(
         "A failure that says nothing of earlier attempts leaves what is said of one in doubt; another does not",
         arguments: [

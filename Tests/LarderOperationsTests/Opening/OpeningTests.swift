@@ -132,6 +132,18 @@ struct OpeningTests {
         }
     }
 
+    @Test("A folder in the place of the file is refused, and stays")
+    func folderInItsPlace() async throws {
+        try await withTemporaryFolder { folder in
+            let path = file(in: folder)
+            try FileManager.default.createDirectory(at: path, withIntermediateDirectories: true)
+            for isReadOnly in [false, true] {
+                await expectFailure(.foreign) { _ = try open(folder, readOnly: isReadOnly) }
+            }
+            #expect(try FileManager.default.contentsOfDirectory(atPath: path.path).isEmpty)
+        }
+    }
+
     @Test("Another program's database is refused and left as it was")
     func foreign() async throws {
         try await withTemporaryFolder { folder in

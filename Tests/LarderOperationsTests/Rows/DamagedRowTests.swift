@@ -140,6 +140,22 @@ struct DamagedRowTests {
         }
     }
 
+    @Test("A transfer that has ended stays so when its row is damaged, and is not one that has failed")
+    func ended() async throws {
+        try await withOperations { database in
+            let ids = try await queueUploads(2, database)
+            let begun = try #require(try await database.transfers.begin(ids[0], owner: "me", now: noon))
+            try await database.transfers.finish(begun.attempt, etag: "e", now: noon)
+            _ = try await database.transfers.cancel(ids[1], now: noon)
+            try await database.transfers.cleared(ids[1], now: noon)
+            try await run("UPDATE transfer SET attempts = 9223372036854775807", database)
+            #expect(try await database.setAsideDamagedRows(in: app, now: noon).count == 2)
+            let found = try ids.map { try #require(try database.transfers.find($0)) }
+            #expect(found.map(\.state) == [.done, .cancelled])
+            #expect(found.allSatisfy { $0.failure == nil })
+        }
+    }
+
     @Test("Of damaged rows as many are found as are asked for")
     func limited() async throws {
         try await withTemporaryFolder { folder in

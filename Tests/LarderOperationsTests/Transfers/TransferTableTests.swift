@@ -367,6 +367,38 @@ struct TransferTableTests {
         }
     }
 
+    @Test("A transfer is not begun at its expiry or later, though nothing has turned it into a failed one yet")
+    func begunTooLate() async throws {
+        try await withOperations { database in
+            let id = try await database.queue(upload(expires: after(5)))
+            #expect(try await database.transfers.begin(id, owner: "me", now: after(5)) == nil)
+            #expect(try database.state(ofTransfer: id) == .pending)
+            #expect(try await database.transfers.begin(id, owner: "me", now: after(4.9))?.state == .running)
+        }
+    }
+
+    @Test("An id is used once; of several transfers with one that was used none is queued")
+    func duplicate() async throws {
+        try await withOperations { database in
+            let first = upload("a")
+            try await database.transfers.enqueue([first])
+            await expectFailure(.duplicate) { try await database.transfers.enqueue([upload("b"), first]) }
+            #expect(try database.transfers.list().map(\.id) == [first.id])
+        }
+    }
+
+    @Test("The storage may not have an upload that is pending, under way, paused or failed")
+    func unsent() async throws {
+        try await withOperations { database in
+            for state in TransferState.allCases {
+                let before = try database.transfers.unsentUploads(in: app)
+                _ = try await database.transfer(state)
+                let isUnsent = [.pending, .running, .paused, .failed].contains(state)
+                #expect(try database.transfers.unsentUploads(in: app) == before + (isUnsent ? 1 : 0), "\(state)")
+            }
+        }
+    }
+
     @Test("A transfer that has expired and is retried without another expiry has none")
     func retriedExpired() async throws {
         try await withOperations { database in

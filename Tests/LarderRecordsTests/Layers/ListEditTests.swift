@@ -91,6 +91,17 @@ struct ListEditTests {
         }
     }
 
+    @Test("An object that is in a list twice is taken out of both places")
+    func twice() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            let movies = ["1", "2", "1"].map { #"{"__typename":"Movie","id":"\#($0)"}"# }
+            try await sample.write(Self.list, data: #"{"movies":[\#(movies.joined(separator: ","))]}"#)
+            let edit = ListEdit(field: "movies", .remove(key: "Movie:1"))
+            try sample.cache.setLayers([OptimisticLayer(key: try #require(AppliedKey("k")), edits: [edit])])
+            #expect(try ids(in: sample) == "2")
+        }
+    }
+
     @Test("Many pending edits do the same as when each is stored after the other", arguments: UInt64(0)..<30)
     func many(seed: UInt64) async throws {
         var random = SeededNumbers(seed: seed)

@@ -44,6 +44,17 @@ struct CacheFolderTests {
         }
     }
 
+    @Test("Where there is no cache none is marked as one that is to go, and no folder is made for the mark")
+    func marksNothing() async throws {
+        try await withTemporaryFolder { base in
+            let path = base.appending(path: "none").path
+            let folder = CacheFolder(path: path, stamp: "library", options: .patient, steps: [])
+            try folder.markForgotten()
+            let isForgotten = try folder.isForgotten()
+            #expect(!isForgotten && !FileManager.default.fileExists(atPath: path))
+        }
+    }
+
     @Test("The last generation is damaged where it has no data file; one below it was being removed")
     func lostFile() async throws {
         try await withFolder { folder, _ in

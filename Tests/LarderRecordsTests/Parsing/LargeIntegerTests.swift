@@ -38,6 +38,16 @@ struct LargeIntegerTests {
         }
     }
 
+    @Test("The text of an id is that of a whole number of any size, and of nothing that may have had a fraction")
+    func textsOfIDs() {
+        let texts: [(Value, String?)] = [
+            (.string("x"), "x"), (.int(-7), "-7"), (.number("123456789012345678901"), "123456789012345678901"),
+            (.float(1e19), "10000000000000000000"), (.float(7), nil), (.float(1.5), nil), (.number("7.0"), nil),
+            (.boolean(true), nil), (.null, nil),
+        ]
+        for (value, text) in texts { #expect(value.idText == text, "\(value)") }
+    }
+
     @Test("Integers at the bounds of their stored form come back as they were")
     func storedBounds() async throws {
         try await withSampleCache(movieSchema) { sample in

@@ -209,6 +209,18 @@ struct QuarantineTests {
         }
     }
 
+    @Test("Each credential that is put into quarantine is logged")
+    func logged() async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(bench.provider.signIn("ada"), within: soon)
+            let log = RecordedLog(from: .warning)
+            let session = bench.session(identity: "identity-of-b") { $0.logger = log.logger }
+            for _ in 0..<2 { #expect(try await session.storedCredentials(within: soon) == .absent) }
+            let text = "a credential was put into quarantine"
+            #expect(log.texts.withLock { $0 } == [text, text])
+        }
+    }
+
     @Test("A store that is read only reports what is foreign, and moves nothing")
     func readOnly() async throws {
         try await withSessions { bench in

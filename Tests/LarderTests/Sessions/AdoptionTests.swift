@@ -112,7 +112,9 @@ struct AdoptionTests {
             let outcome = try await session.adopt(Self.legacy(idToken), of: environment, within: soon)
             #expect(outcome == .quarantined && session.state == .signedOut)
             #expect(try await session.storedCredentials(within: soon) == .absent)
-            #expect(try session.status().quarantined.map(\.reasonName) == ["otherEnvironment"])
+            let held = try session.status().quarantined
+            #expect(held.map(\.reason) == [.otherEnvironment] && held.map(\.part) == [.userPool])
+            #expect(held.map(\.reasonName) == ["otherEnvironment"])
             #expect(try await session.adopt(Self.legacy(), of: environment, within: soon) == .late)
             #expect(try await session.emptyQuarantine() == 1)
             #expect(try session.status().quarantined.isEmpty)

@@ -137,4 +137,14 @@ struct SessionTableTests {
             await expectCode(.parked) { _ = try session.status() }
         }
     }
+
+    @Test("The status of a session names the parts that are stored")
+    func statusOfParts() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            let credentials = bench.provider.signIn("ada")
+            try await session.signIn(credentials, within: soon)
+            #expect(try Set(session.status().credentials.compactMap(\.part)) == Set(credentials.present))
+        }
+    }
 }

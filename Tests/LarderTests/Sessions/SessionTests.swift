@@ -94,6 +94,7 @@ struct SessionTests {
             #expect(try await bench.session(database: reader).credentials(within: soon) == mine)
             bench.clock.advance(by: .seconds(60))
             await expectCode(.noIdentityProvider) { _ = try await alone.credentials(within: soon) }
+            await expectCode(.noIdentityProvider) { _ = try await alone.continueAsGuest(within: soon) }
             await expectCode(.init(rawValue: "operations.notWritable")) {
                 _ = try await bench.session(database: reader).credentials(within: soon)
             }

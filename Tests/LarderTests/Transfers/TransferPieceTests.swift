@@ -45,6 +45,12 @@ struct TransferPieceTests {
         #expect(size(2, of: 10, limits) == 10 && size(2, of: 11, limits) == nil)
     }
 
+    @Test("A place is told by its bucket and key, with the storage's name before them where it has one")
+    func places() {
+        #expect("\(ObjectLocation(bucket: "b", key: "k/1", region: "r"))" == "b/k/1")
+        #expect("\(ObjectLocation(bucket: "b", key: "k/1", storage: "archive"))" == "archive:b/k/1")
+    }
+
     @Test("Progress counts what has arrived and what is under way, and no part twice")
     func counts() {
         let meter = TransferMeter(arrived: 10)
