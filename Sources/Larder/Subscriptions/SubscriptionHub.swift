@@ -318,12 +318,13 @@ actor SubscriptionHub {
     /// Takes what a connection brings. A connection that was given up may still bring messages, perhaps for another
     /// user: the hub drops them.
     func take(_ messages: [SubscriptionLine.Message], line number: Int) async {
-        for message in messages { await take(message, line: number) }
+        // What takes long to be stored came no later for that.
+        let now = partition.core.now()
+        for message in messages { await take(message, line: number, at: now) }
     }
 
-    private func take(_ message: SubscriptionLine.Message, line number: Int) async {
+    private func take(_ message: SubscriptionLine.Message, line number: Int, at now: Date) async {
         guard !isClosed else { return }
-        let now = partition.core.now()
         guard let line = [main, successor].compactMap(\.self).first(where: { $0.number == number }) else { return }
         // A subscription that was handed over goes on there while others are yet to be.
         if line === main || message.id.flatMap(entry) != nil {

@@ -81,7 +81,7 @@ final class GraphQLTransportWS: SubscriptionDialect {
                 ends.append(id)
             }
         }
-        // No two pings of a connection have the same.
+        // No two pings that acknowledge something have the same key.
         let key = if case .start(let id, _) = last { id } else { "end \(ends.last ?? "")" }
         pings.withLock { pings in
             if !pings.awaitsPong { (pings.sent, pings.pongs) = (0, 0) }
@@ -116,9 +116,10 @@ final class GraphQLTransportWS: SubscriptionDialect {
             var reaction = DialectReaction(.alive)
             reaction.messages += pings.unanswered.prefix(count).flatMap(\.meaning)
             pings.unanswered.removeFirst(count)
-            if let last = pings.unanswered.last, pings.pongs >= pings.sent {
+            if !pings.unanswered.isEmpty, pings.pongs >= pings.sent {
                 pings.sent += 1
-                reaction.replies = [Self.ping(last.key)]
+                // It is counted, and may overtake the messages whose ping is noted: by its key it acknowledges nothing.
+                reaction.replies = [Self.ping("again")]
             }
             return reaction
         }

@@ -127,6 +127,9 @@ struct DialectTests {
         let third = try reaction(pong)
         #expect(starts(third) == ["2"])
         #expect(third.replies.compactMap { JSONValue($0)?["type"]?.string } == ["ping"])
+        // Its answer is counted; a server that repeats payloads after all acknowledges nothing by it.
+        let key = third.replies.first.flatMap { JSONValue($0)?["payload"]?["larder"]?.string }
+        #expect(try key.map { try starts(self.reaction(#"{"type":"pong","payload":{"larder":"\#($0)"}}"#)) } == [])
         let fourth = try reaction(pong)
         #expect(starts(fourth) == ["3"] && fourth.replies.isEmpty)
         // All is answered: what comes then begins to count anew.
