@@ -143,19 +143,30 @@ extension Backup {
             guard let identity = try store.status().schema?.identity else {
                 throw Failure(.noStore, .failure, "\(store.url.path) has no identity, by which its backups are known")
             }
-            let own = try backups.found(of: store.url).backups.filter { $0.manifest.store == identity }
-            let pruned = own.dropLast(keep).map(\.folder.path)
-            if permission.write, !pruned.isEmpty {
-                // The ones that stay must be whole before another goes.
-                for backup in own.suffix(keep) { try backup.verify() }
-                try await store.withLock(for: "backup prune") { _ in for path in pruned { try Self.remove(path) } }
+            func found() throws -> (pruned: [StoreBackup], kept: [StoreBackup]) {
+                let own = try backups.found(of: store.url).backups.filter { $0.manifest.store == identity }
+                return (own.dropLast(keep), own.suffix(keep))
             }
+            let (pruned, kept) =
+                if permission.write {
+                    // What another verb makes or removes until it gives the lock away counts.
+                    try await store.withLock(for: "backup prune") { _ in
+                        let found = try found()
+                        // The ones that stay must be whole before another goes.
+                        if !found.pruned.isEmpty { for backup in found.kept { try backup.verify() } }
+                        for backup in found.pruned { try Self.remove(backup.folder.path) }
+                        return found
+                    }
+                } else {
+                    try found()
+                }
+            let paths = pruned.map(\.folder.path)
             try output.result(
                 .object([
-                    ("isWritten", .boolean(permission.write)), ("pruned", .strings(pruned)),
-                    ("remaining", .strings(own.suffix(keep).map(\.folder.path))),
+                    ("isWritten", .boolean(permission.write)), ("pruned", .strings(paths)),
+                    ("remaining", .strings(kept.map(\.folder.path))),
                 ]),
-                text: pruned.map { (permission.write ? "removed " : "would remove ") + $0 }.joined(separator: "\n"))
+                text: paths.map { (permission.write ? "removed " : "would remove ") + $0 }.joined(separator: "\n"))
             if !permission.write, !pruned.isEmpty { output.note("nothing was removed; --write does it") }
         }
 

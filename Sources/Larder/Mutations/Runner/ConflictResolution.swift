@@ -21,8 +21,8 @@ public struct MutationInQuestion: Sendable {
 
 /// What becomes of a mutation that the server refuses because something else has changed meanwhile.
 public enum ConflictResolution: Sendable {
-    /// The server's state stays; the mutation is given up, and those that wait for it go on, but for
-    /// those that hold a temporary id of it.
+    /// The server's state stays, and the runner gives the mutation up. Mutations that wait for it go on, unless they hold
+    /// a temporary id of it.
     case keepServers
     /// It is sent again with these variables, and a new idempotency key.
     case retry(variables: [String: Value])
