@@ -62,7 +62,7 @@ package enum StoreRestoration {
             } catch {
                 OperationsDatabase.removeStaged(in: store, options.files)
                 // Whether a commit that failed took place, the database says. Where it did, the staged caches are the
-                // store's: the next process that opens a partition goes on.
+                // store's: each partition adopts its own when a program opens it next.
                 guard hasNot(token, happened: store, options) else { throw error }
                 for name in report.caches { CacheFolder(store: store, partition: name, options).removeStaged(token) }
                 // What was changed by nothing needs no backup.
@@ -84,7 +84,7 @@ package enum StoreRestoration {
         } catch { throw BackupFailure.typed(error) }
     }
 
-    /// Whether a restoration certainly was not noted in the store's database, so that nothing of it became the store's.
+    /// Whether the store's database certainly does not note the restoration. Migrations that it applied before stay.
     private static func hasNot(_ token: String, happened store: URL, _ options: Store.Options) -> Bool {
         do {
             let noted = try StoreStatus.withDatabase(of: store, options) { (database) throws(OperationsError) in

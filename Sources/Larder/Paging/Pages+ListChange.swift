@@ -2,8 +2,8 @@ extension Pages {
     /// What a mutation that creates an object does to the whole list: see ``MutationOptions/listChanges``.
     ///
     /// The object goes to the page on which its place is. Where that is before or after what is loaded, it is not shown:
-    /// it comes with its page. A list that has the object already stays as it is.
-    /// On a page by offset or by number one object more is shown, and the next page stays where it is.
+    /// it comes with its page. A list that has the object already stays as it is. On a page by
+    /// offset or by number one object more is shown, and the next page stays where it is.
     ///
     /// - Parameters:
     ///   - key: The object's cache key; it may hold a temporary id.

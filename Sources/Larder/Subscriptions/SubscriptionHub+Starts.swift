@@ -2,7 +2,7 @@ import LarderRecords
 
 /// Starts subscriptions, and gives up a connection whose server does not acknowledge one in time.
 extension SubscriptionHub {
-    /// Begins those that do not run at the server.
+    /// Asks the server to begin the subscriptions that do not run there.
     func start(_ entries: some Sequence<Entry>) {
         guard let line = main, line.isOpen else { return }
         let waiting = entries.filter { $0.id == nil }
