@@ -7,10 +7,10 @@ import LarderRecords
 /// (https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md).
 ///
 /// The protocol acknowledges neither a start nor an end. The client therefore sends a ping after those that it sends
-/// together: its pong, or an event of the subscription, shows that the server has read what came before. A server that repeats the
-/// payload of a ping says which one it answers. Where it does not, one pong may have come unasked, as the protocol
-/// allows: each pong counts for the ping before the one that it seems to answer, and one more ping is sent after the
-/// last.
+/// together: its pong, or an event of the subscription, shows that the server has read what came before. A server that
+/// repeats the payload of a ping says which one it answers. Where it does not, one pong may have come unasked, as the
+/// protocol allows: each pong counts for the ping before the one that it seems to answer, and one more ping is sent
+/// after the last.
 final class GraphQLTransportWS: SubscriptionDialect {
     static let subprotocol = "graphql-transport-ws"
     private static let pingKey = "larder"
