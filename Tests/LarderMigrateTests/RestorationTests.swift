@@ -188,6 +188,27 @@ struct RestorationTests {
         }
     }
 
+    @Test("The backup that a failed restoration has made stays where migrations were applied", arguments: [16, 17])
+    func failsAfterMigrating(migrations: Int) async throws {
+        try await MigrationFixture.with { fixture in
+            try fixture.makeOlder(migrations: migrations)
+            let backup = try StoreBackup(at: try await fixture.makeBackup())
+            try fixture.execute(
+                """
+                CREATE TRIGGER refusal BEFORE UPDATE OF restoration ON store BEGIN SELECT RAISE(ABORT, 'No.'); END
+                """)
+            let place = fixture.folder.appending(path: "place")
+            let lock = try MigrationLock.take(in: fixture.store, for: "a test", within: .seconds(60))
+            defer { lock.release() }
+            #expect(throws: LarderError.self) {
+                try StoreRestoration.bringBack(backup, to: fixture.store, backingUpInto: place, holding: lock)
+            }
+            #expect(try fixture.value("SELECT max(number) FROM migration") == "17")
+            let left = try? FileManager.default.contentsOfDirectory(atPath: place.path)
+            #expect(left?.count == (migrations == 17 ? nil : 1))
+        }
+    }
+
     @Test("A damaged backup is refused before a folder is made for it")
     func damaged() async throws {
         try await MigrationFixture.with { fixture in

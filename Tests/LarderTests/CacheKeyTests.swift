@@ -11,6 +11,7 @@ struct CacheKeyTests {
         let key = CacheKey(type: "Seat", fields: ["row": "A", "number": "1\""])
         #expect(key.text == #"Seat:{"row":"A","number":"1\""}"#)
         #expect(CacheKey(type: "Seat", fields: ["row": "A"]) == "Seat:A")
+        #expect(CacheKey(type: "Seat", fields: [:]) == "Seat:{}")
     }
 
     @Test("An object is written, read and removed by the key of its type and id")

@@ -178,6 +178,9 @@ struct DeadlineTests {
             try await requireCode(.init(rawValue: "operations.migrationLocked"), naming: "a backup, since") {
                 try await store.forget(environment: "a", within: .until($0))
             }
+            let cancelled = Task { try await store.forget(environment: "a", within: .seconds(60)) }
+            cancelled.cancel()
+            #expect(await larderError { try await cancelled.value }?.code == .cancelled)
             lock.release()
             try await store.forget(environment: "a")
             try store.close()

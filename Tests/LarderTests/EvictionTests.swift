@@ -312,4 +312,32 @@ struct EvictionTests {
             _ = await task.result
         }
     }
+
+    @Test("An eviction whose task is cancelled says so", arguments: [false, true])
+    func cancelled(isRehearsal: Bool) async throws {
+        try await withStoreFixture { app in
+            for number in 1...20 { try await app.store(number) }
+            let task = Task {
+                try await app.evict(0, .zero, isRehearsal: isRehearsal, sliceTime: .microseconds(1)) {
+                    withUnsafeCurrentTask { $0?.cancel() }
+                }
+            }
+            #expect(await larderError { try await task.value }?.code == .cancelled)
+        }
+    }
+
+    @Test("What keeps the cache in order and is cancelled meanwhile has not failed")
+    func cancelledUpkeep() async throws {
+        try await withAgedStore { app, wait in
+            try await app.store(1)
+            wait(100)
+            let failures = Flag()
+            let task = Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                await app.putInOrder(CacheUpkeep(maxAge: .seconds(60))) { _ in failures.set() }
+            }
+            await task.value
+            #expect(!failures.isSet)
+        }
+    }
 }

@@ -37,7 +37,9 @@ package enum StoreRestoration {
     ///     what is unsent in the backup is unsent. Otherwise a mutation comes back as pending only where the store
     ///     proves that it was not sent, and is set aside where it does not.
     /// - Throws: `operations.foreignBackup`, `operations.damagedBackup`, `operations.newerFormat`,
-    ///   `operations.full`, …; the store is as it was then.
+    ///   `operations.full`, …; the store is as it was then, but that missing migrations may be applied, and what is left
+    ///   of a lost database put aside. Where even the commit took place although it failed, as a file system may say,
+    ///   the backup is brought back, and what was there is in the backup that was made of it.
     package static func bringBack(
         _ backup: StoreBackup, to store: URL, backingUpInto backups: URL?, holding lock: MigrationLock,
         nothingSentSince: Bool = false, options: Store.Options = Store.Options(), now: Date = Date(),
@@ -49,6 +51,7 @@ package enum StoreRestoration {
             OperationsDatabase.removeStaged(in: store, options.files)
             try requireSame(backup, store, options)
             var report = Report(caches: [])
+            let before = try DatabaseState(of: store, options)
             let hadBackups = try backups.map { try options.files.exists($0.path) } ?? true
             if let backups, try hasAnything(store, options) {
                 report.backup = try StoreBackup.make(of: store, into: backups, options: options, now: now).folder
@@ -61,12 +64,19 @@ package enum StoreRestoration {
                 report.database = try commit(backup, token, in: store, lock, nothingSentSince, options, now)
             } catch {
                 OperationsDatabase.removeStaged(in: store, options.files)
-                // Whether a commit that failed took place, the database says. Where it did, the staged caches are the
-                // store's: each partition adopts its own when a program opens it next.
-                guard hasNot(token, happened: store, options) else { throw error }
-                for name in report.caches { CacheFolder(store: store, partition: name, options).removeStaged(token) }
+                // Nil where it cannot be known: then all is kept, and whoever opens a partition next decides.
+                let after = try? DatabaseState(of: store, options)
+                for name in after == nil ? [] : report.caches {
+                    let cache = CacheFolder(store: store, partition: name, options)
+                    if after?.restoration == token {
+                        // A commit that failed may have taken place. What cannot be adopted now is so later.
+                        try? cache.adoptStaged(token, deadline: .now + options.lockTimeout)
+                    } else {
+                        cache.removeStaged(token)
+                    }
+                }
                 // What was changed by nothing needs no backup.
-                if let made = report.backup, let backups {
+                if after == before, let made = report.backup, let backups {
                     try? options.files.removeTree(made.path)
                     if !hadBackups, (try? options.files.names(in: backups.path).isEmpty) == true {
                         try? options.files.removeTree(backups.path)
@@ -82,16 +92,6 @@ package enum StoreRestoration {
             }
             return report
         } catch { throw BackupFailure.typed(error) }
-    }
-
-    /// Whether the store's database certainly does not note the restoration. Migrations that it applied before stay.
-    private static func hasNot(_ token: String, happened store: URL, _ options: Store.Options) -> Bool {
-        do {
-            let noted = try StoreStatus.withDatabase(of: store, options) { (database) throws(OperationsError) in
-                try database.restoration()
-            }
-            return (noted ?? nil) != token
-        } catch { return false }
     }
 
     private static func hasAnything(_ store: URL, _ options: Store.Options) throws -> Bool {
@@ -184,6 +184,23 @@ package enum StoreRestoration {
             defer { lock.release() }
             try finish(store, [partition], options)
         } catch { throw BackupFailure.typed(error) }
+    }
+}
+
+/// What a restoration changes of a store's database, by which one that failed tells what it has done.
+private struct DatabaseState: Equatable {
+    /// Its remains are put aside before another takes its place.
+    let isLost: Bool
+    let migrations: [SchemaStatus.Entry]
+    /// The token of the last restoration that took place.
+    let restoration: String?
+
+    init(of store: URL, _ options: Store.Options) throws(OperationsError) {
+        isLost = try OperationsDatabase.isLost(in: store, options.files)
+        let found = try StoreStatus.withDatabase(of: store, options) { (database) throws(OperationsError) in
+            (try database.schemaStatus().applied, try database.restoration())
+        }
+        (migrations, restoration) = found ?? ([], nil)
     }
 }
 

@@ -15,7 +15,8 @@ extension Store {
     /// - Returns: What the storage has of uploads that were not done: abort it there, since nothing names it any more.
     /// - Throws: `operations.protected`, `operations.migrationLocked`, `operations.unknownPartition`,
     ///   `operations.environmentInUse`, `operations.unsentWork`, and `operations.uploadsLeft` where uploads that were
-    ///   given up are at the storage still: nothing was destroyed then; `.notRemoved`.
+    ///   given up are at the storage still, and `.cancelled` where the task was cancelled while it waited for other
+    ///   processes: nothing was destroyed then; `.notRemoved`.
     @discardableResult
     public func forget(
         _ partition: PartitionIdentity, confirming: String? = nil, losingUnsent: Bool = false,
@@ -72,14 +73,16 @@ extension Store {
     }
 
     /// Asks again and again: a thread that waits in the kernel's stead is kept from other tasks.
-    private func migrationLock(until deadline: SuspendingClock.Instant) async throws(OperationsError) -> MigrationLock {
+    private func migrationLock(until deadline: SuspendingClock.Instant) async throws -> MigrationLock {
         while true {
             do throws(OperationsError) {
                 return try MigrationLock.take(in: folder, for: "forgetting", within: .zero, options.files)
             } catch {
-                guard error.code == .migrationLocked, .now < deadline, !Task.isCancelled else { throw error }
+                guard error.code == .migrationLocked, .now < deadline else { throw error }
             }
-            try? await Task.sleep(for: .milliseconds(10))
+            do { try await Task.sleep(for: .milliseconds(10)) } catch {
+                throw LarderError(.cancelled, "The task was cancelled while another process held the migration lock")
+            }
         }
     }
 }

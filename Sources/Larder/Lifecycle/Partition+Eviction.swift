@@ -35,7 +35,10 @@ extension Partition {
             try await core.cache.evict(
                 rule, keeping: needed, isRehearsal: isRehearsal, sliceTime: sliceTime, progress: progress)
         }
-        guard !isRehearsal, !Task.isCancelled, let maxBytes, report.bytesInUse > maxBytes else { return report }
+        guard !Task.isCancelled else {
+            throw LarderError(.cancelled, "The task was cancelled while the cache was made smaller")
+        }
+        guard !isRehearsal, let maxBytes, report.bytesInUse > maxBytes else { return report }
         let own: Int
         do { own = try core.cache.bytesOfOwnTables() } catch { throw LarderError.parking(error) }
         let holders = try holders()
@@ -96,7 +99,9 @@ extension Partition {
     package func putInOrder(_ options: CacheUpkeep, failed: (any Error) -> Void) async {
         // A bound that cannot be kept keeps nothing from going by its age.
         for step in [keepAge, keepSize] {
-            do { try await step(options) } catch {
+            do { try await step(options) } catch let error as LarderError where error.code == .cancelled {
+                return
+            } catch {
                 core.logger.warning("the cache could not be kept in order", metadata: ["error": "\(error)"])
                 failed(error)
             }

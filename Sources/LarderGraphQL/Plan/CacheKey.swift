@@ -31,9 +31,9 @@ public struct CacheKey: Sendable, Hashable {
 
     package static func text(type: String, fields: [(name: String, value: String)]) -> String {
         guard fields.count != 1 else { return "\(type):\(fields[0].value)" }
-        var bytes = Array(type.utf8)
+        var bytes = Array("\(type):{".utf8)
         for (index, field) in fields.enumerated() {
-            bytes.append(contentsOf: (index == 0 ? ":{" : ",").utf8)
+            if index > 0 { bytes.append(UInt8(ascii: ",")) }
             appendJSONString(field.name, to: &bytes)
             bytes.append(UInt8(ascii: ":"))
             appendJSONString(field.value, to: &bytes)

@@ -21,28 +21,7 @@ struct MultipartSubscriptions: Sendable {
     func carry() async throws(TransportError) {
         await line.take(.opened)
         let (faults, telling) = AsyncStream.makeStream(of: TransportError.self)
-        let commands = Task {
-            var running: [String: Task<Void, Never>] = [:]
-            for await together in line.commands {
-                for command in together {
-                    switch command {
-                    case .start(let id, let request):
-                        running[id] = Task {
-                            do throws(TransportError) { try await follow(id, request) } catch { telling.yield(error) }
-                        }
-                    case .stop(let id):
-                        if let task = running.removeValue(forKey: id) {
-                            task.cancel()
-                            await task.value
-                        }
-                        await line.take(.completed(id: id))
-                    }
-                }
-            }
-            for task in running.values { task.cancel() }
-            for task in running.values { await task.value }
-            telling.finish()
-        }
+        let commands = Task { await obey(telling) }
         let fault = await withTaskCancellationHandler {
             for await fault in faults { return fault as TransportError? }
             return nil
@@ -52,6 +31,34 @@ struct MultipartSubscriptions: Sendable {
         commands.cancel()
         await commands.value
         if let fault { throw fault }
+    }
+
+    /// Begins and ends subscriptions as the line's commands say, until there are no more; ends `faults` then.
+    private func obey(_ faults: AsyncStream<TransportError>.Continuation) async {
+        let running = Locked<[String: Task<Void, Never>]>([:])
+        for await together in line.commands {
+            for command in together {
+                switch command {
+                case .start(let id, let request):
+                    // Under the lock, so that one which ends at once is kept before it is removed.
+                    running.withLock { tasks in
+                        tasks[id] = Task {
+                            do throws(TransportError) { try await follow(id, request) } catch { faults.yield(error) }
+                            running.withLock { _ = $0.removeValue(forKey: id) }
+                        }
+                    }
+                case .stop(let id):
+                    let task = running.withLock { $0.removeValue(forKey: id) }
+                    task?.cancel()
+                    await task?.value
+                    await line.take(.completed(id: id))
+                }
+            }
+        }
+        let left = running.withLock { Array($0.values) }
+        for task in left { task.cancel() }
+        for task in left { await task.value }
+        faults.finish()
     }
 
     /// One subscription, from its request to the end of its answer.

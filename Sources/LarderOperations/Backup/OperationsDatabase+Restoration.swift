@@ -50,7 +50,7 @@ extension OperationsDatabase {
         }
     }
 
-    /// Removes what killed processes staged under other tokens.
+    /// Removes every copy that was staged, under whatever token.
     package static func removeStaged(in folder: URL, _ files: FileSystem = FileSystem()) {
         for name in (try? files.names(in: folder.path)) ?? []
         where name.hasPrefix("restored-") && name.contains(".sqlite") {
@@ -64,7 +64,8 @@ extension OperationsDatabase {
     /// - Parameters:
     ///   - lock: Held by the caller, for this store.
     ///   - nothingSentSince: Whether the caller says that no program has sent mutations since the backup was made.
-    /// - Throws: `.foreignBackup`, `.environmentChanged`; nothing was changed then.
+    /// - Throws: `.foreignBackup`, `.environmentChanged`, `.full`, …; nothing was brought back then. Missing migrations
+    ///   are applied before that, and what is left of a lost database is put aside.
     package static func restoreStaged(
         _ token: String, in folder: URL, holding lock: MigrationLock, nothingSentSince: Bool = false,
         options: Options = Options(), now: Date

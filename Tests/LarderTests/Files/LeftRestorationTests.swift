@@ -55,8 +55,15 @@ struct LeftRestorationTests {
         }
     }
 
-    /// Restores a whole `larder.sqlite`, whose folder cannot be synced once it has its name.
-    private func failOnceCommitted(_ body: (_ place: URL, _ backups: URL) throws -> Void) async throws {
+    /// Restores a backup into a store whose `larder.sqlite` is gone and which holds a newer cache, and fails.
+    ///
+    /// - Parameters:
+    ///   - log: What is left of the lost database's log.
+    ///   - fault: The call that fails, and whether `larder.sqlite` has been given its name before.
+    private func failRestoring(
+        log: String? = nil, at fault: @escaping @Sendable (FileSystem.Call, _ isNamed: Bool) -> Bool,
+        _ body: (_ place: URL, _ backups: URL) async throws -> Void
+    ) async throws {
         try await withTemporaryFolder { folder in
             let (place, backups) = (folder.appending(path: "store"), folder.appending(path: "backups"))
             let first = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
@@ -69,36 +76,59 @@ struct LeftRestorationTests {
             try later.close()
             let file = place.appending(path: OperationsDatabase.fileName).path
             for suffix in ["", "-wal", "-shm"] { try FileSystem().remove(file + suffix) }
+            if let log { try Data(log.utf8).write(to: URL(filePath: file + "-wal")) }
             let isNamed = Flag()
             var options = Store.Options()
             options.files = FileSystem(injecting: { call in
+                let isFaulty = fault(call, isNamed.isSet)
                 if call.kind == .link { isNamed.set() }
-                return isNamed.isSet && call.kind == .synchronizeFolder ? .failure(EIO) : nil
+                return isFaulty ? .failure(EIO) : nil
             })
             let lock = try MigrationLock.take(in: place, for: "a test", within: .seconds(60))
             #expect(throws: LarderError.self) {
                 try StoreRestoration.bringBack(
                     backup, to: place, backingUpInto: backups, holding: lock, options: options)
             }
-            #expect(try FileSystem().exists(file))
             lock.release()
-            try body(place, backups)
+            try await body(place, backups)
         }
+    }
+
+    /// As `failRestoring`, where the folder cannot be synced once the database has its name.
+    private func failOnceCommitted(_ body: (_ place: URL, _ backups: URL) async throws -> Void) async throws {
+        try await failRestoring(at: { call, isNamed in isNamed && call.kind == .synchronizeFolder }, body)
     }
 
     @Test("A restoration that fails after it has taken place keeps the backup of what was there before")
     func keptBackup() async throws {
         try await failOnceCommitted { place, backups in
+            #expect(try FileSystem().exists(place.appending(path: OperationsDatabase.fileName).path))
             let made = try FileSystem().names(in: backups.path)
             #expect(made.count == 1)
         }
     }
 
-    @Test("A restoration that fails after it has taken place leaves the caches that belong to its mutations")
+    @Test("A restoration that fails after it has taken place gives its caches to programs that have the store open")
     func keptCaches() async throws {
         try await failOnceCommitted { place, _ in
+            let cache = CacheFolder(store: place, partition: Store.unnamedPartition, Store.Options())
+            #expect(try cache.stagedTokens() == [])
             let read = try title(in: place)
             #expect(read == "Soup")
+        }
+    }
+
+    @Test(
+        "The backup that a failed restoration has made stays only where remains of a lost database were put aside",
+        arguments: ["a log", nil])
+    func remains(log: String?) async throws {
+        try await failRestoring(log: log, at: { call, isNamed in !isNamed && call.kind == .link }) { place, backups in
+            let file = place.appending(path: OperationsDatabase.fileName).path
+            #expect(try !FileSystem().exists(file) && !FileSystem().exists(file + "-wal"))
+            let made = try? FileSystem().names(in: backups.path).count
+            #expect(made == (log == nil ? nil : 1))
+            let read = try title(in: place)
+            #expect(read == "Stew")
         }
     }
 }
