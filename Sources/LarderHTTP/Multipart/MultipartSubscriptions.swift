@@ -35,29 +35,21 @@ struct MultipartSubscriptions: Sendable {
 
     /// Begins and ends subscriptions as the line's commands say, until there are no more; ends `faults` then.
     private func obey(_ faults: AsyncStream<TransportError>.Continuation) async {
-        let running = Locked<[String: Task<Void, Never>]>([:])
+        let running = RunningSubscriptions()
         for await together in line.commands {
             for command in together {
                 switch command {
                 case .start(let id, let request):
-                    // Under the lock, so that one which ends at once is kept before it is removed.
-                    running.withLock { tasks in
-                        tasks[id] = Task {
-                            do throws(TransportError) { try await follow(id, request) } catch { faults.yield(error) }
-                            running.withLock { _ = $0.removeValue(forKey: id) }
-                        }
+                    running.begin(id) {
+                        do throws(TransportError) { try await follow(id, request) } catch { faults.yield(error) }
                     }
                 case .stop(let id):
-                    let task = running.withLock { $0.removeValue(forKey: id) }
-                    task?.cancel()
-                    await task?.value
+                    await running.end(id)
                     await line.take(.completed(id: id))
                 }
             }
         }
-        let left = running.withLock { Array($0.values) }
-        for task in left { task.cancel() }
-        for task in left { await task.value }
+        await running.endAll()
         faults.finish()
     }
 
@@ -179,6 +171,33 @@ struct MultipartSubscriptions: Sendable {
                 status: status)
         }
         await line.take(.failed(id: id, response: bytes, mayRecover: status >= 500))
+    }
+}
+
+/// The tasks of subscriptions that have not ended, by the subscriptions' ids.
+private final class RunningSubscriptions: Sendable {
+    private let tasks = Locked<[String: Task<Void, Never>]>([:])
+
+    func begin(_ id: String, _ body: @escaping @Sendable () async -> Void) {
+        // Made under the lock, so that one which ends at once is kept before it is removed.
+        tasks.withLock { tasks in
+            tasks[id] = Task {
+                await body()
+                self.tasks.withLock { _ = $0.removeValue(forKey: id) }
+            }
+        }
+    }
+
+    func end(_ id: String) async {
+        let task = tasks.withLock { $0.removeValue(forKey: id) }
+        task?.cancel()
+        await task?.value
+    }
+
+    func endAll() async {
+        let left = tasks.withLock { Array($0.values) }
+        for task in left { task.cancel() }
+        for task in left { await task.value }
     }
 }
 
