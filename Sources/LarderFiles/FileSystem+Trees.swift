@@ -67,7 +67,7 @@ extension FileSystem {
     ///
     /// - Parameter visit: Is given the bytes, a part at a time.
     package func copy(_ path: String, to new: String, _ visit: ([UInt8]) -> Void = { _ in }) throws(FileError) {
-        let output = try open(new, [.writing, .new])
+        let output = try open(new, [.writing, .new, .synchronous])
         var offset: Int64 = 0
         try read(path) { (part) throws(FileError) in
             try output.write(part, at: offset)

@@ -93,6 +93,9 @@ package struct FileSystem: Sendable {
         package static let emptied = Access(rawValue: 16)
         /// Fails where the last part of the path is a symbolic link.
         package static let unlinked = Access(rawValue: 32)
+        /// Each write returns when its bytes are on the disk. For large files beside others that are synced: file
+        /// systems let a sync of any file wait for bytes of all that the system has gathered.
+        package static let synchronous = Access(rawValue: 64)
 
         var flags: Int32 {
             var flags = contains(.writing) ? contains(.reading) ? O_RDWR : O_WRONLY : O_RDONLY
@@ -100,6 +103,7 @@ package struct FileSystem: Sendable {
             if contains(.new) { flags |= O_EXCL }
             if contains(.emptied) { flags |= O_TRUNC }
             if contains(.unlinked) { flags |= O_NOFOLLOW }
+            if contains(.synchronous) { flags |= O_DSYNC }
             // What is no file, a pipe in its place, must not keep the caller waiting.
             return flags | O_CLOEXEC | O_NONBLOCK
         }

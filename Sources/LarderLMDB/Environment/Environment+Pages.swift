@@ -16,7 +16,9 @@ extension Environment {
             defer { writer?.release() }
             let path = target + "/data.mdb"
             // LMDB would make the file readable for all users, as far as the process's mask lets it.
-            let file = try translated { () throws(FileError) in try options.files.open(path, [.writing, .new]) }
+            let file = try translated { () throws(FileError) in
+                try options.files.open(path, [.writing, .new, .synchronous])
+            }
             let status = withExtendedLifetime(file) {
                 unsafe mdb_env_copyfd2(handle, file.descriptor, compacting ? UInt32(MDB_CP_COMPACT) : 0)
             }

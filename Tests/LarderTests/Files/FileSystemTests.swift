@@ -32,6 +32,15 @@ struct FileSystemTests {
         }
     }
 
+    @Test("A file that is opened as synchronous is so, and others are not", arguments: [true, false])
+    func synchronous(isSo: Bool) async throws {
+        try await withTemporaryFolder { folder in
+            let path = folder.appending(path: "file").path
+            let file = try FileSystem().open(path, isSo ? [.writing, .new, .synchronous] : [.writing, .new])
+            #expect((fcntl(file.descriptor, F_GETFL) & O_DSYNC == O_DSYNC) == isSo)
+        }
+    }
+
     @Test("A file that takes no more bytes, and says no reason, is a full disk, and not asked for ever")
     func takesNothing() async throws {
         try await withTemporaryFolder { folder in
