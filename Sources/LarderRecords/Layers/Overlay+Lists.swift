@@ -52,16 +52,16 @@ extension Overlay {
     private func apply(
         _ action: ListEdit.Action, to field: FieldID, of owner: RecordID, _ snapshot: borrowing LayeredSnapshot
     ) throws {
-        var known = openLists.take(of: owner)
-        if let other = known, other.field != field {
+        // Not in here while it is changed: what is looked at meanwhile is the same with and without the change. Nor is
+        // it anywhere else, where it would be copied.
+        var list = openLists.take(of: owner)
+        if list?.field != field, let other = list.take() {
             openLists.put(other)
             closeLists(of: owner)
-            known = nil
         }
-        // Not in here while it is changed: what is looked at meanwhile is the same with and without the change.
-        guard var list = try known ?? OpenList(of: owner, field, generation, snapshot) else { return }
-        defer { openLists.put(list) }
-        try list.apply(action, generation, snapshot)
+        if list == nil { list = try OpenList(of: owner, field, generation, snapshot) }
+        defer { if let list { openLists.put(list) } }
+        try list?.apply(action, generation, snapshot)
     }
 
     /// Encodes the list of a record that is open.

@@ -61,7 +61,7 @@ struct LeftRestorationTests {
     ///   - log: What is left of the lost database's log.
     ///   - fault: The call that fails, and whether `larder.sqlite` has been given its name before.
     private func failRestoring(
-        log: String? = nil, at fault: @escaping @Sendable (FileSystem.Call, _ isNamed: Bool) -> Bool,
+        log: String? = nil, at fault: @escaping @Sendable (FileCall, _ isNamed: Bool) -> Bool,
         _ body: (_ place: URL, _ backups: URL) async throws -> Void
     ) async throws {
         try await withTemporaryFolder { folder in
