@@ -119,6 +119,7 @@ struct BadInputTests {
             let outcome = try await LarderProcess.run(
                 arguments.split(separator: " ").map(String.init) + ["--json", "--store", "x"])
             #expect(outcome.errors.hasPrefix(#"{"larder":1,"command":"\#(verb)","error":"#), "\(outcome.errors)")
+            #expect(!outcome.errors.contains("There is no verb"), "\(outcome.errors)")
         }
     }
 

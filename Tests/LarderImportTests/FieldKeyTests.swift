@@ -64,6 +64,7 @@ struct FieldKeyTests {
             "search(note:7)", "search(note:true)", "search(note:[a])", "search(note:<null>)", "search(note:1.5)",
             // Where another reading has a form that is not read.
             "search([filter:text:x],filters:[a],note:b])",
+            "search(note:x,ratio:Optional(1.5))", "search(note:x,ratio:nil)",
         ])
     func ambiguous(_ key: String) { #expect(read(key) == "argumentsAmbiguous") }
 

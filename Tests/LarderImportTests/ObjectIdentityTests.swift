@@ -22,4 +22,19 @@ struct ObjectIdentityTests {
             #expect(String(decoding: found.json, as: UTF8.self) == "{\(members)}")
         }
     }
+
+    @Test("A record that does not say its type is of the one that its key names only where its fields make that key")
+    func typeInKey() async throws {
+        try await withRecipeBox { app, folder in
+            let fixture = try ForeignFixture(folder.appending(path: "a.sqlite").path, .records)
+            try fixture.record("Cook:1", #"{"id":"1","name":"Ada"}"#)
+            try fixture.record("Cook:2", #"{"id":"3","name":"Bea"}"#)
+            try fixture.record("Cook:4", #"{"name":"Cleo"}"#)
+            fixture.close()
+            let report = try await source(fixture.path).run(into: app)
+            #expect(report.objects == .init(taken: 1))
+            #expect(report.omissions.map(\.reason) == [.noType])
+            #expect(try app.read("Cook:1", GraphQLFragment("fragment F on Cook { name }"))["name"]?.string == "Ada")
+        }
+    }
 }

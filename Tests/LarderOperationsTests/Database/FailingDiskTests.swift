@@ -131,6 +131,26 @@ struct FailingDiskTests {
         }
     }
 
+    @Test("Where a log that is found cannot be synced a write is refused, and the next finds the disk as it is")
+    func foundLog() async throws {
+        try await withTemporaryFolder { folder in
+            let first = try OperationsDatabase(folder: folder)
+            let found = try await first.enqueue(draft("found"))
+            let second = try OperationsDatabase(folder: folder)
+            let disk = FailingDisk()
+            try await second.pool.writeWithoutTransaction { disk.attach($0) }
+            disk.arm(.init(call: .sync, code: ResultCode.SQLITE_IOERR_FSYNC.rawValue, isLasting: false), after: 0)
+            await expectFailure(.storage) { _ = try await second.enqueue(draft("refused")) }
+            #expect(disk.hasFailed)
+            disk.heal()
+            #expect(try second.mutations.list().map(\.id) == [found])
+            let acknowledged = try await second.enqueue(draft("acknowledged"))
+            #expect(try first.mutations.list().map(\.id) == [found, acknowledged])
+            try second.close()
+            try first.close()
+        }
+    }
+
     @Test("After another process's checkpoint whose sync failed all of the file is written again before the next")
     func othersCheckpoint() async throws {
         try await withTemporaryFolder { folder in

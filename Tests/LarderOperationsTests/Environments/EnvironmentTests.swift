@@ -51,10 +51,13 @@ struct EnvironmentTests {
         try await withOperations { database in
             try await database.enter(environment("old"), .user("u"), as: "pu")
             let new = environment("new", succeeds: .environment("old"))
-            let report = try await database.enter(new, .last, as: "unused", leaving: nil)
+            let destination = Destination(environment: new, user: .last, newName: "unused")
+            // A cache from before there were environments is not taken over with it.
+            let table = database.environments.knowing(unnamed: "main")
+            let report = try await table.enter(destination, leaving: nil, now: noon)
             #expect(!report.isSwitch && report.to?.partition.name == "pu")
             #expect(report.to?.partition.environment == "new")
-            let destination = Destination(environment: new, user: .last, newName: "unused")
+            #expect(try table.partitions().map(\.name) == ["pu"])
             #expect(try database.environments.standing(destination)?.name == "pu")
             try await database.environments.remove("old")
         }

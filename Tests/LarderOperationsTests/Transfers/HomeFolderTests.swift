@@ -1,4 +1,6 @@
 import Foundation
+import LarderFiles
+import LarderTestSupport
 import Testing
 
 @testable import LarderOperations
@@ -35,5 +37,24 @@ struct HomeFolderTests {
         #expect(stored(old, home: new, isThere: true) == "/apps/\(old)/file")
         #expect(stored("other", home: new) == "/apps/other/file")
         #expect(stored(old, home: "program") == "/apps/\(old)/file")
+    }
+
+    @Test("A path in another container stays whole where the home has not moved, though that container is gone")
+    func otherContainer() async throws {
+        try await withTemporaryFolder { folder in
+            let kept = Locked<String?>(nil)
+            var options = OperationsDatabase.Options()
+            options.home = HomeFolder("/apps/\(new)")
+            options.device = DeviceMark(
+                read: { _ in kept.withLock { $0 } }, keep: { token, _ in kept.withLock { $0 = token } })
+            let path = "/apps/\(old)/file"
+            let first = try OperationsDatabase(folder: folder, options: options)
+            try await first.transfers.enqueue(
+                [TransferDraft(partition: app, kind: .download, bucket: "media", key: "k", path: path, created: noon)])
+            try first.close()
+            let second = try OperationsDatabase(folder: folder, options: options)
+            #expect(try second.transfers.list().map(\.path) == [path])
+            try second.close()
+        }
     }
 }
