@@ -1,3 +1,4 @@
+import AsyncHTTPClient
 import Foundation
 import Larder
 import LarderAWS
@@ -466,6 +467,22 @@ struct ScriptedAnswerTests {
             }
             #expect(error.code == .wrongRegion)
             #expect(storage.requests.count == 1)
+        }
+    }
+
+    @Test("A client of the program's own that follows redirects is told, and its answer is not taken")
+    func redirectFollowed() async throws {
+        try await ScriptedStorage.run { request in
+            request.path == "/elsewhere" ? .stored() : Reply(status: .found, headers: ["Location": "/elsewhere"])
+        } _: { _, given in
+            try await HTTPClient.withHTTPClient(configuration: HTTPClient.Configuration()) { client in
+                let transport = S3Transport(
+                    region: "us-east-1", credentials: { _ in .test }, options: given.options, client: client)
+                let error = try await objectError { () async throws(ObjectError) in
+                    try await transport.object(at: .somewhere, within: .ample)
+                }
+                #expect(error.code == .unusableAnswer && error.message.contains("followed a redirect"))
+            }
         }
     }
 }

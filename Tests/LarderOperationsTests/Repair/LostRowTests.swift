@@ -244,6 +244,29 @@ struct LostRowTests {
         }
     }
 
+    @Test("A mutation whose row breaks a rule of its table is set aside with what it was to send, and told")
+    func brokenRule() async throws {
+        try await withTemporaryFolder { folder in
+            let scene = try await RepairScene.make(in: folder)
+            let free = try #require(scene.mutations[.free])
+            try scene.change { db in
+                try db.execute(
+                    sql: """
+                        PRAGMA ignore_check_constraints = ON;
+                        UPDATE mutation SET attempts = -1 WHERE sequence = \(free.sequence);
+                        """)
+            }
+            let report = try scene.repair().report
+            #expect(report.lost == 0 && report.rows.first { $0.table == "mutation" }?.damaged == 1)
+            let database = try OperationsDatabase(folder: folder)
+            let found = try database.mutations.list().first { $0.sequence == free.sequence }
+            #expect(found?.state == .deadLetter && found?.failure?.class == .damaged)
+            #expect(found?.content == free.content)
+            try expectSound(database)
+            try database.close()
+        }
+    }
+
     @Test("Partitions whose counters cannot be read keep their names, their users and their mutations")
     func partitions() async throws {
         try await withTemporaryFolder { folder in
