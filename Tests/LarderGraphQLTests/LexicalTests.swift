@@ -118,7 +118,8 @@ struct LexicalTests {
         "Characters outside of ASCII, controls and strange punctuation are no tokens",
         arguments: [
             ("{ é }", "1:3: Unexpected character 'é'"), ("{ a☃ }", "1:4: Unexpected character '☃'"),
-            ("{ a..b }", "1:4: Unexpected character '.'"), ("{ a\u{0} }", "1:4: Unexpected character U+0000"),
+            ("{ a..b }", "1:4: Unexpected character '.'"), ("{ a.b.c }", "1:4: Unexpected character '.'"),
+            ("{ a\u{0} }", "1:4: Unexpected character U+0000"),
             ("{ 'a' }", "1:3: Unexpected character '''"), ("{ a; }", "1:4: Unexpected character ';'"),
             ("{ a\u{A0}b }", "1:4: Unexpected character U+00A0"),
         ])

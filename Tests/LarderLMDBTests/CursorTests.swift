@@ -51,7 +51,11 @@ struct CursorTests {
             #expect(try cursor.seek(atLeast: 15)?.integerKey == 20)
             #expect(try cursor.seek(atLeast: 20)?.integerKey == 20)
             #expect(try cursor.next()?.integerKey == 30)
-            #expect(try cursor.seek(atLeast: 10_001)?.integerKey == nil)
+            for id in [500, 10_000] as [UInt64] {
+                #expect(try cursor.value(at: id).copied == bytes("\(id)"))
+                #expect(try cursor.seek(atLeast: 10_001)?.integerKey == nil)
+                #expect(try cursor.value(at: id).copied == bytes("\(id)"), "after a search that found nothing")
+            }
             var named = try transaction.cursor(in: keys)
             #expect(try named.seek(atLeast: bytes("k999").rawSpan)?.key.copied == bytes("k9990"))
             #expect(try named.value(at: bytes("k500").rawSpan).copied == bytes("500"))

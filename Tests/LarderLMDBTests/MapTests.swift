@@ -43,9 +43,10 @@ struct MapTests {
         }
     }
 
-    @Test("A map grows to its greatest size, and is full then")
-    func greatest() async throws {
+    @Test("A map grows to its greatest size and no further, and is full then", arguments: [1 << 20, 3 << 20])
+    func greatest(from starting: Int) async throws {
         var options = Self.small
+        options.startingMapSize = starting
         options.mapSize = 4 << 20
         try await withEnvironment(options) { environment in
             let records = try environment.records

@@ -241,8 +241,8 @@ struct PageDamageTests {
         }
     }
 
-    @Test("A page whose list of nodes reaches into the first of them")
-    func overlappingList() {
+    @Test("A page whose nodes overlap, or whose list of nodes reaches into the first of them")
+    func overlappingNodes() {
         func fault(lower: UInt16, upper: UInt16, nodes: [UInt16]) -> String? {
             let layout = PageLayout(pageSize: 4_096)
             var page = [UInt8](repeating: 0, count: layout.pageSize)
@@ -257,7 +257,8 @@ struct PageDamageTests {
             put([2_004, 0, 0, 8], 56)
             put([2_004, 0, 0, 8], 2_076)
             put([lower, upper] + nodes, 12)
-            var extents = [UInt16](repeating: 0, count: layout.pageSize / 2)
+            // What lies behind that memory is not looked at.
+            var extents = [UInt16](repeating: 0, count: layout.pageSize / 2) + [1]
             return page.withUnsafeBytes { page in
                 extents.withUnsafeMutableBufferPointer { extents in
                     guard let page = page.baseAddress, let extents = extents.baseAddress else { return "no memory" }
@@ -267,5 +268,7 @@ struct PageDamageTests {
         }
         #expect(fault(lower: 20, upper: 56, nodes: [56, 2_076]) == nil)
         #expect(fault(lower: 22, upper: 20, nodes: [56, 2_076, 20]) == "its free space runs from 22 to 20")
+        #expect(fault(lower: 20, upper: 4_098, nodes: [56, 2_076]) == "its free space runs from 20 to 4098")
+        #expect(fault(lower: 20, upper: 2_076, nodes: [2_076, 2_076]) == "its nodes overlap or leave a gap")
     }
 }

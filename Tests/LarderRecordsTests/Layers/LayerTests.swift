@@ -81,6 +81,21 @@ struct LayerTests {
         }
     }
 
+    @Test("An operation that is used again reads fields that came meanwhile, whatever layers there are")
+    func nameOfLaterCommit() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            try await sample.fill(1...2)
+            sample.cache.replaceLayers([try sample.rating("k", movie: "1", year: 9)])
+            #expect(try sample.year("1") == 9)
+            let fragment = try sample.fragment("fragment F on Movie { id year title }")
+            let second = RecordCache.Root.object(key: "Movie:2")
+            #expect(try sample.cache.read(fragment, from: second).response.missing.map(\.description) == ["title"])
+            try await sample.write(
+                fragment, response: #"{"data":{"__typename":"Movie","id":"2","year":2,"title":"T"}}"#, to: second)
+            #expect(try sample.json(fragment, from: second) == #"{"id":"2","year":2,"title":"T"}"#)
+        }
+    }
+
     @Test("Layers are laid one over the other, and one that goes leaves what the others do")
     func order() async throws {
         try await withSampleCache(movieSchema) { sample in
@@ -382,7 +397,7 @@ struct LayerTests {
             try cache.setLayers([
                 OptimisticLayer(
                     key: key, response: .init(parsed, of: fragment, to: .object(key: "Movie:1")),
-                    removals: ["Movie:new"])
+                    removals: ["Movie:new", "Movie:newer"])
             ])
             let first = try overlay()
             try await sample.write(
@@ -393,6 +408,9 @@ struct LayerTests {
             try await write("2", #""title":"B","score":1.5"#)
             let second = try overlay()
             #expect(second !== first)
+            // A key that the layer did not look for.
+            try await write("3", #""title":"C","score":null"#)
+            #expect(try overlay() === second)
             // A record that the layer changes.
             try await write("1", #""title":"A","score":1.5"#)
             let third = try overlay()

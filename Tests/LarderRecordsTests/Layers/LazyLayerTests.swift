@@ -185,6 +185,23 @@ struct LazyLayerTests {
         }
     }
 
+    @Test("All layers are laid after a few reads that come to one which lies under those that are laid")
+    func repeated() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            try await sample.fill(1...20)
+            sample.cache.replaceLayers(
+                try (1...20).map { id in
+                    let place = ListEdit(
+                        .object(key: "Movie:\(id)"), field: "cast",
+                        .insert(key: "User:\(id)", at: .ascending(field: "name")))
+                    return try sample.rating("k\(id)", movie: "\(id)", year: 100 + id, edits: [place])
+                })
+            for id in (9...20).reversed() { #expect(try sample.year("\(id)") == 100 + id) }
+            #expect(try sample.laidCount() == 20)
+            #expect(try sample.year("1") == 101)
+        }
+    }
+
     @Test("Keys that have the same number cost time and do no harm")
     func collision() async throws {
         try await withSampleCache(movieSchema) { sample in

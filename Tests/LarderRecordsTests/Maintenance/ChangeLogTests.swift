@@ -48,6 +48,18 @@ struct ChangeLogTests {
         #expect(try kept(records: 4_097, fields: 1).isEverything)
     }
 
+    @Test("Changes of which the beginning is missing, or another, are damaged")
+    func damagedChanges() throws {
+        func decoded(_ bytes: [UInt8]) throws -> ChangeSet {
+            try unsafe bytes.withUnsafeBytes { unsafe try ChangeSet(encoded: $0) }
+        }
+        #expect(try decoded([1, 0]).fields == [])
+        for bytes in [[], [1], [2, 0]] as [[UInt8]] {
+            let error = #expect(throws: RecordError.self) { try decoded(bytes) }
+            #expect(error?.code == .damaged)
+        }
+    }
+
     @Test("The next look reports changes that clearing or compacting has lost as everything")
     func lost() async throws {
         try await withSampleCache(movieSchema) { sample in

@@ -67,14 +67,17 @@ struct CheckedTableTests {
 
     @Test("A name is one of a number that was given, and each leads to the other")
     func names() async throws {
-        try await expectProblems { tables, _, transaction in
-            let next = UInt64(try GenerationState.stored(transaction, tables).nextField)
-            let sealed = SealedText.encoded(Array("ghost".utf8), seed: next)
-            try transaction.put(next, sealed.rawSpan, in: tables.texts)
-            return [
-                "number \(next): it was never given to a name; the next is \(next)",
-                "number \(next): its name ghost does not lead back to it",
-            ]
+        for isFirst in [true, false] {
+            try await expectProblems { tables, _, transaction in
+                let next = UInt64(try GenerationState.stored(transaction, tables).nextField)
+                let number = isFirst ? 0 : next
+                let sealed = SealedText.encoded(Array("ghost".utf8), seed: number)
+                try transaction.put(number, sealed.rawSpan, in: tables.texts)
+                return [
+                    "number \(number): it was never given to a name; the next is \(next)",
+                    "number \(number): its name ghost does not lead back to it",
+                ]
+            }
         }
         try await expectProblems { tables, names, transaction in
             let title = UInt64(try #require(try names.number(of: "title", transaction, tables)))

@@ -66,6 +66,16 @@ struct CompactionTests {
         }
     }
 
+    @Test("A number of very many digits is the same number after compaction")
+    func longNumber() async throws {
+        try await withSampleCache("type Query { meta: JSON } scalar JSON") { sample in
+            let data = "{\"meta\":\(String(repeating: "7", count: 2 * RecordFormat.farThreshold))}"
+            try await sample.write("{ meta }", data: data)
+            _ = try await sample.cache.compact()
+            #expect(try sample.json("{ meta }") == data)
+        }
+    }
+
     @Test("Texts that lie in several segments are read in one answer")
     func segments() async throws {
         try await withSampleCache("type Query { notes: [Note!]! } type Note { id: ID! text: String! }") { sample in

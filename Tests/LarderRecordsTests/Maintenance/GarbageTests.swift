@@ -156,6 +156,24 @@ struct GarbageTests {
         }
     }
 
+    @Test("A collection that is cancelled while it removes says what is gone, and another one goes on from there")
+    func cancelledOnTheWay() async throws {
+        try await withSampleCache(nodeSchema) { sample in
+            try await sample.link(Array(1...400))
+            try await sample.link([1])
+            let cache = sample.cache
+            let collecting = Task {
+                try await cache.collectGarbage(keeping: StatedRoots()) { progress in
+                    if progress.removed > 0 { withUnsafeCurrentTask { $0?.cancel() } }
+                }
+            }
+            let report = try await collecting.value
+            #expect((1..<399).contains(report.objects))
+            #expect((report.restarts, report.isFinished) == (0, false))
+            #expect(try await sample.collect().objects == 399 - report.objects)
+        }
+    }
+
     @Test("Reports of collections that follow each other are added up, and the last says what stays")
     func addedReports() {
         var (first, later) = (GarbageReport(), GarbageReport())

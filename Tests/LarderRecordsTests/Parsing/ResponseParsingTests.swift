@@ -258,6 +258,13 @@ struct ResponseParsingTests {
         #expect(parseFault(#"{"data":{"node":{"id":"2","__typename":"_T1"}}}"#, along: operation) == nil)
     }
 
+    @Test("A key without its first quotation mark is no JSON, also where it would be __typename")
+    func unquotedTypename() throws {
+        let operation = try operation("{ node(id: 1) { id } }")
+        #expect(parseFault(#"{"data":{"node":{"__typename":5}}}"#, along: operation) == "responseMismatch node")
+        #expect(parseFault(#"{"data":{"node":{x__typename":5}}}"#, along: operation) == "responseMalformed node")
+    }
+
     @Test("A byte order mark before an answer is passed over, and one elsewhere is refused")
     func byteOrderMark() throws {
         let operation = try operation("{ count }")

@@ -22,14 +22,14 @@ struct DecodingTests {
     func scalars() throws {
         let decoded = try decode(
             """
-            {"bool": true, "string": "text", "double": 2.5, "float": 0.1, "int": -1, "int8": -128, "int16": -32768,
+            {"bool": false, "string": "text", "double": 2.5, "float": 0.1, "int": -1, "int8": -128, "int16": -32768,
              "int32": 7, "int64": -9223372036854775808, "int128": -9223372036854775809, "uint": 1, "uint8": 255,
              "uint16": 65535, "uint32": 3, "uint64": 18446744073709551615, "uint128": 18446744073709551616}
             """, as: Scalars.self)
         #expect(
             decoded
                 == Scalars(
-                    bool: true, string: "text", double: 2.5, float: 0.1, int: -1, int8: -128, int16: -32768, int32: 7,
+                    bool: false, string: "text", double: 2.5, float: 0.1, int: -1, int8: -128, int16: -32768, int32: 7,
                     int64: .min, int128: Int128(Int64.min) - 1, uint: 1, uint8: 255, uint16: 65535, uint32: 3,
                     uint64: .max,
                     uint128: UInt128(UInt64.max) + 1))
@@ -161,7 +161,8 @@ struct DecodingTests {
     @Test("A superclass is read under super, or under a key of its own")
     func superclasses() throws {
         #expect(try decode(#"{"barks":true,"super":{"name":"Rex"}}"#, as: Dog.self).name == "Rex")
-        #expect(try decode(#"{"base":{"name":"Rex"},"barks":true}"#, as: Dog.self).name == "Rex")
+        let dog = try decode(#"{"base":{"name":"Rex"},"barks":true}"#, as: Dog.self)
+        #expect(dog.barks && dog.name == "Rex")
     }
 
     @Test("A superclass that is absent is null at the path super")

@@ -71,6 +71,18 @@ struct ContradictingPartTests {
         }
     }
 
+    @Test("A part of another type tells of another object that holds it")
+    func otherTypeInside() async throws {
+        try await withSampleCache(movieSchema + " extend type Box { animal: Animal }") { sample in
+            try await sample.write(
+                "{ box { x animal { name } } }", data: #"{"box":{"x":1,"animal":{"__typename":"Dog","name":"A"}}}"#)
+            try await sample.write(
+                "{ box { animal { home { y } } } }", data: #"{"box":{"animal":{"__typename":"Cat","home":{"y":1}}}}"#)
+            let missing = try sample.missing("{ box { x animal { name home { y } } } }")
+            #expect(Set(missing) == ["box.x", "box.animal.name"])
+        }
+    }
+
     @Test("A part that an error has hidden contradicts nothing")
     func hidden() async throws {
         try await withSampleCache(movieSchema) { sample in
