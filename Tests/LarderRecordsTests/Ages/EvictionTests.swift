@@ -391,6 +391,20 @@ struct EvictionTests {
         }
     }
 
+    @Test("A rehearsal counts each object once, however many there are")
+    func rehearsedOnce() async throws {
+        try await AgedCache.with(schema) { aged in
+            // More than are looked for at a time.
+            let count = Eviction.candidateLimit + 20
+            try await aged.fill(0..<1, of: count)
+            aged.now += 3600
+            let report = try await aged.sample.cache.evict(
+                EvictionRule(maximumAge: .seconds(60)), keeping: StatedRoots(), isRehearsal: true,
+                sliceTime: .seconds(60))
+            #expect((report.objects, report.fields) == (count, 1))
+        }
+    }
+
     @Test("A cache that keeps its bound is left alone")
     func withinBound() async throws {
         try await AgedCache.with(schema) { aged in
