@@ -1,5 +1,6 @@
 import Foundation
 import LarderTestSupport
+import Synchronization
 import Testing
 
 @testable import Larder
@@ -135,6 +136,58 @@ struct WatchRaceTests {
                 try await task.value
             }
             #expect(app.core.watchers.isEmpty)
+        }
+    }
+
+    @Test("A watcher that ends just when it begins to fetch leaves no fetch behind")
+    func endedAtBeginning() async throws {
+        try await withStoreFixture { app in
+            let bound = try app.core.operations.bound(recipeList)
+            var fetches: [WeaklyHeld] = []
+            var watchers: [Watcher] = []
+            for _ in 0..<500 {
+                let held = Held()
+                fetches.append(WeaklyHeld(held: held))
+                let fetch: @Sendable () async throws(LarderError) -> Void = {
+                    try? await Task.sleep(for: .seconds(3600))
+                    withExtendedLifetime(held) {}
+                }
+                watchers.append(Watcher(app.core, bound, .query, fetch: fetch))
+            }
+            await beginAndEnd(watchers)
+            watchers = []
+            try await eventually { fetches.allSatisfy { $0.held == nil } }
+        }
+    }
+
+    /// What a fetch holds until it has ended.
+    private final class Held: Sendable {}
+    private struct WeaklyHeld { weak var held: Held? }
+
+    private final class Turns: Sendable {
+        let begun = Atomic(0)
+        let ended = Atomic(0)
+    }
+
+    /// Has one watcher after the other begin to fetch, while another thread ends it.
+    private func beginAndEnd(_ watchers: [Watcher]) async {
+        let turns = Turns()
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            Thread.detachNewThread {
+                for (number, watcher) in watchers.enumerated() {
+                    while turns.begun.load(ordering: .acquiring) <= number {}
+                    // Each at another moment.
+                    for _ in 0..<number % 64 { _ = turns.begun.load(ordering: .acquiring) }
+                    watcher.end()
+                    turns.ended.store(number + 1, ordering: .releasing)
+                }
+                continuation.resume()
+            }
+            for (number, watcher) in watchers.enumerated() {
+                turns.begun.store(number + 1, ordering: .releasing)
+                watcher.refetch()
+                while turns.ended.load(ordering: .acquiring) <= number {}
+            }
         }
     }
 

@@ -106,6 +106,15 @@ struct EnvironmentValidationTests {
                 "a scope of the sign-in pages has white space",
                 { $0.hostedSignIn = .init(domain: "a.b", scopes: ["openid", "e mail"], signInRedirects: ["a://b"]) }
             ),
+            (
+                "domain of the sign-in pages is empty",
+                { $0.hostedSignIn = .init(domain: "", signInRedirects: ["a://b"]) }
+            ),
+            (
+                "where the sign-in pages lead has white space",
+                { $0.hostedSignIn = .init(domain: "a.b", signInRedirects: ["a://b"], signOutRedirects: ["a://b "]) }
+            ),
+            ("identity pool's region is empty", { $0.identityPool = .init(id: "p", region: "") }),
             ("what it succeeds", { $0.predecessor = .environment("../old") }),
         ]
         for (expected, change) in changes {

@@ -103,6 +103,7 @@ struct GraphQLProjectTests {
             ("schemaPath: s\nincludes:\n  - *a", "line 3: a value that begins with *"),
             ("schemaPath: s\n---\nincludes: [a]", "line 2: this is no `name"),
             ("a:\n    b: 1\n  c: 2", "line 3: this is indented"), ("- a\nb: c", "line 2: this is indented"),
+            ("schemaPath: s\n- includes: a", "line 2: this is indented"),
         ])
     func refused(text: String, message: String) {
         let said = fault(text)

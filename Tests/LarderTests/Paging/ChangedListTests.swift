@@ -286,6 +286,26 @@ struct ChangedListTests {
         }
     }
 
+    @Test("A page that another call has stored meanwhile, and that leads back, is asked for again")
+    func ledBackMeanwhile() async throws {
+        let desk = OrderDesk([
+            "": OrderDesk.tokenPage(1...3, next: "a"), "a": OrderDesk.tokenPage(4...6, next: "b"),
+            "b": OrderDesk.tokenPage(7...9, next: "a"),
+        ])
+        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
+            let isHeld = Flag()
+            desk.hold { token in
+                guard token == "a", !isHeld.isSet else { return }
+                isHeld.set()
+                await #expect(throws: Never.self) { try await app.pages(orderList).all(upTo: 9) }
+                desk.set(OrderDesk.tokenPage(7...8, next: nil), at: "b")
+            }
+            let pages = try app.pages(orderList)
+            #expect(try await pages.all() == PagesStatus(pageCount: 3, objectCount: 8, isComplete: true))
+            #expect(try await pages.skus() == skus(1...8))
+        }
+    }
+
     @Test("A list in which a whole page came in between two pages is asked for again, and goes on")
     func shiftedByPage() async throws {
         let desk = OrderDesk([:])

@@ -153,7 +153,53 @@ struct BackgroundUploadTests {
             try await upload.pause()
             try await runner(app, background).drain()
             #expect(background.ended == [upload.id.uuid])
-            #expect(try upload.status().state == .paused)
+            let status = try upload.status()
+            #expect(status.state == .paused && status.handedOver == nil)
+        }
+    }
+
+    /// As its base, but that the partition is left while the outcome is asked for.
+    private struct LeftBackground: BackgroundTransport {
+        let base: ScriptedBackground
+        let leave: @Sendable () async throws -> Void
+
+        func known() async throws(ObjectError) -> Set<UUID> { base.uploads }
+
+        func upload(
+            _ file: URL, as id: UUID, to location: ObjectLocation, _ attributes: ObjectAttributes, crc32c: UInt32
+        ) async throws(ObjectError) {
+            try await base.upload(file, as: id, to: location, attributes, crc32c: crc32c)
+        }
+
+        func download(
+            _ location: ObjectLocation, etag: String, as id: UUID, to file: URL
+        ) async throws(ObjectError) {
+            try await base.download(location, etag: etag, as: id, to: file)
+        }
+
+        func outcome(of id: UUID) async throws(ObjectError) -> StoredObject? {
+            try? await leave()
+            throw ObjectError(.local, "there are no credentials", cause: LarderError.parked)
+        }
+
+        func end(_ id: UUID) async throws(ObjectError) { try await base.end(id) }
+    }
+
+    @Test(
+        "An upload goes on when its partition is left, unless it was paused just before: then it is broken off",
+        arguments: [false, true])
+    func left(isPaused: Bool) async throws {
+        try await withUpload { app, upload, background in
+            let table = try app.core.operationsStore.database().transfers
+            var options = TransferRunner.Options()
+            options.background = LeftBackground(base: background) {
+                if isPaused { try await table.pause(upload.id.uuid) }
+            }
+            let runner = TransferRunner(app, storage: storage, options: options)
+            // A runner that notices the pause first has nothing left to do.
+            do { try await runner.drain() } catch let error as LarderError where error.code == .parked {}
+            #expect(try upload.status().state == (isPaused ? .paused : .pending))
+            #expect(Set(background.ended) == (isPaused ? [upload.id.uuid] : []))
         }
     }
 

@@ -70,6 +70,19 @@ struct FollowedTransferTests {
         }
     }
 
+    @Test("A cancelled wait for a transfer ends while the store is suspended, too")
+    func cancelledWait() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 100)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let waiting = Task { _ = try await upload.outcome(within: .seconds(3600)) }
+            try await fixture.store.suspend(within: .seconds(300))
+            waiting.cancel()
+            await #expect(throws: LarderError.self) { try await waiting.value }
+            try fixture.store.resume()
+        }
+    }
+
     @Test("No more than the last thousand or so are kept while the runner runs, whatever a killed one has left")
     func kept() async throws {
         try await withTransferFixture { fixture in
