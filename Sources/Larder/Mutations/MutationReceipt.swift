@@ -87,15 +87,16 @@ public struct MutationReceipt: Sendable {
             let count = operationsStore.changeSignal.count
             let found: MutationStatus?
             do throws(LarderError) { found = try status() } catch {
-                // Suspended just now.
-                guard error.code == .suspended, !Task.isCancelled else { throw error }
+                guard error.code == .suspended else { throw error }
+                // Suspended just now, unless the wait for the end of that was cancelled.
+                guard !Task.isCancelled else { throw cancelledWait }
                 continue
             }
             guard let status = found else {
                 throw LarderError(.unknownMutation, "There is no mutation \(id), or its outcome was forgotten")
             }
             if status.isEnded { return status }
-            if Task.isCancelled { throw LarderError(.cancelled, "The wait for mutation \(id) was cancelled") }
+            if Task.isCancelled { throw cancelledWait }
             let left = SuspendingClock.now.duration(to: deadline)
             guard left > .zero else {
                 throw LarderError(
@@ -105,6 +106,8 @@ public struct MutationReceipt: Sendable {
             await operationsStore.changeSignal.wait(past: count, for: min(left, Self.pause))
         }
     }
+
+    private var cancelledWait: LarderError { LarderError(.cancelled, "The wait for mutation \(id) was cancelled") }
 
     private static let pause = Duration.milliseconds(100)
 }

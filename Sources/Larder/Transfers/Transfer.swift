@@ -38,12 +38,13 @@ public struct Transfer: Sendable, Identifiable {
             let count = changeSignal.count
             let status: TransferStatus
             do throws(LarderError) { status = try self.status() } catch {
-                // Suspended just now.
-                guard error.code == .suspended, !Task.isCancelled else { throw error }
+                guard error.code == .suspended else { throw error }
+                // Suspended just now, unless the wait for the end of that was cancelled.
+                guard !Task.isCancelled else { throw cancelledWait }
                 continue
             }
             if let outcome = TransferOutcome(status) { return outcome }
-            if Task.isCancelled { throw LarderError(.cancelled, "The wait for transfer \(id) was cancelled") }
+            if Task.isCancelled { throw cancelledWait }
             try core.requireCurrent()
             let left = SuspendingClock.now.duration(to: deadline)
             guard left > .zero else {
@@ -54,6 +55,8 @@ public struct Transfer: Sendable, Identifiable {
             await changeSignal.wait(past: count, for: left)
         }
     }
+
+    private var cancelledWait: LarderError { LarderError(.cancelled, "The wait for transfer \(id) was cancelled") }
 
     // MARK: What people do
 

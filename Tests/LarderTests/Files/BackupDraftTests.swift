@@ -60,6 +60,25 @@ struct BackupDraftTests {
         }
     }
 
+    @Test(
+        "A backup that cannot be given its name fails with the reason, and leaves nothing",
+        arguments: [(ENOSPC, LarderError.Code.operationsFull), (EACCES, .operationsNotWritable)])
+    func refusedName(status: Int32, code: LarderError.Code) async throws {
+        try await withTemporaryFolder { folder in
+            let (place, backups) = (folder.appending(path: "store"), folder.appending(path: "backups"))
+            let store = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
+            try await store.partition().write(recipeList, json: soupAndBread("Soup"))
+            try store.close()
+            var options = Store.Options()
+            options.files = FileSystem(injecting: { call in
+                let isNamed = call.kind == .rename && URL(filePath: call.path).lastPathComponent.hasPrefix(".draft-")
+                return isNamed ? .failure(status) : nil
+            })
+            await expectCode(code) { _ = try StoreBackup.make(of: place, into: backups, options: options) }
+            #expect(try FileManager.default.contentsOfDirectory(atPath: backups.path) == [])
+        }
+    }
+
     @Test("A cache that is left out of a backup has neither a file nor a format there, and a reason")
     func leftOut() async throws {
         try await withTemporaryFolder { folder in

@@ -72,6 +72,39 @@ struct SoughtServerTests {
         }
     }
 
+    @Test("A server that is missing is looked for no more where nothing is left to send")
+    func nothingLeft() async throws {
+        let server = ScriptedServer(
+            ScriptedServer.key, search: { _, _ in .failure(Self.page) }, { _, _ in ScriptedServer.status(404) })
+        let (clock, connectivity) = (TestClock(), CountedConnectivity())
+        var options = Store.Options()
+        options.now = { clock.now }
+        try await withTemporaryFolder { [options] folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+            let app = try store.partition(server: server)
+            func haveRunnerLook(_ times: Int) async throws {
+                for _ in 0..<times {
+                    let before = connectivity.looks
+                    app.core.operationsStore.changeSignal.notify()
+                    try await eventually { connectivity.looks > before }
+                }
+            }
+            let receipt = try await app.enqueue(giveStars("1", 1), options: .init(expires: clock.now + 10))
+            let runner = quickRunner(app) { $0.connectivity = connectivity }
+            let running = Task { try await runner.run() }
+            try await eventually { server.searches == 1 }
+            try await connectivity.someLooks()
+            // The pause after the search is over as well.
+            clock.advance(by: .seconds(20))
+            try await eventually { try receipt.status()?.isEnded == true }
+            try await haveRunnerLook(5)
+            #expect(server.searches == 1)
+            running.cancel()
+            try await running.value
+            try store.close()
+        }
+    }
+
     @Test("That no GraphQL server answers is logged once, and not at each look")
     func loggedOnce() async throws {
         let server = ScriptedServer(

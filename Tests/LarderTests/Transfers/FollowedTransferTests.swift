@@ -70,15 +70,21 @@ struct FollowedTransferTests {
         }
     }
 
-    @Test("A cancelled wait for a transfer ends while the store is suspended, too")
+    @Test("A cancelled wait for a transfer, or a mutation, ends as such while the store is suspended, too")
     func cancelledWait() async throws {
         try await withTransferFixture { fixture in
             let (file, _) = try fixture.file(bytes: 100)
             let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
-            let waiting = Task { _ = try await upload.outcome(within: .seconds(3600)) }
+            let receipt = try await fixture.app.enqueue(giveStars("1", 5))
+            let waits = [
+                Task { _ = try await upload.outcome(within: .seconds(3600)) },
+                Task { _ = try await receipt.outcome(within: .seconds(3600)) },
+            ]
             try await fixture.store.suspend(within: .seconds(300))
-            waiting.cancel()
-            await #expect(throws: LarderError.self) { try await waiting.value }
+            for wait in waits {
+                wait.cancel()
+                #expect(await larderError { try await wait.value }?.code == .cancelled)
+            }
             try fixture.store.resume()
         }
     }
