@@ -20,6 +20,7 @@ struct Bench {
         case enqueueWatched = "enqueue-watched"
         case readers
         case hotObject = "hot-object"
+        case watchWhole = "watch-whole"
         case openQueue = "open-queue"
         case coldStart = "cold-start"
         case switching = "switch"
@@ -80,6 +81,7 @@ struct Bench {
         case .enqueueWatched: try await enqueueWatched()
         case .readers: try await readers()
         case .hotObject: try await hotObject()
+        case .watchWhole: try await watchWhole()
         case .openQueue: try await openQueue()
         case .coldStart: try await coldStart()
         case .switching: try await switching()

@@ -55,20 +55,6 @@ extension Bench {
         ]
     }
 
-    /// The same data, in which every object has an id, since the store asks for ids that the recorded query leaves out.
-    private func identified(_ value: Any, _ path: String = "") -> Any {
-        switch value {
-        case let members as [String: Any]:
-            var object = members.reduce(into: [String: Any]()) {
-                $0[$1.key] = identified($1.value, "\(path)/\($1.key)")
-            }
-            if object["id"] == nil { object["id"] = path }
-            return object
-        case let list as [Any]: return list.enumerated().map { identified($1, "\(path)/\($0)") }
-        default: return value
-        }
-    }
-
     /// Environments that are opened one after the other: what stays open of those that were left.
     func manyEnvironments() async throws -> [BenchRow] {
         let path = freshPath("environments")
@@ -107,5 +93,19 @@ extension Bench {
                 name: "environments-space", what: "most address space on the way", unit: .bytes,
                 value: Double(most.space), floorName: "with ten", floor: Double(few.space), reach: .ratio(1.2)),
         ]
+    }
+}
+
+/// The same data, in which every object has an id, since the store asks for ids that the recorded query leaves out.
+func identified(_ value: Any, _ path: String = "") -> Any {
+    switch value {
+    case let members as [String: Any]:
+        var object = members.reduce(into: [String: Any]()) {
+            $0[$1.key] = identified($1.value, "\(path)/\($1.key)")
+        }
+        if object["id"] == nil { object["id"] = path }
+        return object
+    case let list as [Any]: return list.enumerated().map { identified($1, "\(path)/\($0)") }
+    default: return value
     }
 }
