@@ -64,7 +64,8 @@ package enum StoreRestoration {
                 report.database = try commit(backup, token, in: store, lock, nothingSentSince, options, now)
             } catch {
                 OperationsDatabase.removeStaged(in: store, options.files)
-                // Nil where it cannot be known: then all is kept, and whoever opens a partition next decides.
+                // Where the database cannot be read, the backup and the staged caches stay, and the program that opens
+                // a partition next adopts its cache or removes it.
                 let after = try? DatabaseState(of: store, options)
                 for name in after == nil ? [] : report.caches {
                     let cache = CacheFolder(store: store, partition: name, options)

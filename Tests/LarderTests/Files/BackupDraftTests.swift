@@ -8,6 +8,17 @@ import Testing
 
 @Suite("Backups that have no name yet")
 struct BackupDraftTests {
+    /// Runs `body` with a store that has a cache and is closed, and a folder for backups that is not there yet.
+    private func withClosedStore(_ body: (_ place: URL, _ backups: URL) async throws -> Void) async throws {
+        try await withTemporaryFolder { folder in
+            let place = folder.appending(path: "store")
+            let store = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
+            try await store.partition().write(recipeList, json: soupAndBread("Soup"))
+            try store.close()
+            try await body(place, folder.appending(path: "backups"))
+        }
+    }
+
     @Test("A new one removes what a killed backup has left, and nothing of another name")
     func leftovers() async throws {
         try await withTemporaryFolder { folder in
@@ -26,11 +37,7 @@ struct BackupDraftTests {
 
     @Test("A backup of a store whose cache cannot be read now fails, and leaves none that lacks it")
     func unreadable() async throws {
-        try await withTemporaryFolder { folder in
-            let (place, backups) = (folder.appending(path: "store"), folder.appending(path: "backups"))
-            let store = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
-            try await store.partition().write(recipeList, json: soupAndBread("Soup"))
-            try store.close()
+        try await withClosedStore { place, backups throws in
             var options = Store.Options()
             options.files = FileSystem(injecting: { call in
                 call.path.contains("/store/records/") ? .failure(EIO) : nil
@@ -45,11 +52,7 @@ struct BackupDraftTests {
 
     @Test("A backup takes the place of no other folder, be that an empty one, and its name gets a number")
     func takenName() async throws {
-        try await withTemporaryFolder { folder in
-            let (place, backups) = (folder.appending(path: "store"), folder.appending(path: "backups"))
-            let store = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
-            try await store.partition().write(recipeList, json: soupAndBread("Soup"))
-            try store.close()
+        try await withClosedStore { place, backups throws in
             let now = Date(timeIntervalSince1970: 1_800_000_000)
             let first = try StoreBackup.make(of: place, into: backups, now: now).folder
             try FileManager.default.removeItem(at: first)
@@ -64,11 +67,7 @@ struct BackupDraftTests {
         "A backup that cannot be given its name fails with the reason, and leaves nothing",
         arguments: [(ENOSPC, LarderError.Code.operationsFull), (EACCES, .operationsNotWritable)])
     func refusedName(status: Int32, code: LarderError.Code) async throws {
-        try await withTemporaryFolder { folder in
-            let (place, backups) = (folder.appending(path: "store"), folder.appending(path: "backups"))
-            let store = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
-            try await store.partition().write(recipeList, json: soupAndBread("Soup"))
-            try store.close()
+        try await withClosedStore { place, backups throws in
             var options = Store.Options()
             options.files = FileSystem(injecting: { call in
                 let isNamed = call.kind == .rename && URL(filePath: call.path).lastPathComponent.hasPrefix(".draft-")
@@ -81,11 +80,7 @@ struct BackupDraftTests {
 
     @Test("A cache that is left out of a backup has neither a file nor a format there, and a reason")
     func leftOut() async throws {
-        try await withTemporaryFolder { folder in
-            let (place, backups) = (folder.appending(path: "store"), folder.appending(path: "backups"))
-            let store = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
-            try await store.partition().write(recipeList, json: soupAndBread("Soup"))
-            try store.close()
+        try await withClosedStore { place, backups throws in
             let records = place.appending(path: "records")
             try FileManager.default.copyItem(
                 at: records.appending(path: Store.unnamedPartition), to: records.appending(path: "other"))
