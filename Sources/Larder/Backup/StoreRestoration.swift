@@ -38,8 +38,8 @@ package enum StoreRestoration {
     ///     proves that it was not sent, and is set aside where it does not.
     /// - Throws: `operations.foreignBackup`, `operations.damagedBackup`, `operations.newerFormat`,
     ///   `operations.full`, …; the store is as it was then, but that missing migrations may be applied, and what is left
-    ///   of a lost database put aside. Where even the commit took place although it failed, as a file system may say,
-    ///   the backup is brought back, and what was there is in the backup that was made of it.
+    ///   of a lost database put aside. A commit can take place although the file system reports that it failed: then the
+    ///   backup is brought back, and the backup that was made first has what was there.
     package static func bringBack(
         _ backup: StoreBackup, to store: URL, backingUpInto backups: URL?, holding lock: MigrationLock,
         nothingSentSince: Bool = false, options: Store.Options = Store.Options(), now: Date = Date(),
