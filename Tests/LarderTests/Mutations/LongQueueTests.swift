@@ -97,10 +97,12 @@ struct LongQueueTests {
             try await reopened(folder) { (app) throws in
                 try OtherProgram(folder).run(
                     """
+                    BEGIN;
                     UPDATE mutation SET touched = NULL WHERE sequence = 2;
                     UPDATE mutation_content SET optimistic_response =
                         CAST(replace(CAST(optimistic_response AS TEXT), '"r1"', '"r4"') AS BLOB) WHERE sequence = 2;
                     UPDATE mutation SET state = 3, queued = 0 WHERE sequence = 3;
+                    COMMIT;
                     """)
                 #expect(try read(1, in: app) == 0)
                 #expect(try read(2, in: app) == 0)
