@@ -136,7 +136,7 @@ struct WatchLoadTests {
             try await write(1, note: 1)
             for number in 2..<200 { try await write(number, note: 1) }
             // And as many as no test has time to make durable.
-            let record = try #require(try app.records.presence(of: "Recipe:1").dependencies.fields.first?.record)
+            let record = try #require(try app.records.presence(of: "Recipe:1").dependencies.records.first)
             let generation = try app.records.presence(of: "Recipe:1").dependencies.generation
             for _ in 0..<100_000 {
                 app.core.watchers.publish(Commit.changing([(record, RecordField.any)], generation: generation))

@@ -61,7 +61,7 @@ final class ObjectWatcher: Sendable {
             let (presence, dependencies) = try core.cache.presence(of: key)
             if !core.watchers.set(dependencies, of: id, readAt: moment) { reading.mark(read) }
             let changed = progress.withLock { progress in
-                progress.record = dependencies.fields.first?.record
+                progress.record = dependencies.records.first
                 defer { progress.changed = [] }
                 return progress.changed
             }

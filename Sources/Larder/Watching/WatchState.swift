@@ -4,7 +4,8 @@ public import LarderRecords
 public struct WatchState: Sendable {
     /// The newest answer; `response.missing` tells what is missing in it. Nil until anything is known.
     public var response: Response?
-    /// Why the last fetch brought nothing, or the cache could not be read; the response stays.
+    /// Why the last fetch brought nothing, or the cache could not be read. The response stays; where the cache cannot be
+    /// read it does so as long as the program holds the one before.
     public var error: LarderError?
     /// Whether `error` is of reading the cache, so that the next read that succeeds ends it.
     private(set) var isErrorOfRead = false
@@ -42,10 +43,23 @@ public struct WatchState: Sendable {
         if case .failure(let failure) = end { setError(failure, ofRead: false) } else { setError(nil, ofRead: false) }
     }
 
-    /// Whether a reader would see no difference: errors are compared by code and message.
-    func isSame(as other: WatchState) -> Bool {
-        response == other.response && isFetching == other.isFetching && isDeleted == other.isDeleted
-            && isOptimistic == other.isOptimistic && isStale == other.isStale && error?.code == other.error?.code
-            && error?.message == other.error?.message
+    /// What tells this state from others.
+    ///
+    /// - Parameter digest: The response's.
+    func mark(_ digest: UInt64?) -> Mark {
+        Mark(
+            response: digest, isFetching: isFetching, isDeleted: isDeleted, isOptimistic: isOptimistic, isStale: isStale,
+            errorCode: error?.code, errorMessage: error?.message)
+    }
+
+    /// What a reader would see a difference in: errors are compared by code and message.
+    struct Mark: Equatable {
+        let response: UInt64?
+        let isFetching: Bool
+        let isDeleted: Bool
+        let isOptimistic: Bool
+        let isStale: Bool
+        let errorCode: LarderError.Code?
+        let errorMessage: String?
     }
 }

@@ -12,8 +12,15 @@ final class Watcher: Sendable {
         var lastStream: UInt64 = 0
         /// Streams that were not given a state yet.
         var newStreams: [UInt64] = []
+        /// Without the response, which is large and its readers' own.
         var state = WatchState()
-        var hasDelivered = false
+        /// The newest response, as long as a reader holds it.
+        var response: WeakResponse?
+        /// Of the newest response.
+        var digest: UInt64?
+        var isComplete = false
+        /// Of the state that was delivered last.
+        var delivered: WatchState.Mark?
         var fetch: Task<Void, Never>?
         /// Whether a fetch was begun that has not told its end.
         var isFetching = false
@@ -22,6 +29,19 @@ final class Watcher: Sendable {
         /// The fetch has ended, so, and the next read tells of it.
         var fetchEnd: Result<Void, LarderError>?
         var isEnded = false
+
+        /// Gives a state to all streams if it is different from the last, else to those that were given none yet.
+        mutating func deliver(_ state: WatchState, _ digest: UInt64?) {
+            guard !isEnded else { return }
+            let mark = state.mark(digest)
+            let isSame = mark == delivered
+            for stream in isSame ? newStreams.compactMap({ streams[$0] }) : Array(streams.values) { stream.yield(state) }
+            newStreams = []
+            if !isSame || response?.response == nil { response = state.response.map(WeakResponse.init) }
+            delivered = mark
+            self.state = state
+            self.state.response = nil
+        }
     }
 
     private let core: PartitionCore
@@ -90,19 +110,20 @@ final class Watcher: Sendable {
             progress.state.isFetching = first == .everything
         }
         reading.run(read)
-        let isComplete = progress.withLock { $0.state.complete != nil }
+        let isComplete = progress.withLock { $0.isComplete }
         if first == .everything || first == .whatIsMissing && !isComplete { refetch() }
     }
 
     /// Fetches, unless a fetch is under way.
     func refetch() {
         guard let fetch else { return }
-        let mayBegin = progress.withLock { progress in
-            defer { progress.isFetching = true }
-            return !progress.isEnded && !progress.isFetching
+        let (mayBegin, isHeld) = progress.withLock { progress in
+            let mayBegin = !progress.isEnded && !progress.isFetching
+            if mayBegin { (progress.isFetching, progress.state.isFetching) = (true, true) }
+            return (mayBegin, progress.digest == nil || progress.response?.response != nil)
         }
         guard mayBegin else { return }
-        deliver { $0.isFetching = true }
+        if isHeld { deliver { $0.isFetching = true } } else { readNow() }
         let task = Task { [weak self] in
             var failure: LarderError?
             do throws(LarderError) { try await fetch() } catch { failure = error }
@@ -161,16 +182,7 @@ final class Watcher: Sendable {
                 ? core.watchers.published == moment
                 : core.watchers.set(answer.dependencies, of: id, readAt: moment)
             if !isNewest { reading.mark(read) }
-            deliver { state in
-                let response = answer.isDeleted ? nil : answer.response
-                // Newer data has come by another way than the fetch that failed.
-                if response != state.response, response?.isComplete == true { state.setError(nil, ofRead: false) }
-                state.response = response
-                state.isDeleted = answer.isDeleted
-                state.isOptimistic = answer.isOptimistic
-                if state.isErrorOfRead { state.setError(nil, ofRead: false) }
-                state.endFetch(fetchEnd)
-            }
+            deliver(answer, fetchEnd)
         } catch {
             // What it depends on is not known: any commit may be the one after which it can be read.
             progress.withLock { $0.footprint = nil }
@@ -188,20 +200,31 @@ final class Watcher: Sendable {
     /// For each stream: some ten times of what it takes to wake its reader.
     private static let rest = Duration.microseconds(20)
 
+    private func deliver(_ answer: CacheAnswer, _ fetchEnd: Result<Void, LarderError>?) {
+        let response = answer.isDeleted ? nil : answer.response
+        let digest = response?.digest
+        // Inside the lock, so that states come in their order.
+        progress.withLock { progress in
+            var state = progress.state
+            // Newer data has come by another way than the fetch that failed.
+            if digest != progress.digest, response?.isComplete == true { state.setError(nil, ofRead: false) }
+            state.response = response
+            state.isDeleted = answer.isDeleted
+            state.isOptimistic = answer.isOptimistic
+            if state.isErrorOfRead { state.setError(nil, ofRead: false) }
+            state.endFetch(fetchEnd)
+            (progress.digest, progress.isComplete) = (digest, response?.isComplete ?? false)
+            progress.deliver(state, digest)
+        }
+    }
+
+    /// - Parameter change: Given the newest state, with its response if a reader holds that.
     private func deliver(_ change: (inout WatchState) -> Void) {
         progress.withLock { progress in
-            guard !progress.isEnded else { return }
             var state = progress.state
+            state.response = progress.response?.response
             change(&state)
-            defer { progress.newStreams = [] }
-            // Inside the lock, so that states come in their order.
-            guard !progress.hasDelivered || !state.isSame(as: progress.state) else {
-                for number in progress.newStreams { progress.streams[number]?.yield(progress.state) }
-                return
-            }
-            progress.state = state
-            progress.hasDelivered = true
-            for stream in progress.streams.values { stream.yield(state) }
+            progress.deliver(state, state.response == nil ? nil : progress.digest)
         }
     }
 }

@@ -8,18 +8,30 @@ import LarderRecords
 final class WatcherIndex: Sendable {
     typealias WatcherID = UInt64
 
-    /// The watchers of one field of one record. Most fields have one watcher, which needs no memory of its own.
-    fileprivate enum Group {
-        case one(WatcherID)
-        case many(Set<WatcherID>)
+    /// What a watcher depends on.
+    fileprivate struct Interest {
+        let dependencies: Dependencies
+        /// The watcher's place in `places`.
+        let place: UInt32
+        /// The numbers of the dependencies' `fieldSets`.
+        let numbers: [UInt32]
+
+        /// Each record with the number of what is read of it, in place of its place.
+        var reads: [Dependencies.Read] {
+            var reads = dependencies.reads
+            for index in reads.indices { reads[index].place = numbers[Int(reads[index].place)] }
+            return reads
+        }
     }
 
     fileprivate struct State {
         var nextID: WatcherID = 0
         var wakes: [WatcherID: @Sendable (Commit?) -> Void] = [:]
-        var interests: [WatcherID: Dependencies] = [:]
-        /// Also under `wholeRecord`, each watcher once for each record.
-        var byField: [RecordField: Group] = [:]
+        var interests: [WatcherID: Interest] = [:]
+        /// The watchers that have interests, by the shorter numbers that they have in `byRecord`.
+        var places = Places()
+        var fieldSets = FieldSetTable()
+        var byRecord: [UInt64: RecordReaders] = [:]
         var byAbsentKey: [String: Set<WatcherID>] = [:]
         /// Watchers of which it is not known what they depend on.
         var byAnything: Set<WatcherID> = []
@@ -55,8 +67,8 @@ final class WatcherIndex: Sendable {
     /// Whether there are no watchers.
     var isEmpty: Bool {
         state.withLock { state in
-            state.wakes.isEmpty && state.interests.isEmpty && state.byField.isEmpty && state.byAbsentKey.isEmpty
-                && state.byAnything.isEmpty
+            state.wakes.isEmpty && state.interests.isEmpty && state.byRecord.isEmpty && state.fieldSets.isEmpty
+                && state.byAbsentKey.isEmpty && state.byAnything.isEmpty
         }
     }
 
@@ -114,7 +126,7 @@ final class WatcherIndex: Sendable {
     func takeNoted(all: Bool) -> [Dependencies] {
         state.withLock { state in
             defer { state.noted = state.noted.map { _ in [] } }
-            return all ? Array(state.interests.values) : state.noted ?? []
+            return all ? state.interests.values.map(\.dependencies) : state.noted ?? []
         }
     }
 
@@ -137,55 +149,54 @@ final class WatcherIndex: Sendable {
     }
 }
 
-extension RecordField {
-    /// Under this are all watchers of any field of the record.
-    fileprivate var wholeRecord: RecordField { RecordField(record: record, field: .max) }
-}
-
 extension WatcherIndex.State {
-    fileprivate mutating func add(_ watcher: WatcherIndex.WatcherID, to field: RecordField) {
-        if case .one(watcher)? = byField[field] { return }
-        switch byField.removeValue(forKey: field) {
-        case nil: byField[field] = .one(watcher)
-        case .one(let other): byField[field] = .many([other, watcher])
-        // Taken out of the dictionary, the set is changed in place.
-        case .many(var others):
-            others.insert(watcher)
-            byField[field] = .many(others)
-        }
-    }
-
-    private mutating func remove(_ watcher: WatcherIndex.WatcherID, from field: RecordField) {
-        switch byField.removeValue(forKey: field) {
-        case nil: break
-        case .one(let other): if other != watcher { byField[field] = .one(other) }
-        case .many(var others):
-            others.remove(watcher)
-            if !others.isEmpty { byField[field] = .many(others) }
-        }
-    }
-
     fileprivate mutating func set(_ dependencies: Dependencies, of watcher: WatcherIndex.WatcherID) {
         byAnything.remove(watcher)
-        let old = interests.updateValue(dependencies, forKey: watcher)
-        if noted != nil, !dependencies.fields.isSubset(of: old?.fields ?? []) { noted?.append(dependencies) }
-        let gone = old.map { $0.fields.subtracting(dependencies.fields) } ?? []
-        if !gone.isEmpty {
-            let records = Set(dependencies.fields.map(\.record))
-            // The greatest field stands for the whole record, too.
-            for field in gone where field != field.wholeRecord || !records.contains(field.record) {
-                remove(watcher, from: field)
-                if !records.contains(field.record) { remove(watcher, from: field.wholeRecord) }
-            }
+        let old = interests[watcher]
+        let new = WatcherIndex.Interest(
+            dependencies: dependencies, place: old?.place ?? places.take(watcher),
+            numbers: dependencies.fieldSets.map { fieldSets.use($0) })
+        interests[watcher] = new
+        let isMore = replace(old, with: new)
+        for number in old?.numbers ?? [] { fieldSets.leave(number) }
+        if noted != nil, isMore || old?.dependencies.generation != dependencies.generation {
+            noted?.append(dependencies)
         }
-        for field in dependencies.fields where old?.fields.contains(field) != true {
-            add(watcher, to: field)
-            add(watcher, to: field.wholeRecord)
-        }
-        for key in old?.absentKeys ?? [] where !dependencies.absentKeys.contains(key) { remove(watcher, from: key) }
-        for key in dependencies.absentKeys where old?.absentKeys.contains(key) != true {
+        let oldKeys = old?.dependencies.absentKeys ?? []
+        for key in oldKeys where !dependencies.absentKeys.contains(key) { remove(watcher, from: key) }
+        for key in dependencies.absentKeys where !oldKeys.contains(key) {
             byAbsentKey[key, default: []].insert(watcher)
         }
+    }
+
+    /// Goes through both in the order of the records, and touches only what is different.
+    ///
+    /// - Returns: Whether a record is new, or is read in another way.
+    private mutating func replace(_ old: WatcherIndex.Interest?, with new: WatcherIndex.Interest) -> Bool {
+        var rest = (old?.reads ?? [])[...]
+        var isMore = false
+        for read in new.reads {
+            while let gone = rest.first, gone.record < read.record { remove(new.place, rest.removeFirst()) }
+            if rest.first == read {
+                rest.removeFirst()
+                continue
+            }
+            if rest.first?.record == read.record { remove(new.place, rest.removeFirst()) }
+            add(new.place, read)
+            isMore = true
+        }
+        for gone in rest { remove(new.place, gone) }
+        return isMore
+    }
+
+    private mutating func add(_ place: UInt32, _ read: Dependencies.Read) {
+        if byRecord[read.record]?.add(place, reading: read.place, fieldSets) == nil {
+            byRecord[read.record] = .one(place, read.place)
+        }
+    }
+
+    private mutating func remove(_ place: UInt32, _ read: Dependencies.Read) {
+        if byRecord[read.record]?.remove(place, reading: read.place, fieldSets) == false { byRecord[read.record] = nil }
     }
 
     private mutating func remove(_ watcher: WatcherIndex.WatcherID, from key: String) {
@@ -196,35 +207,22 @@ extension WatcherIndex.State {
     /// - Complexity: O(n) in what the watcher depends on, however many others do.
     fileprivate mutating func forget(_ watcher: WatcherIndex.WatcherID) {
         byAnything.remove(watcher)
-        guard let interests = interests.removeValue(forKey: watcher) else { return }
-        for field in interests.fields {
-            remove(watcher, from: field)
-            remove(watcher, from: field.wholeRecord)
-        }
-        for key in interests.absentKeys { remove(watcher, from: key) }
+        guard let interest = interests.removeValue(forKey: watcher) else { return }
+        for read in interest.reads { remove(interest.place, read) }
+        for number in interest.numbers { fieldSets.leave(number) }
+        for key in interest.dependencies.absentKeys { remove(watcher, from: key) }
+        places.leave(interest.place)
     }
 
     /// - Complexity: O(c) in the changes, and in the watchers of the fields that changed.
     fileprivate func concerned(_ commit: Commit) -> Set<WatcherIndex.WatcherID> {
         if commit.changes.isEverything { return Set(wakes.keys) }
         var found = byAnything
-        func add(_ watcher: WatcherIndex.WatcherID) {
-            if interests[watcher]?.generation == commit.generation { found.insert(watcher) }
-        }
-        func add(_ group: WatcherIndex.Group?) {
-            switch group {
-            case nil: break
-            case .one(let watcher): add(watcher)
-            case .many(let watchers): for watcher in watchers { add(watcher) }
-            }
-        }
         for change in commit.changes.fields {
-            guard change.field != RecordField.any else {
-                add(byField[change.wholeRecord])
-                continue
+            byRecord[change.record]?.forEach(concernedBy: change.field, fieldSets) { place in
+                let watcher = places[place]
+                if interests[watcher]?.dependencies.generation == commit.generation { found.insert(watcher) }
             }
-            add(byField[change])
-            add(byField[RecordField(record: change.record, field: RecordField.any)])
         }
         for key in commit.changes.createdKeys { found.formUnion(byAbsentKey[key] ?? []) }
         return found

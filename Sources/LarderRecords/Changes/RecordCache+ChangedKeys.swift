@@ -23,12 +23,13 @@ extension RecordCache {
     ) throws(RecordError) -> ChangedKeys {
         guard case .changes(let changes) = try changes(since: position) else { return .anything }
         let dependencies = answer.dependencies
-        let concerned = Set(dependencies.fields.map(\.record))
+        let places = Dictionary(dependencies.reads.map { ($0.record, Int($0.place)) }) { first, _ in first }
         var records: Set<RecordID> = []
         for set in changes.map(\.set) + [answer.differenceOfLayers(from: earlier)] {
             if set.isEverything { return .anything }
-            for field in set.fields where concerned.contains(field.record) {
-                if dependencies.concerns(field) { records.insert(field.record) }
+            for change in set.fields {
+                guard let place = places[change.record] else { continue }
+                if dependencies.fieldSets[place].isConcerned(by: change.field) { records.insert(change.record) }
             }
         }
         return try translated {
@@ -58,14 +59,6 @@ extension CacheAnswer {
         // What an overlay of another numbering showed is unknown.
         if let before, before.generation.identity != plan.generation.identity { return .everything }
         return Overlay.difference(before, overlay)
-    }
-}
-
-extension Dependencies {
-    /// Whether a change of one of its records, or of one of their fields, may make a difference.
-    fileprivate func concerns(_ change: RecordField) -> Bool {
-        change.field == RecordField.any || fields.contains(change)
-            || fields.contains(RecordField(record: change.record, field: RecordField.any))
     }
 }
 

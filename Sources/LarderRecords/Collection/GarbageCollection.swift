@@ -103,7 +103,7 @@ final class GarbageCollection: @unchecked Sendable {
         uncertain = []
         for dependencies in needed {
             if dependencies.generation == numbering {
-                for field in dependencies.fields { marking.add(field.record) }
+                for record in dependencies.records { marking.add(record) }
             }
             // An object that was absent may have come since, without having been read.
             for key in dependencies.absentKeys {

@@ -105,9 +105,10 @@ final class Eviction: @unchecked Sendable {
     ) throws {
         for dependencies in needed {
             if dependencies.generation == numbering {
-                for field in dependencies.fields where field.record < OverlayNumbers.firstRecord {
-                    if field.record == root { keptFields.insert(field.field) } else { kept.insert(field.record) }
+                for record in dependencies.records where record < OverlayNumbers.firstRecord && record != root {
+                    kept.insert(record)
                 }
+                if let root { keptFields.formUnion(dependencies.fieldSet(of: root)?.fields ?? []) }
             }
             for key in dependencies.absentKeys {
                 if let id = try generation.tables.record(of: key, transaction) { kept.insert(id) }

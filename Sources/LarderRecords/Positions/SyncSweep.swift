@@ -99,7 +99,7 @@ extension RecordChanges {
         let types = Set(position.types).filter { type in !others.values.contains { $0.types.contains(type) } }
         var kept: Set<RecordID> = []
         for dependencies in slice.kept where dependencies.generation == generation.identity {
-            for field in dependencies.fields { kept.insert(field.record) }
+            kept.formUnion(dependencies.records)
         }
         let lastChanged = try generation.names.lookUp(VersionField.lastChanged, transaction, generation.tables)
         var (looked, removals) = (0, 0)

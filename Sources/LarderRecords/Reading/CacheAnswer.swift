@@ -20,76 +20,62 @@ package struct CacheAnswer: Sendable {
     ///
     /// - Complexity: O(n) in the records of the answer.
     package var footprint: Footprint {
-        var visits: [Footprint.Visited] = []
-        response.buffer?.forEachVisit { visits.append(.init(record: $0.record, caseIndex: $0.caseIndex)) }
+        let hash = KeyedHash.ofProcess
+        var visits: UInt64 = 0
+        response.buffer?.forEachVisit { visits = hash.mix(visits ^ $0.record, UInt64($0.caseIndex)) }
         return Footprint(plan: plan, visits: visits, absentKeys: absentKeys)
     }
 
-    /// Every (record, field) that the answer was made of, or would be made of if it existed.
+    /// Every record that the answer was made of, or would be made of if it existed, with the fields that were read.
     ///
-    /// - Complexity: O(n) in the fields of the answer.
+    /// - Complexity: O(n log n) in the records of the answer; O(n) where they were read in their order.
     package var dependencies: Dependencies {
-        var fields: Set<RecordField> = []
         var keys = Set(absentKeys)
+        var visits: [(record: UInt64, caseIndex: UInt32)] = []
         response.buffer?.forEachVisit { visit in
             // What is in layers alone may come into being as what the server says, under another number.
             if visit.record >= OverlayNumbers.firstRecord, let key = overlay?.key(of: visit.record) { keys.insert(key) }
-            guard visit.caseIndex != Visit.anyField else {
-                fields.insert(RecordField(record: visit.record, field: RecordField.any))
-                return
-            }
-            let reads = plan.cases[Int(visit.caseIndex)]
-            for index in Int(reads.start)..<Int(reads.start + reads.count) {
-                // A field whose key has no number yet is 0, which is any field: it can only be waited for that way.
-                // So can one whose name only layers know: the store will give it another number.
-                let id = plan.reads[index].id
-                let isOfLayers = id >= OverlayNumbers.firstField && id != FieldRead.typename
-                fields.insert(RecordField(record: visit.record, field: isOfLayers ? RecordField.any : id))
-            }
+            visits.append((visit.record, visit.caseIndex))
         }
-        return Dependencies(generation: plan.generation.identity, fields: fields, absentKeys: keys)
+        // The last is told first.
+        visits.reverse()
+        visits.sort { ($0.record, $0.caseIndex) < ($1.record, $1.caseIndex) }
+        var builder = Dependencies.Builder()
+        var known: [ArraySlice<UInt32>: UInt32] = [:]
+        var rest = visits[...]
+        while let first = rest.first {
+            let end = rest.firstIndex { $0.record != first.record } ?? rest.endIndex
+            // A record that was met in several places may have been read in several ways.
+            let cases = rest[..<end].map(\.caseIndex)[...]
+            rest = rest[end...]
+            let place = known[cases] ?? builder.place(of: FieldSet(cases.flatMap(fields)))
+            known[cases] = place
+            builder.add(first.record, at: place)
+        }
+        return builder.dependencies(generation: generation, absentKeys: keys)
+    }
+
+    /// What a case reads of a record.
+    private func fields(ofCase index: UInt32) -> [UInt32] {
+        guard index != Visit.anyField else { return [RecordField.any] }
+        let reads = plan.cases[Int(index)]
+        return (Int(reads.start)..<Int(reads.start + reads.count)).map { read in
+            // A field whose key has no number yet is 0, which is any field: it can only be waited for that way. So can
+            // one whose name only layers know: the store will give it another number.
+            let id = plan.reads[read].id
+            return id >= OverlayNumbers.firstField && id != FieldRead.typename ? RecordField.any : id
+        }
     }
 }
 
 /// See `CacheAnswer.footprint`.
 package struct Footprint: Sendable, Equatable {
-    struct Visited: Sendable, Equatable {
-        var record: UInt64
-        var caseIndex: UInt32
-    }
-
     let plan: ResolvedPlan
-    let visits: [Visited]
+    /// A hash of the records, and of how each was read.
+    let visits: UInt64
     let absentKeys: [String]
 
     package static func == (left: Footprint, right: Footprint) -> Bool {
         left.plan === right.plan && left.visits == right.visits && left.absentKeys == right.absentKeys
     }
-}
-
-/// A field of a record, by their numbers in one generation.
-package struct RecordField: Hashable, Sendable, Comparable {
-    /// Stands for any field, or for the record as a whole.
-    package static let any: UInt32 = 0
-
-    package var record: UInt64
-    package var field: UInt32
-
-    package init(record: UInt64, field: UInt32) {
-        self.record = record
-        self.field = field
-    }
-
-    package static func < (left: RecordField, right: RecordField) -> Bool {
-        (left.record, left.field) < (right.record, right.field)
-    }
-}
-
-/// What an answer depends on.
-package struct Dependencies: Sendable {
-    /// The generation whose numbers these are; in another one everything may be different.
-    package let generation: UInt64
-    package let fields: Set<RecordField>
-    /// Swift finds keys equal here that differ only in how they compose characters: a watcher of one hears of both.
-    package let absentKeys: Set<String>
 }

@@ -8,6 +8,8 @@ final class ObjectShape: Sendable {
     let names: [String]
     /// `"name":`, escaped, for each field.
     let jsonNames: [[UInt8]]
+    /// By field: of its name.
+    let nameHashes: [UInt64]
     /// The names' UTF-8, one after the other, and where each ends.
     private let text: [UInt8]
     private let ends: [Int]
@@ -29,6 +31,11 @@ final class ObjectShape: Sendable {
             return text.count
         }
         self.text = text
+        let keyed = KeyedHash.ofProcess
+        nameHashes = names.map { name in
+            var name = name
+            return name.withUTF8 { unsafe keyed.hash(UnsafeRawBufferPointer($0)) }
+        }
         index = names.count <= 8 ? [] : Self.index(names)
     }
 

@@ -60,6 +60,20 @@ public struct Response: Sendable {
         Response(buffer: buffer, missing: missing, age: age, isExpired: isExpired, received: received)
     }
 
+    /// A hash of what is compared, by which a response is known again that is not kept: in this process, two of the same
+    /// digest are equal.
+    ///
+    /// - Complexity: O(n) in the data.
+    package var digest: UInt64 {
+        let keyed = KeyedHash.ofProcess
+        let data = buffer.map { $0.hash($0.cell(at: 0), keyed) } ?? 0
+        guard !errors.isEmpty || !missing.isEmpty else { return data }
+        var hasher = Hasher()
+        hasher.combine(errors)
+        hasher.combine(Set(missing))
+        return keyed.mix(data, UInt64(truncatingIfNeeded: hasher.finalize()))
+    }
+
     /// The bytes of memory that the data takes.
     package var byteCount: Int { buffer?.count ?? 0 }
 }
@@ -72,9 +86,31 @@ extension Response: Hashable {
     }
 
     public func hash(into hasher: inout Hasher) {
-        hasher.combine(data)
-        hasher.combine(errors)
-        hasher.combine(Set(missing))
+        hasher.combine(digest)
+    }
+}
+
+/// A response that stays as long as others keep its data.
+package struct WeakResponse: Sendable {
+    private weak var buffer: ResponseBuffer?
+    /// All but the data.
+    private let rest: Response
+    private let hasData: Bool
+
+    package init(_ response: Response) {
+        buffer = response.buffer
+        hasData = response.buffer != nil
+        rest = Response(
+            buffer: nil, errors: response.errors, missing: response.missing, age: response.age,
+            isExpired: response.isExpired, received: response.received)
+    }
+
+    package var response: Response? {
+        guard hasData else { return rest }
+        guard let buffer else { return nil }
+        return Response(
+            buffer: buffer, errors: rest.errors, missing: rest.missing, age: rest.age, isExpired: rest.isExpired,
+            received: rest.received)
     }
 }
 

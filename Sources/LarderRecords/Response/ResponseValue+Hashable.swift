@@ -6,7 +6,7 @@ extension ResponseValue: Hashable {
         left.buffer.equals(left.cell, right.cell, of: right.buffer)
     }
 
-    public func hash(into hasher: inout Hasher) { buffer.hash(cell, into: &hasher) }
+    public func hash(into hasher: inout Hasher) { hasher.combine(buffer.hash(cell, .ofProcess)) }
 }
 
 /// Safe: both buffers are kept by the call that compares or hashes their texts; `parsed` copies what it reads.
@@ -82,34 +82,38 @@ extension ResponseBuffer {
         return matched == present
     }
 
-    func hash(_ cell: ResponseCell, into hasher: inout Hasher) {
-        if cell.kind == .json {
-            let content = opened(cell)
-            if content.cell.kind != .json { return content.buffer.hash(content.cell, into: &hasher) }
-        }
-        hasher.combine(cell.kind)
+    /// Equal for what `equals` finds equal.
+    func hash(_ cell: ResponseCell, _ keyed: KeyedHash) -> UInt64 {
+        let kind = UInt64(cell.kind.rawValue) << 32
         switch cell.kind {
-        case .absent, .null, .no, .yes: break
-        case .int: hasher.combine(cell.payload)
-        case .float: hasher.combine(Double(bitPattern: cell.payload))
-        case .number, .string, .json: unsafe hasher.combine(bytes: UnsafeRawBufferPointer(text(cell)))
-        case .list:
-            hasher.combine(cell.count)
-            for index in 0..<Int(cell.count) {
-                hash(self.cell(at: cell.offset + index * ResponseCell.size), into: &hasher)
+        case .absent, .null, .no, .yes: return keyed.mix(kind, 0)
+        case .int: return keyed.mix(kind, cell.payload)
+        case .float:
+            // There are two zeros.
+            return keyed.mix(kind, Double(bitPattern: cell.payload) == 0 ? 0 : cell.payload)
+        case .number, .string: return unsafe keyed.mix(kind, keyed.hash(UnsafeRawBufferPointer(text(cell))))
+        case .json:
+            let content = opened(cell)
+            guard content.cell.kind != .json else {
+                return unsafe keyed.mix(kind, keyed.hash(UnsafeRawBufferPointer(text(cell))))
             }
+            return content.buffer.hash(content.cell, keyed)
+        case .list:
+            var hash = kind | UInt64(cell.count)
+            for index in 0..<Int(cell.count) {
+                hash = keyed.mix(hash, self.hash(self.cell(at: cell.offset + index * ResponseCell.size), keyed))
+            }
+            return hash
         case .object:
             // The order of fields does not count, so their hashes are added up.
-            var sum = 0
-            for (index, name) in shape(cell).names.enumerated() {
+            var sum: UInt64 = 0
+            let names = shape(cell).nameHashes
+            for index in names.indices {
                 let field = self.cell(at: cell.offset + index * ResponseCell.size)
                 if field.kind == .absent { continue }
-                var member = Hasher()
-                member.combine(name)
-                hash(field, into: &member)
-                sum &+= member.finalize()
+                sum &+= keyed.mix(names[index], hash(field, keyed))
             }
-            hasher.combine(sum)
+            return keyed.mix(kind, sum)
         }
     }
 }

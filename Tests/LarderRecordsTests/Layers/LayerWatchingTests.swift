@@ -35,11 +35,7 @@ struct LayerWatchingTests {
             let isField =
                 commit.generation == dependencies.generation
                 && commit.changes.fields.contains { change in
-                    dependencies.fields.contains { field in
-                        field.record == change.record
-                            && (field.field == change.field || change.field == RecordField.any
-                                || field.field == RecordField.any)
-                    }
+                    dependencies.fieldSet(of: change.record)?.isConcerned(by: change.field) == true
                 }
             return isField || commit.changes.createdKeys.contains { dependencies.absentKeys.contains($0) }
         }

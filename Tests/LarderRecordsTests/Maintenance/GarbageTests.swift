@@ -202,7 +202,7 @@ struct GarbageTests {
             try await sample.link([1])
             let waiting = try sample.operation("{ node(id: 2) { name } }")
             let before = try sample.cache.read(waiting)
-            let record = try #require(before.dependencies.fields.map(\.record).max())
+            let record = try #require(before.dependencies.records.last)
             let position = try sample.cache.position
             _ = try await sample.collect()
             guard case .changes(let changes) = try sample.cache.changes(since: position) else {
