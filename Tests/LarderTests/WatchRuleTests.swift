@@ -104,6 +104,32 @@ struct WatchRuleTests {
         }
     }
 
+    @Test("A watcher whose reader has let go of the last state asks again, and says so with the whole response")
+    func refetchedLater() async throws {
+        let isAnswered = Flag()
+        let server = ScriptedServer { _ in
+            await isAnswered.wait()
+            return recipeListAnswer
+        }
+        try await withStoreFixture(server) { app in
+            try await app.write(recipeList, json: soupAndBread("Stew"))
+            let watch = try app.watch(recipeList, policy: .cacheFirst)
+            var states = watch.makeAsyncIterator()
+            #expect(try await next(&states)?.complete != nil)
+            watch.refetch()
+            let asking = try #require(try await next(&states))
+            #expect(asking.isFetching && asking.complete?["recipes"]?[0]?["title"]?.string == "Stew")
+            isAnswered.set()
+            var answered = try await next(&states)
+            while answered?.isFetching == true { answered = try await next(&states) }
+            #expect(answered?.complete?["recipes"]?[0]?["title"]?.string == "Soup")
+            // What is written again as it was is not told.
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            try await app.write(recipeList, json: soupAndBread("Pie"))
+            #expect(try await next(&states)?.complete?["recipes"]?[0]?["title"]?.string == "Pie")
+        }
+    }
+
     @Test("A deleted object has no response, and reading or updating it says so")
     func deleted() async throws {
         try await withStoreFixture { app in

@@ -25,6 +25,8 @@ struct ResponseEqualityTests {
         #expect(try response(left) != response(right))
         #expect(try response(right) != response(left))
         #expect(try response(left) == response(left))
+        #expect(try response(left).digest != response(right).digest)
+        #expect(try response(left).digest == response(left).digest)
     }
 
     @Test("Zero equals minus zero, and their hashes too")
@@ -42,6 +44,7 @@ struct ResponseEqualityTests {
             for right in responses {
                 #expect((left == right) == (right == left), "seed \(seed)")
                 if left == right { #expect(left.hashValue == right.hashValue, "seed \(seed)") }
+                #expect((left == right) == (left.digest == right.digest), "seed \(seed)")
                 // Canonical JSON for one shape of fields: what is written alike is equal.
                 if left.json == right.json { #expect(left == right, "seed \(seed)") }
             }
