@@ -16,6 +16,11 @@ struct KeyedHash {
         return product.high ^ product.low
     }
 
+    func hash(_ text: String) -> UInt64 {
+        var text = text
+        return text.withUTF8 { unsafe hash(UnsafeRawBufferPointer($0)) }
+    }
+
     func hash(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
         let count = bytes.count
         @inline(__always)

@@ -20,10 +20,18 @@ package struct CacheAnswer: Sendable {
     ///
     /// - Complexity: O(n) in the records of the answer.
     package var footprint: Footprint {
-        let hash = KeyedHash.ofProcess
-        var visits: UInt64 = 0
-        response.buffer?.forEachVisit { visits = hash.mix(visits ^ $0.record, UInt64($0.caseIndex)) }
-        return Footprint(plan: plan, visits: visits, absentKeys: absentKeys)
+        let keyed = KeyedHash.ofProcess
+        var hash: UInt64 = 0
+        // A plan that waits for names is another one after each commit, and mostly reads the same.
+        for index in plan.cases.indices { hash = keyed.mix(hash, UInt64(plan.cases[index].count)) }
+        for index in plan.reads.indices { hash = keyed.mix(hash, UInt64(plan.reads[index].id)) }
+        response.buffer?.forEachVisit { visit in
+            hash = keyed.mix(hash ^ visit.record, UInt64(visit.caseIndex))
+            if visit.record >= OverlayNumbers.firstRecord, let key = overlay?.key(of: visit.record) {
+                hash = keyed.mix(hash, keyed.hash(key))
+            }
+        }
+        return Footprint(generation: generation, hash: hash, absentKeys: absentKeys)
     }
 
     /// Every record that the answer was made of, or would be made of if it existed, with the fields that were read.
@@ -70,12 +78,8 @@ package struct CacheAnswer: Sendable {
 
 /// See `CacheAnswer.footprint`.
 package struct Footprint: Sendable, Equatable {
-    let plan: ResolvedPlan
-    /// A hash of the records, and of how each was read.
-    let visits: UInt64
+    let generation: UInt64
+    /// Of what the plan reads, and of the records with how each was read.
+    let hash: UInt64
     let absentKeys: [String]
-
-    package static func == (left: Footprint, right: Footprint) -> Bool {
-        left.plan === right.plan && left.visits == right.visits && left.absentKeys == right.absentKeys
-    }
 }

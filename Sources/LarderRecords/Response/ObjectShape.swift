@@ -32,10 +32,7 @@ final class ObjectShape: Sendable {
         }
         self.text = text
         let keyed = KeyedHash.ofProcess
-        nameHashes = names.map { name in
-            var name = name
-            return name.withUTF8 { unsafe keyed.hash(UnsafeRawBufferPointer($0)) }
-        }
+        nameHashes = names.map { keyed.hash($0) }
         index = names.count <= 8 ? [] : Self.index(names)
     }
 
