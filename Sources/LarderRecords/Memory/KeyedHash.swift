@@ -30,7 +30,7 @@ struct KeyedHash {
             // Of a text of eight bytes or more the middle is taken twice.
             if count >= 8 { return mix(hash ^ load(0), load(count - 8)) }
             var number: UInt64 = 0
-            for unsafebyte in unsafe bytes { number = number << 8 | UInt64(byte) }
+            for place in bytes.indices { unsafe number = number << 8 | UInt64(bytes[place]) }
             return mix(hash, number)
         }
         var offset = 0
