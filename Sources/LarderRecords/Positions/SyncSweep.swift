@@ -16,6 +16,8 @@ package struct SyncSweep: Sendable {
     let key: String
     /// As it must be stored by now.
     let position: SyncPosition
+    /// The stored key after which this slice begins. What lies between the position's and this one stays.
+    var after: [UInt8]
     /// What the walk had.
     let seen: WalkedKeys
     /// What stays beside: keys as they are stored.
@@ -45,7 +47,7 @@ package struct WalkedKeys: Sendable {
     }
 
     /// - Parameter key: As it is stored.
-    func contains(_ key: [UInt8]) -> Bool { unsafe numbers.contains(key.withUnsafeBytes { unsafe wideChecksum($0) }) }
+    func contains(_ key: UnsafeRawBufferPointer) -> Bool { unsafe numbers.contains(wideChecksum(key)) }
 }
 
 extension RecordCache {
@@ -77,10 +79,89 @@ extension RecordCache {
         let touched = try translated { try set.map { try $0.touchedKeys(0..<$0.layers.count) } ?? [] }
         var all = Set(touched.map(StoredKey.bytes))
         for text in needed { all.insert(StoredKey.bytes(Array(text.utf8))) }
-        let slice = SyncSweep(
-            key: key, position: position, seen: seen, needed: all, kept: kept, limits: limits)
+        var slice = SyncSweep(
+            key: key, position: position, after: position.sweep?.after ?? [], seen: seen, needed: all, kept: kept,
+            limits: limits)
+        slice.after = try translated {
+            try generations.withSnapshot { (generation, transaction) throws in
+                try slice.passingOver(generation, transaction)
+            }
+        }
         _ = try await write([.sweep(slice)], deadline: nil)
         return try self.position(of: key)
+    }
+}
+
+extension SyncSweep {
+    /// How many keys are passed over at once: those of a snapshot that is held for some fifty milliseconds.
+    private static let passedKeys = 1 << 18
+
+    /// Passes over what stays: no write waits for that, and nothing is committed for it.
+    ///
+    /// - Returns: The key after which something is to be removed, or is not looked at yet.
+    func passingOver(
+        _ generation: Generation, _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws -> [UInt8] {
+        let rule = try SweepRule(self, generation, transaction)
+        var (after, left) = (after, Self.passedKeys)
+        for prefix in rule.prefixes {
+            var mayGoOn = true
+            unsafe try generation.forEachEntity(beginningWith: prefix, after: after, transaction) { key, id in
+                mayGoOn = unsafe try left > 0 && !rule.removes(id, of: key, generation, transaction)
+                if mayGoOn {
+                    left -= 1
+                    after.removeAll(keepingCapacity: true)
+                    unsafe after.append(contentsOf: key)
+                }
+                return mayGoOn
+            }
+            guard mayGoOn else { break }
+        }
+        return after
+    }
+}
+
+/// What goes, as one snapshot has it.
+private struct SweepRule {
+    /// What the keys begin with, by their bytes, so that one key says where the sweep has come.
+    let prefixes: [[UInt8]]
+    private let slice: SyncSweep
+    private let kept: Set<RecordID>
+    private let lastChanged: FieldID?
+    private let changedBefore: Int64
+
+    init(
+        _ slice: SyncSweep, _ generation: Generation, _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws {
+        self.slice = slice
+        // What another synchronization of a type has, this one's server need not show.
+        let others = try generation.tables.allPositions(transaction).filter { $0.key != slice.key }
+        let types = Set(slice.position.types).filter { type in
+            !others.values.contains { $0.types.contains(type) }
+        }
+        prefixes = types.map { Array("\($0):".utf8) }.sorted { $0.lexicographicallyPrecedes($1) }
+        var kept: Set<RecordID> = []
+        for dependencies in slice.kept where dependencies.generation == generation.identity {
+            kept.formUnion(dependencies.records)
+        }
+        self.kept = kept
+        lastChanged = try generation.names.lookUp(VersionField.lastChanged, transaction, generation.tables)
+        changedBefore = slice.position.sweep?.changedBefore ?? .min
+    }
+
+    /// Whether an object goes: it was not seen, and the server did not change it since the walk began.
+    func removes(
+        _ id: RecordID, of key: UnsafeRawBufferPointer, _ generation: Generation,
+        _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws -> Bool {
+        guard unsafe !slice.seen.contains(key), !kept.contains(id),
+            unsafe slice.needed.isEmpty || !slice.needed.contains(Array(key)),
+            let record = try generation.record(id, transaction), !record.isTombstone,
+            // What does not say when it was changed cannot be told from what came meanwhile.
+            let lastChanged, let (word, payload) = try generation.value(of: lastChanged, in: record, id, transaction),
+            let time = try payload.integer(word)
+        else { return false }
+        return time < changedBefore
     }
 }
 
@@ -93,30 +174,20 @@ extension RecordChanges {
         guard try generation.tables.position(slice.key, transaction) == position else {
             throw RecordError.movedPosition(position)
         }
-        guard let sweep = position.sweep else { return }
-        // What another synchronization of a type has, this one's server need not show.
-        let others = try generation.tables.allPositions(transaction).filter { $0.key != slice.key }
-        let types = Set(position.types).filter { type in !others.values.contains { $0.types.contains(type) } }
-        var kept: Set<RecordID> = []
-        for dependencies in slice.kept where dependencies.generation == generation.identity {
-            kept.formUnion(dependencies.records)
-        }
-        let lastChanged = try generation.names.lookUp(VersionField.lastChanged, transaction, generation.tables)
+        guard position.sweep != nil else { return }
+        position.sweep?.after = slice.after
+        let rule = try SweepRule(slice, generation, transaction)
         var (looked, removals) = (0, 0)
-        // By the bytes of what their keys begin with, so that one key says where the sweep has come.
-        for prefix in types.map({ Array("\($0):".utf8) }).sorted(by: { $0.lexicographicallyPrecedes($1) }) {
+        for prefix in rule.prefixes {
             for (key, id) in try generation.entities(
-                beginningWith: prefix, after: sweep.after, limit: slice.limits.keys - looked, transaction)
+                beginningWith: prefix, after: slice.after, limit: slice.limits.keys - looked, transaction)
             {
                 looked += 1
                 position.sweep?.after = key
-                if !slice.seen.contains(key), !slice.needed.contains(key), !kept.contains(id),
-                    let record = try generation.record(id, transaction), !record.isTombstone,
-                    // What does not say when it was changed cannot be told from what came meanwhile.
-                    let lastChanged,
-                    let (word, payload) = try generation.value(of: lastChanged, in: record, id, transaction),
-                    let time = try payload.integer(word), time < sweep.changedBefore
-                {
+                let isGone = unsafe try key.withUnsafeBytes { key in
+                    unsafe try rule.removes(id, of: key, generation, transaction)
+                }
+                if isGone {
                     _ = try removeEntity(id, leavingTombstone: true, keepsVersion: false, generation, transaction)
                     removals += 1
                 }

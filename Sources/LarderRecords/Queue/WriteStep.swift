@@ -129,20 +129,33 @@ extension Generation {
         _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> [(key: [UInt8], id: RecordID)] {
         var found: [(key: [UInt8], id: RecordID)] = []
+        guard limit > 0 else { return found }
+        unsafe try forEachEntity(beginningWith: prefix, after: last, transaction) { key, id in
+            unsafe found.append((Array(key), id))
+            return found.count < limit
+        }
+        return found
+    }
+
+    /// Calls `body` with the key, which it must not keep, and the number of each of them, until it answers false.
+    ///
+    /// Safe: the key and its number are read while the transaction lends them.
+    func forEachEntity(
+        beginningWith prefix: [UInt8], after last: [UInt8], _ transaction: borrowing some RecordSnapshot & ~Copyable,
+        _ body: (_ key: UnsafeRawBufferPointer, _ id: RecordID) throws -> Bool
+    ) throws {
         var cursor = try transaction.cursor(in: tables.keys)
         // The key after `last` begins with it and a zero byte, or is greater.
         let start = prefix.lexicographicallyPrecedes(last) ? last + [0] : prefix
         var entry = try cursor.seek(atLeast: start.rawSpan)
-        while let current = entry, found.count < limit {
-            // Safe: the key and its number are read while the transaction lends them.
+        while let current = entry {
             let isOfType = unsafe current.key.withUnsafeBytes { unsafe $0.starts(with: prefix) }
-            guard isOfType else { break }
+            guard isOfType else { return }
             guard let id = unsafe current.value.withUnsafeBytes(StoredNumber.number) else {
                 throw RecordError(.damaged, "A number in the cache's index is damaged")
             }
-            unsafe found.append((current.key.withUnsafeBytes(Array.init), id))
+            guard unsafe try current.key.withUnsafeBytes({ unsafe try body($0, id) }) else { return }
             entry = try cursor.next()
         }
-        return found
     }
 }

@@ -31,11 +31,11 @@ extension ResponseWriter {
             if first != object, places[first] >= 0 {
                 let place = Int(places[first])
                 guard layout.hasVersions, let version = version(of: object) else { return place }
-                if let known = versions[place], isOutdated(version, known) {
+                if let known = stagedVersion(of: place), isOutdated(version, known) {
                     records[object] = staged[place].id
                     return nil
                 }
-                versions[place] = version
+                note(version, of: place)
                 return place
             }
             let record = unsafe try stageEntity(object, key: key, &cursor, transaction)
@@ -67,7 +67,7 @@ extension ResponseWriter {
         let version = layout.hasVersions ? version(of: object) : nil
         guard mayHaveKeys, let id = unsafe try storedRecord(of: object, key: key, transaction) else {
             let record = unsafe append(StagedRecord(id: changes.created(key), object: object))
-            if let version { versions[record] = version }
+            note(version, of: record)
             return record
         }
         guard let record = try append(id, object, place: nil, version: version, &cursor, transaction) else {
@@ -75,7 +75,7 @@ extension ResponseWriter {
             records[object] = id
             return nil
         }
-        if let version { versions[record] = version }
+        note(version, of: record)
         if existing(of: staged[record]) == nil { unsafe changes.cameBack(key, as: id) }
         return record
     }

@@ -49,7 +49,7 @@ extension ResponseWriter {
     ) throws {
         let record = staged[index]
         // A deletion that does not say its version is of the one that is known.
-        var version = versions[index]
+        var version = stagedVersion(of: index)
         if let stored = try generation.record(record.id, transaction) {
             let known = try storedVersion(of: record.object, in: stored, record.id, transaction)
             version = version ?? known

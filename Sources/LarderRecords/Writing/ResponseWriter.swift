@@ -55,8 +55,8 @@ import LarderLMDB
     /// The key under which the root is stored, whose bytes `run` keeps, and its index in `staged`.
     var root: (key: UnsafeRawBufferPointer, record: Int)?
     var heap = TextHeap()
-    /// Of the records staged by objects that tell their version, by the records' indices in `staged`.
-    var versions: [Int: Int64] = [:]
+    /// By the records' indices in `staged`, up to the last whose object tells its version.
+    private var versions: [Int64?] = []
     /// False where the cache is empty, so that nothing need be looked for in it.
     var mayHaveKeys = true
 
@@ -102,6 +102,15 @@ import LarderLMDB
         firstKeys.reserveCapacity(keyCount)
         typeIDs = Array(repeating: 0, count: parsed.layout.typeNames.count + parsed.unknownTypes.count)
         staged.reserveCapacity(count)
+    }
+
+    /// What the object told of which a record was staged; nil where it told no version.
+    func stagedVersion(of record: Int) -> Int64? { record < versions.count ? versions[record] : nil }
+
+    mutating func note(_ version: Int64?, of record: Int) {
+        guard let version else { return }
+        while versions.count <= record { versions.append(nil) }
+        versions[record] = version
     }
 
     consuming func run(
