@@ -59,6 +59,29 @@ struct EvictionTests {
         }
     }
 
+    @Test(
+        "What has come of an answer that is pinned or watched is not evicted while the rest of it is waited for",
+        arguments: [false, true])
+    func incomplete(isPinned: Bool) async throws {
+        try await withAgedStore { app, wait in
+            let known = GraphQLOperation("{ recipes(first: 1) { title } }")
+            try await app.write(
+                known, json: Array(#"{"recipes":[{"__typename":"Recipe","id":"1","title":"Soup"}]}"#.utf8))
+            let both = GraphQLOperation("{ recipes(first: 1) { title } latest { id } }")
+            var states: Watch.Iterator?
+            if isPinned {
+                try await app.pin(named: "offline", both)
+            } else {
+                states = try app.watch(both).makeAsyncIterator()
+                #expect(await states?.next()?.response?.isComplete == false)
+            }
+            wait(100)
+            try await app.evict(maxAge: .seconds(60))
+            #expect(try app.read(known)["recipes"]?[0]?["title"]?.string == "Soup")
+            withExtendedLifetime(states) {}
+        }
+    }
+
     @Test("A bound below what is pinned is an error that names the pin")
     func tooSmall() async throws {
         try await withStoreFixture { app in

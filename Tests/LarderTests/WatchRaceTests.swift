@@ -125,6 +125,34 @@ struct WatchRaceTests {
         }
     }
 
+    @Test("A watcher that asks while the store is suspended shows no state without what its reader has")
+    func refetchedWhileSuspended() async throws {
+        try await withTemporaryFolder { folder in
+            var options = Store.Options()
+            options.silence()
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+            let app = try store.partition(server: ScriptedServer { _ in recipeListAnswer })
+            try await app.write(recipeList, json: soupAndBread("Stew"))
+            let watch = try app.watch(recipeList, policy: .cacheFirst)
+            let titles = Mutex<[String?]>([])
+            let reading = Task {
+                for await state in watch {
+                    let title = state.response?["recipes"]?[0]?["title"]?.string
+                    titles.withLock { $0.append(title) }
+                }
+            }
+            try await eventually { titles.withLock { $0.count } == 1 }
+            try await store.suspend(within: soon)
+            watch.refetch()
+            try store.resume()
+            try await app.write(recipeList, json: soupAndBread("Pie"))
+            try await eventually { titles.withLock { $0.contains("Pie") || $0.contains("Soup") } }
+            #expect(titles.withLock { !$0.contains(nil) })
+            reading.cancel()
+            try store.close()
+        }
+    }
+
     @Test("Streams that were dropped or cancelled leave nothing behind")
     func registrations() async throws {
         try await withStoreFixture { app in

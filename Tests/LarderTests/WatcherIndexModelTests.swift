@@ -128,7 +128,7 @@ struct WatcherIndexModelTests {
         ]
         let dependencies = Dependencies(generation: 7, fields: fields, absentKeys: ["Recipe:1"])
         #expect(dependencies.records == [3, 5, 300, high])
-        #expect(dependencies.fieldSet(of: 3) == .any)
+        #expect(dependencies.fieldSet(of: 3)?.fields == [RecordField.any, 9])
         #expect(dependencies.fieldSet(of: 5)?.fields == [2, 9])
         #expect(dependencies.fieldSet(of: 300)?.fields == [2, 9])
         #expect(dependencies.fieldSet(of: high)?.fields == [.max])

@@ -70,7 +70,9 @@ enum RecordReaders {
         case .one(let reader, let number): if table[number].isConcerned(by: field) { body(reader) }
         case .several(let ways):
             guard let byField = ways.byField, field != RecordField.any else {
-                for (number, readers) in ways.readers where table[number].isConcerned(by: field) { readers.forEach(body) }
+                for (number, readers) in ways.readers where table[number].isConcerned(by: field) {
+                    readers.forEach(body)
+                }
                 return
             }
             for field in [field, RecordField.any] {
@@ -122,7 +124,7 @@ struct FieldSetTable {
     var isEmpty: Bool { numbers.isEmpty }
 
     /// - Parameter number: One that is used.
-    subscript(number: UInt32) -> FieldSet { sets[Int(number)] ?? .any }
+    subscript(number: UInt32) -> FieldSet { sets[Int(number)] ?? FieldSet([RecordField.any]) }
 
     mutating func use(_ set: FieldSet) -> UInt32 {
         if let known = numbers[set] {

@@ -37,8 +37,7 @@ public struct WatchState: Sendable {
         isErrorOfRead = ofRead
     }
 
-    mutating func endFetch(_ end: Result<Void, LarderError>?) {
-        guard let end else { return }
+    mutating func endFetch(_ end: Result<Void, LarderError>) {
         isFetching = false
         if case .failure(let failure) = end { setError(failure, ofRead: false) } else { setError(nil, ofRead: false) }
     }
@@ -48,8 +47,8 @@ public struct WatchState: Sendable {
     /// - Parameter digest: The response's.
     func mark(_ digest: UInt64?) -> Mark {
         Mark(
-            response: digest, isFetching: isFetching, isDeleted: isDeleted, isOptimistic: isOptimistic, isStale: isStale,
-            errorCode: error?.code, errorMessage: error?.message)
+            response: digest, isFetching: isFetching, isDeleted: isDeleted, isOptimistic: isOptimistic,
+            isStale: isStale, errorCode: error?.code, errorMessage: error?.message)
     }
 
     /// What a reader would see a difference in: errors are compared by code and message.

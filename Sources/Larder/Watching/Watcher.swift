@@ -33,14 +33,40 @@ final class Watcher: Sendable {
         /// Gives a state to all streams if it is different from the last, else to those that were given none yet.
         mutating func deliver(_ state: WatchState, _ digest: UInt64?) {
             guard !isEnded else { return }
+            var state = state
             let mark = state.mark(digest)
             let isSame = mark == delivered
-            for stream in isSame ? newStreams.compactMap({ streams[$0] }) : Array(streams.values) { stream.yield(state) }
+            if isSame, let held = response?.response {
+                state.response = held
+            } else {
+                response = state.response.map(WeakResponse.init)
+            }
+            let readers = isSame ? newStreams.compactMap { streams[$0] } : Array(streams.values)
+            for reader in readers { reader.yield(state) }
             newStreams = []
-            if !isSame || response?.response == nil { response = state.response.map(WeakResponse.init) }
             delivered = mark
             self.state = state
             self.state.response = nil
+        }
+
+        /// Delivers the newest state, changed, with the response that its readers hold.
+        ///
+        /// - Returns: False if they have let go of it; then nothing is delivered.
+        mutating func deliverHeld(_ change: (inout WatchState) -> Void) -> Bool {
+            let held = response?.response
+            guard held != nil || digest == nil else { return false }
+            var state = state
+            state.response = held
+            change(&state)
+            deliver(state, held == nil ? nil : digest)
+            return true
+        }
+
+        /// Takes the end of a fetch into a state. Another may have begun since.
+        func end(_ fetch: Result<Void, LarderError>?, in state: inout WatchState) {
+            guard let fetch else { return }
+            state.endFetch(fetch)
+            state.isFetching = isFetching
         }
     }
 
@@ -117,13 +143,14 @@ final class Watcher: Sendable {
     /// Fetches, unless a fetch is under way.
     func refetch() {
         guard let fetch else { return }
-        let (mayBegin, isHeld) = progress.withLock { progress in
-            let mayBegin = !progress.isEnded && !progress.isFetching
-            if mayBegin { (progress.isFetching, progress.state.isFetching) = (true, true) }
-            return (mayBegin, progress.digest == nil || progress.response?.response != nil)
+        let (mayBegin, isTold) = progress.withLock { progress in
+            guard !progress.isEnded, !progress.isFetching else { return (false, false) }
+            (progress.isFetching, progress.state.isFetching) = (true, true)
+            return (true, progress.deliverHeld { _ in })
         }
         guard mayBegin else { return }
-        if isHeld { deliver { $0.isFetching = true } } else { readNow() }
+        // The next reading tells of it.
+        if !isTold { readNow() }
         let task = Task { [weak self] in
             var failure: LarderError?
             do throws(LarderError) { try await fetch() } catch { failure = error }
@@ -187,10 +214,7 @@ final class Watcher: Sendable {
             // What it depends on is not known: any commit may be the one after which it can be read.
             progress.withLock { $0.footprint = nil }
             if error.code != .closed, !core.watchers.setAnything(of: id, readAt: moment) { reading.mark(read) }
-            deliver { state in
-                state.endFetch(fetchEnd)
-                state.setError(LarderError.parking(error), ofRead: true)
-            }
+            deliver(error, fetchEnd)
         }
         let count = progress.withLock { $0.streams.count }
         return count > Self.fewStreams ? Self.rest * count : .zero
@@ -212,19 +236,25 @@ final class Watcher: Sendable {
             state.isDeleted = answer.isDeleted
             state.isOptimistic = answer.isOptimistic
             if state.isErrorOfRead { state.setError(nil, ofRead: false) }
-            state.endFetch(fetchEnd)
+            progress.end(fetchEnd, in: &state)
             (progress.digest, progress.isComplete) = (digest, response?.isComplete ?? false)
             progress.deliver(state, digest)
         }
     }
 
-    /// - Parameter change: Given the newest state, with its response if a reader holds that.
-    private func deliver(_ change: (inout WatchState) -> Void) {
+    private func deliver(_ error: RecordError, _ fetchEnd: Result<Void, LarderError>?) {
         progress.withLock { progress in
+            let (before, error) = (progress, LarderError.parking(error))
+            func change(_ state: inout WatchState) {
+                before.end(fetchEnd, in: &state)
+                state.setError(error, ofRead: true)
+            }
+            if progress.deliverHeld(change) { return }
+            // It is read again when the store goes on, and a response that cannot be read now would be missing.
+            guard error.code != .suspended else { return progress.fetchEnd = progress.fetchEnd ?? fetchEnd }
             var state = progress.state
-            state.response = progress.response?.response
             change(&state)
-            progress.deliver(state, state.response == nil ? nil : progress.digest)
+            progress.deliver(state, nil)
         }
     }
 }

@@ -18,16 +18,11 @@ package struct RecordField: Hashable, Sendable, Comparable {
 
 /// What is read of a record.
 package struct FieldSet: Hashable, Sendable {
-    /// Anything of it.
-    package static let any = FieldSet([RecordField.any])
-
-    /// Ascending, each once; `RecordField.any` alone for any field.
+    /// Ascending, each once. With `RecordField.any`, which is the first, any field makes a difference; those beside it
+    /// are what is needed of the root.
     package let fields: [UInt32]
 
-    package init(_ fields: some Sequence<UInt32>) {
-        let all = Set(fields)
-        self.fields = all.contains(RecordField.any) ? [RecordField.any] : all.sorted()
-    }
+    package init(_ fields: some Sequence<UInt32>) { self.fields = Set(fields).sorted() }
 
     /// Whether a change of this field makes a difference; with `RecordField.any`, of the record as a whole.
     package func isConcerned(by field: UInt32) -> Bool {
