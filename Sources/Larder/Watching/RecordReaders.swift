@@ -51,7 +51,10 @@ enum RecordReaders {
 
     /// - Returns: Whether there are readers left.
     func remove(_ reader: UInt32, reading number: UInt32, _ table: FieldSetTable) -> Bool {
-        guard case .several(let ways) = self else { return false }
+        guard case .several(let ways) = self else {
+            // The one that was added.
+            return false
+        }
         ways.readers.remove(reader, from: number)
         if ways.readers.count < Self.fewWays / 2 {
             ways.byField = nil
@@ -64,7 +67,7 @@ enum RecordReaders {
     /// - Parameters:
     ///   - field: With `RecordField.any`, all readers are concerned.
     ///   - body: Called with each reader, with some perhaps twice.
-    /// - Complexity: O(r) in the readers that are concerned.
+    /// - Complexity: O(r) in the readers that it calls, and O(f) in the fields of at most sixteen sets.
     func forEach(concernedBy field: UInt32, _ table: FieldSetTable, _ body: (UInt32) -> Void) {
         switch self {
         case .one(let reader, let number): if table[number].isConcerned(by: field) { body(reader) }

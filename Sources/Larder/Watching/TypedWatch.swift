@@ -50,7 +50,8 @@ public struct TypedWatch<Data: Decodable & Sendable>: AsyncSequence, Sendable {
                             .data, "The answer does not fit \(Data.self)", response: complete, cause: failure)
                     }
                 }
-            } else {
+            } else if state.response != nil || state.isDeleted {
+                // Else nothing is known yet, or it cannot be read, and the data stays.
                 (data, response) = (nil, nil)
             }
             return TypedWatchState(

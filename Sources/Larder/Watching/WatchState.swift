@@ -2,10 +2,10 @@ public import LarderRecords
 
 /// What a watcher knows at one moment.
 public struct WatchState: Sendable {
-    /// The newest answer; `response.missing` tells what is missing in it. Nil until anything is known.
+    /// The newest answer; `response.missing` tells what is missing in it. Nil until anything is known, where the object
+    /// is deleted, and where the cache cannot be read and the program no longer holds the answer before.
     public var response: Response?
-    /// Why the last fetch brought nothing, or the cache could not be read. The response stays; where the cache cannot be
-    /// read it does so as long as the program holds the one before.
+    /// Why the last fetch brought nothing, which leaves the response as it is, or why the cache could not be read.
     public var error: LarderError?
     /// Whether `error` is of reading the cache, so that the next read that succeeds ends it.
     private(set) var isErrorOfRead = false
@@ -37,8 +37,10 @@ public struct WatchState: Sendable {
         isErrorOfRead = ofRead
     }
 
-    mutating func endFetch(_ end: Result<Void, LarderError>) {
-        isFetching = false
+    /// - Parameter isFetching: Whether another fetch has begun since.
+    mutating func endFetch(_ end: Result<Void, LarderError>?, isFetching: Bool) {
+        guard let end else { return }
+        self.isFetching = isFetching
         if case .failure(let failure) = end { setError(failure, ofRead: false) } else { setError(nil, ofRead: false) }
     }
 

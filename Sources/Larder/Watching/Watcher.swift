@@ -61,13 +61,6 @@ final class Watcher: Sendable {
             deliver(state, held == nil ? nil : digest)
             return true
         }
-
-        /// Takes the end of a fetch into a state. Another may have begun since.
-        func end(_ fetch: Result<Void, LarderError>?, in state: inout WatchState) {
-            guard let fetch else { return }
-            state.endFetch(fetch)
-            state.isFetching = isFetching
-        }
     }
 
     private let core: PartitionCore
@@ -149,8 +142,8 @@ final class Watcher: Sendable {
             return (true, progress.deliverHeld { _ in })
         }
         guard mayBegin else { return }
-        // The next reading tells of it.
-        if !isTold { readNow() }
+        // The reading that follows tells of it.
+        if !isTold { reading.mark(read) }
         let task = Task { [weak self] in
             var failure: LarderError?
             do throws(LarderError) { try await fetch() } catch { failure = error }
@@ -236,7 +229,7 @@ final class Watcher: Sendable {
             state.isDeleted = answer.isDeleted
             state.isOptimistic = answer.isOptimistic
             if state.isErrorOfRead { state.setError(nil, ofRead: false) }
-            progress.end(fetchEnd, in: &state)
+            state.endFetch(fetchEnd, isFetching: progress.isFetching)
             (progress.digest, progress.isComplete) = (digest, response?.isComplete ?? false)
             progress.deliver(state, digest)
         }
@@ -244,14 +237,17 @@ final class Watcher: Sendable {
 
     private func deliver(_ error: RecordError, _ fetchEnd: Result<Void, LarderError>?) {
         progress.withLock { progress in
-            let (before, error) = (progress, LarderError.parking(error))
+            let (isFetching, error) = (progress.isFetching, LarderError.parking(error))
             func change(_ state: inout WatchState) {
-                before.end(fetchEnd, in: &state)
+                state.endFetch(fetchEnd, isFetching: isFetching)
                 state.setError(error, ofRead: true)
             }
             if progress.deliverHeld(change) { return }
-            // It is read again when the store goes on, and a response that cannot be read now would be missing.
-            guard error.code != .suspended else { return progress.fetchEnd = progress.fetchEnd ?? fetchEnd }
+            guard error.code != .suspended else {
+                // It is read again when the store goes on. Until then a state without the response would be shown.
+                if progress.fetchEnd == nil { progress.fetchEnd = fetchEnd }
+                return
+            }
             var state = progress.state
             change(&state)
             progress.deliver(state, nil)

@@ -79,7 +79,7 @@ final class WatcherIndex: Sendable {
     ///
     /// - Parameter moment: `published` before the answer was read.
     /// - Returns: False if something was published since, so that the answer may be old already.
-    /// - Complexity: O(n) in what it depends on; what it depended on before is left as it is.
+    /// - Complexity: O(n) in what it depends on now and did before; only what is different is changed in the index.
     func set(_ dependencies: Dependencies, of watcher: WatcherID, readAt moment: UInt64) -> Bool {
         state.withLock { state in
             guard state.wakes[watcher] != nil else { return true }
@@ -214,7 +214,7 @@ extension WatcherIndex.State {
         places.leave(interest.place)
     }
 
-    /// - Complexity: O(c) in the changes, and in the watchers of the fields that changed.
+    /// - Complexity: O(c) in the changes, each with the fields of at most sixteen sets, and in the watchers that are found.
     fileprivate func concerned(_ commit: Commit) -> Set<WatcherIndex.WatcherID> {
         if commit.changes.isEverything { return Set(wakes.keys) }
         var found = byAnything

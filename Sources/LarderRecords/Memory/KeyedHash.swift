@@ -36,7 +36,8 @@ struct KeyedHash {
         var offset = 0
         if count > 64 {
             // Two at a time do not wait for each other.
-            var other = hash &+ first
+            // Not with the first key, which `mix` would take out again.
+            var other = hash &+ second
             while offset + 32 < count {
                 hash = mix(hash ^ load(offset), load(offset + 8))
                 other = mix(other ^ load(offset + 16), load(offset + 24))

@@ -16,12 +16,13 @@ package struct SyncSweep: Sendable {
     let key: String
     /// As it must be stored by now.
     let position: SyncPosition
-    /// The stored key after which this slice begins. What lies between the position's and this one stays.
+    /// The stored key after which this slice begins. What lies between the position's and this one stays until the next
+    /// walk.
     var after: [UInt8]
     /// What the walk had.
     let seen: WalkedKeys
     /// What stays beside: keys as they are stored.
-    let needed: Set<[UInt8]>
+    var needed: Set<[UInt8]>
     /// What pins keep.
     let kept: [Dependencies]
     let limits: Limits
@@ -75,9 +76,7 @@ extension RecordCache {
         _ key: String, at position: SyncPosition, seen: WalkedKeys, needed: [String], kept: [Dependencies],
         limits: SyncSweep.Limits = SyncSweep.Limits()
     ) async throws(RecordError) -> SyncPosition? {
-        let set = layers.current
-        let touched = try translated { try set.map { try $0.touchedKeys(0..<$0.layers.count) } ?? [] }
-        var all = Set(touched.map(StoredKey.bytes))
+        var all = try touchedByLayers()
         for text in needed { all.insert(StoredKey.bytes(Array(text.utf8))) }
         var slice = SyncSweep(
             key: key, position: position, after: position.sweep?.after ?? [], seen: seen, needed: all, kept: kept,
@@ -87,18 +86,27 @@ extension RecordCache {
                 try slice.passingOver(generation, transaction)
             }
         }
+        // A layer may have come to touch an object meanwhile.
+        slice.needed.formUnion(try touchedByLayers())
         _ = try await write([.sweep(slice)], deadline: nil)
         return try self.position(of: key)
+    }
+
+    private func touchedByLayers() throws(RecordError) -> Set<[UInt8]> {
+        let set = layers.current
+        let touched = try translated { try set.map { try $0.touchedKeys(0..<$0.layers.count) } ?? [] }
+        return Set(touched.map(StoredKey.bytes))
     }
 }
 
 extension SyncSweep {
-    /// How many keys are passed over at once: those of a snapshot that is held for some fifty milliseconds.
-    private static let passedKeys = 1 << 18
+    /// How many keys are passed over in one snapshot: some seven milliseconds where the walk had them, longer where their
+    /// records are read. What pins and queued mutations need is asked for anew after so many.
+    private static let passedKeys = 1 << 15
 
     /// Passes over what stays: no write waits for that, and nothing is committed for it.
     ///
-    /// - Returns: The key after which something is to be removed, or is not looked at yet.
+    /// - Returns: The last key that was passed over; the write goes on after it.
     func passingOver(
         _ generation: Generation, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> [UInt8] {
@@ -156,9 +164,9 @@ private struct SweepRule {
     ) throws -> Bool {
         guard unsafe !slice.seen.contains(key), !kept.contains(id),
             unsafe slice.needed.isEmpty || !slice.needed.contains(Array(key)),
-            let record = try generation.record(id, transaction), !record.isTombstone,
             // What does not say when it was changed cannot be told from what came meanwhile.
-            let lastChanged, let (word, payload) = try generation.value(of: lastChanged, in: record, id, transaction),
+            let lastChanged, let record = try generation.record(id, transaction), !record.isTombstone,
+            let (word, payload) = try generation.value(of: lastChanged, in: record, id, transaction),
             let time = try payload.integer(word)
         else { return false }
         return time < changedBefore

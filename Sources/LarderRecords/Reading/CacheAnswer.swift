@@ -30,13 +30,14 @@ package struct CacheAnswer: Sendable {
             if visit.record >= OverlayNumbers.firstRecord, let key = overlay?.key(of: visit.record) {
                 hash = keyed.mix(hash, keyed.hash(key))
             }
+            if isLaid(visit.record) { hash = keyed.mix(hash, 1) }
         }
         return Footprint(generation: generation, hash: hash, absentKeys: absentKeys)
     }
 
     /// Every record that the answer was made of, or would be made of if it existed, with the fields that were read.
     ///
-    /// - Complexity: O(n log n) in the records of the answer; O(n) where they were read in their order.
+    /// - Complexity: O(n log n) in the objects of the answer, and O(f) in the fields of each way in which a record is read.
     package var dependencies: Dependencies {
         var keys = Set(absentKeys)
         var visits: [(record: UInt64, caseIndex: UInt32)] = []
@@ -44,17 +45,20 @@ package struct CacheAnswer: Sendable {
             // What is in layers alone may come into being as what the server says, under another number.
             if visit.record >= OverlayNumbers.firstRecord, let key = overlay?.key(of: visit.record) { keys.insert(key) }
             visits.append((visit.record, visit.caseIndex))
+            // A layer that goes may have had other fields of it alone; then the answer is optimistic no more.
+            if isLaid(visit.record) { visits.append((visit.record, Visit.anyField)) }
         }
-        // The last is told first.
+        // The last comes first, and mostly has the greatest record.
         visits.reverse()
         visits.sort { ($0.record, $0.caseIndex) < ($1.record, $1.caseIndex) }
         var builder = Dependencies.Builder()
-        var known: [ArraySlice<UInt32>: UInt32] = [:]
+        var known: [[UInt32]: UInt32] = [:]
         var rest = visits[...]
         while let first = rest.first {
             let end = rest.firstIndex { $0.record != first.record } ?? rest.endIndex
             // A record that was met in several places may have been read in several ways.
-            let cases = rest[..<end].map(\.caseIndex)[...]
+            var cases: [UInt32] = []
+            for visit in rest[..<end] where visit.caseIndex != cases.last { cases.append(visit.caseIndex) }
             rest = rest[end...]
             let place = known[cases] ?? builder.place(of: FieldSet(cases.flatMap(fields)))
             known[cases] = place
@@ -62,6 +66,8 @@ package struct CacheAnswer: Sendable {
         }
         return builder.dependencies(generation: generation, absentKeys: keys)
     }
+
+    private func isLaid(_ record: UInt64) -> Bool { isOptimistic && overlay?.record(record) != nil }
 
     /// What a case reads of a record.
     private func fields(ofCase index: UInt32) -> [UInt32] {

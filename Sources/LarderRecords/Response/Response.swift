@@ -60,8 +60,8 @@ public struct Response: Sendable {
         Response(buffer: buffer, missing: missing, age: age, isExpired: isExpired, received: received)
     }
 
-    /// A hash of what is compared, by which a response is known again that is not kept: in this process, two of the same
-    /// digest are equal.
+    /// A hash of what `==` compares, by which a response is known again that is not kept: of two that are different it is
+    /// the same once in 2⁶⁴ times. Good in this process alone.
     ///
     /// - Complexity: O(n) in the data.
     package var digest: UInt64 {

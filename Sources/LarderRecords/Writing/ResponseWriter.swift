@@ -55,7 +55,7 @@ import LarderLMDB
     /// The key under which the root is stored, whose bytes `run` keeps, and its index in `staged`.
     var root: (key: UnsafeRawBufferPointer, record: Int)?
     var heap = TextHeap()
-    /// By the records' indices in `staged`, up to the last whose object tells its version.
+    /// By the records' indices in `staged`, up to the last of which the response tells a version.
     private var versions: [Int64?] = []
     /// False where the cache is empty, so that nothing need be looked for in it.
     var mayHaveKeys = true
@@ -104,7 +104,7 @@ import LarderLMDB
         staged.reserveCapacity(count)
     }
 
-    /// What the object told of which a record was staged; nil where it told no version.
+    /// The version that the response tells of a staged record; nil where it tells none.
     func stagedVersion(of record: Int) -> Int64? { record < versions.count ? versions[record] : nil }
 
     mutating func note(_ version: Int64?, of record: Int) {

@@ -26,6 +26,27 @@ struct KeyedHashTests {
         }
     }
 
+    @Test("No text of a server's makes what comes after it count for nothing, whatever the key")
+    func chosen() {
+        for _ in 0..<20 {
+            let keyed = KeyedHash(first: .random(in: .min ... .max), second: .random(in: .min ... .max))
+            for bit in 7..<14 {
+                var text = [UInt8](repeating: 0, count: 1 << bit)
+                for place in [0, 8, 16, 24] {
+                    for number in [0, UInt64(1) << UInt64(bit)] {
+                        for byte in 0..<8 { text[place + byte] = UInt8(truncatingIfNeeded: number >> (8 * byte)) }
+                        let hashes = (0..<32).map { byte in
+                            var other = text
+                            other[byte] ^= 0xFF
+                            return hash(other, keyed)
+                        }
+                        #expect(Set(hashes + [hash(text, keyed)]).count == 33)
+                    }
+                }
+            }
+        }
+    }
+
     @Test("The order of what is mixed counts, and another key gives other hashes")
     func keys() {
         let (one, other) = (KeyedHash(first: 1, second: 2), KeyedHash(first: 3, second: 2))
