@@ -173,32 +173,6 @@ struct WatchRuleTests {
         }
     }
 
-    @Test(
-        "An answer is optimistic no more once the layer has gone, whatever fields of its objects that had",
-        arguments: [false, true])
-    func otherFieldsLaid(refuses: Bool) async throws {
-        let server = ScriptedServer { _ in
-            refuses
-                ? #"{"data":null,"errors":[{"message":"no"}]}"#
-                : #"{"data":{"rate":{"__typename":"Recipe","id":"1","rating":5}}}"#
-        }
-        try await withStoreFixture(server) { app in
-            try await app.write(recipe(1), ["recipe": ["id": "1", "title": "Soup", "author": nil]])
-            try await app.write("Recipe:1", GraphQLFragment("fragment R on Recipe { rating }"), ["rating": 1])
-            var states = try app.watch(GraphQLOperation("{ recipe(id: 1) { title } }")).makeAsyncIterator()
-            #expect(try await next(&states)?.isOptimistic == false)
-            try await app.enqueue(
-                GraphQLOperation("mutation { rate(input: {recipe: 1, stars: 5}) { id rating } }"),
-                options: .init(optimisticResponse: ["rate": ["__typename": "Recipe", "id": "1", "rating": 5]]))
-            try await app.write(recipe(1), ["recipe": ["id": "1", "title": "Stew", "author": nil]])
-            var state = try await next(&states)
-            #expect(state?.complete?["recipe"]?["title"]?.string == "Stew")
-            try await quickRunner(app).drain()
-            while state?.isOptimistic == true { state = try await next(&states) }
-            #expect(state?.isOptimistic == false && state?.complete?["recipe"]?["title"]?.string == "Stew")
-        }
-    }
-
     @Test("Equal operations share one reading; a reader who comes later gets the state of now, and none lasts longer")
     func shared() async throws {
         try await withStoreFixture { app in

@@ -30,7 +30,6 @@ package struct CacheAnswer: Sendable {
             if visit.record >= OverlayNumbers.firstRecord, let key = overlay?.key(of: visit.record) {
                 hash = keyed.mix(hash, keyed.hash(key))
             }
-            if isLaid(visit.record) { hash = keyed.mix(hash, 1) }
         }
         return Footprint(generation: generation, hash: hash, absentKeys: absentKeys)
     }
@@ -45,8 +44,6 @@ package struct CacheAnswer: Sendable {
             // What is in layers alone may come into being as what the server says, under another number.
             if visit.record >= OverlayNumbers.firstRecord, let key = overlay?.key(of: visit.record) { keys.insert(key) }
             visits.append((visit.record, visit.caseIndex))
-            // A layer that goes may have had other fields of it alone; then the answer is optimistic no more.
-            if isLaid(visit.record) { visits.append((visit.record, Visit.anyField)) }
         }
         // The last comes first, and mostly has the greatest record.
         visits.reverse()
@@ -66,8 +63,6 @@ package struct CacheAnswer: Sendable {
         }
         return builder.dependencies(generation: generation, absentKeys: keys)
     }
-
-    private func isLaid(_ record: UInt64) -> Bool { isOptimistic && overlay?.record(record) != nil }
 
     /// What a case reads of a record.
     private func fields(ofCase index: UInt32) -> [UInt32] {
