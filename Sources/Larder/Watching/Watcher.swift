@@ -30,7 +30,8 @@ final class Watcher: Sendable {
         var fetchEnd: Result<Void, LarderError>?
         var isEnded = false
 
-        /// Gives a state to all streams if it is different from the last, else to those that were given none yet.
+        /// Gives all streams a state that is different from the last. Of an equal one only those streams hear that have
+        /// none yet.
         mutating func deliver(_ state: WatchState, _ digest: UInt64?) {
             guard !isEnded else { return }
             var state = state

@@ -1,7 +1,7 @@
-/// A hash of 64 bits for what is compared often and is too large to be kept. It is several times as fast as `Hasher`.
+/// A hash of 64 bits for what is compared often and is too large to be kept.
 ///
-/// Numbers are mixed as wyhash does it: the two halves of a full product are folded. The key is the process's own, so
-/// that a server cannot find two responses that have the same hash.
+/// Numbers are mixed as wyhash does it: the two halves of a full product are folded. Each process draws a key of its own,
+/// so that a server cannot work out beforehand which two responses have the same hash.
 ///
 /// Safe: each load lies within the bytes that the caller lends.
 struct KeyedHash {
