@@ -31,6 +31,26 @@ struct RestorationTests {
         }
     }
 
+    @Test("A mutation that is pending in the backup and in flight since stays in flight, and its answer is taken")
+    func begunSince() async throws {
+        try await MigrationFixture.with { fixture in
+            let ids = try await fixture.queue(2)
+            let backup = try await fixture.makeBackup()
+            let attempt = try await fixture.withDatabase { database in
+                try await database.mutations.begin(ids[0], owner: "somebody", now: Date()).attempt
+            }
+            let outcome = try await fixture.restore(backup, "--json")
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            try await fixture.withDatabase { database in
+                #expect(try database.mutations.list().map(\.state) == [.inFlight, .pending])
+                try await database.mutations.answer(attempt, Array("{}".utf8), now: Date())
+                try await database.mutations.settle(ids[0], now: Date())
+            }
+            #expect(try await fixture.mutations() == [ids[1]])
+            try await fixture.expectSound()
+        }
+    }
+
     @Test("What environment is the current one since the backup stays so, and none does", arguments: [true, false])
     func current(isEntered: Bool) async throws {
         try await MigrationFixture.with { fixture in

@@ -84,6 +84,27 @@ struct TypedWatchTests {
         }
     }
 
+    @Test("The data of a typed watcher stays while the cache cannot be read, and the state says why")
+    func unreadable() async throws {
+        try await withTemporaryFolder { folder in
+            var options = Store.Options()
+            options.maximumAnswerSize = 100_000
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+            let app = try store.partition()
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            var states = try app.watch(Recipes()).makeAsyncIterator()
+            #expect(await states.next()?.data?.recipes.map(\.title) == ["Soup", "Bread"])
+            let fragment = GraphQLFragment("fragment F on Recipe { title }")
+            for (title, shown) in [(String(repeating: "x", count: 200_000), "Soup"), ("Stew", "Stew")] {
+                try await app.write("Recipe:1", fragment, ["title": .string(title)])
+                let state = try #require(await states.next())
+                #expect(state.data?.recipes.map(\.title) == [shown, "Bread"])
+                #expect(state.error?.code == (title == shown ? nil : .recordsTooLarge))
+            }
+            try store.close()
+        }
+    }
+
     @Test("An answer that is the same as before is not decoded again")
     func decodedOnce() async throws {
         let server = ScriptedServer { _ in recipeListAnswer }

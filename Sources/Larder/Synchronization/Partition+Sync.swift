@@ -65,6 +65,8 @@ private struct SyncWalk {
     /// The position as it is stored.
     private var stored: SyncPosition?
     private var report = SyncReport()
+    /// What the pages of a walk through everything had so far; nil where an earlier call has stored some of them.
+    private var seen: WalkedKeys?
     /// Whether the token that is to be sent was stored by an earlier call: it may be too old.
     private var isResumed = false
 
@@ -157,7 +159,6 @@ private struct SyncWalk {
     private mutating func store(
         _ pages: [SyncPages.Page], since: Int64?, _ progress: (SyncReport) -> Void
     ) async throws(LarderError) {
-        let marks = since == nil && !query.isFiltered
         var (next, last) = (position, stored)
         next.lastUsed = partition.core.now().milliseconds
         let ends = pages.map { page in
@@ -167,10 +168,10 @@ private struct SyncWalk {
                 next.walk = .init(since: since, startedAt: startedAt, token: token, pageCount: number + 1)
             } else {
                 (next.walk, next.startedAt) = (nil, startedAt)
-                if marks { next.sweep = .init(changedBefore: startedAt - Self.overlap) }
+                if page.mark != nil { next.sweep = .init(changedBefore: startedAt - Self.overlap) }
             }
             defer { last = next }
-            return SyncPage(key: key, position: next, after: last, number: number, marks: marks)
+            return SyncPage(key: key, position: next, after: last, number: number, mark: page.mark)
         }
         let outcomes: [Result<Commit, RecordError>]
         do {
@@ -180,6 +181,10 @@ private struct SyncWalk {
         for (outcome, (page, end)) in zip(outcomes, zip(pages, ends)) {
             do { _ = try outcome.get() } catch { throw LarderError.parking(error) }
             (position, stored) = (end.position, end.position)
+            if let mark = page.mark {
+                if end.number == 0 { seen = WalkedKeys() }
+                do { try seen?.insert(mark) } catch { throw LarderError.parking(error) }
+            }
             report.pageCount += 1
             report.objectCount += page.objectCount
             (report.isBase, report.isFinished) = (report.isBase || since == nil, page.next == nil)
@@ -193,14 +198,18 @@ private struct SyncWalk {
     private mutating func sweep() async throws(LarderError) {
         guard position.sweep != nil else { return }
         let core = partition.core
-        let seen: WalkedKeys
-        do { seen = try core.cache.walkedKeys(of: key) } catch { throw LarderError.parking(error) }
+        let walked: WalkedKeys
+        if let seen {
+            walked = seen
+        } else {
+            do { walked = try core.cache.walkedKeys(of: key) } catch { throw LarderError.parking(error) }
+        }
         while let open = stored, open.sweep != nil {
             try await core.requireAwake()
             guard !Task.isCancelled else { throw LarderError(.cancelled, "The task was cancelled") }
             let (kept, needed) = (try NeededObjects(core).pinned(), try core.namedByQueue())
             do {
-                stored = try await core.cache.sweep(key, at: open, seen: seen, needed: needed, kept: kept)
+                stored = try await core.cache.sweep(key, at: open, seen: walked, needed: needed, kept: kept)
             } catch { throw LarderError.parking(error) }
             position.sweep = stored?.sweep
         }

@@ -69,7 +69,7 @@ struct SyncQuery: Sendable {
         if case .string(let token)? = parsed.leaf(at: [plan.field, plan.nextToken]) { next = token }
         return .init(
             parsed: parsed, operation: bound, next: next, startedAt: startedAt, objectCount: count,
-            byteCount: answer.body.count)
+            byteCount: answer.body.count, mark: since == nil && !isFiltered ? SyncMark(parsed) : nil)
     }
 }
 
@@ -84,6 +84,8 @@ struct SyncPages: Sendable {
         let objectCount: Int
         /// Of its JSON.
         let byteCount: Int
+        /// What it has, where the walk goes through everything; nil where it does not.
+        let mark: SyncMark?
     }
 
     struct Failure: Error {

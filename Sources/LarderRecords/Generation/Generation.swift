@@ -171,17 +171,43 @@ extension Tables {
         of key: UnsafeRawBufferPointer, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> RecordID? {
         guard unsafe !key.isEmpty else { return nil }
-        unsafe transaction.demand?.note(key: key)
-        if let laid = unsafe transaction.overlay?.record(ofKey: key) { return laid }
+        if let overlaid = unsafe overlaidRecord(of: key, transaction) { return overlaid }
         return unsafe try StoredKey.with(key) { stored throws in
-            guard let number = unsafe try transaction.get(stored, in: keys) else {
-                unsafe transaction.overlay?.missed(key)
-                return nil
-            }
-            guard let id = unsafe number.withUnsafeBytes(StoredNumber.number) else {
-                throw RecordError(.damaged, "A number in the cache's index is damaged")
-            }
-            return id
+            unsafe try record(transaction.get(stored, in: keys), of: key, transaction)
         }
+    }
+
+    /// As `record(of:_:)`, without a search from the root where the key is on the page of the one before it.
+    ///
+    /// - Parameter cursor: Over `keys`.
+    func record(
+        of key: UnsafeRawBufferPointer, _ cursor: inout Cursor,
+        _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws -> RecordID? {
+        guard unsafe !key.isEmpty else { return nil }
+        if let overlaid = unsafe overlaidRecord(of: key, transaction) { return overlaid }
+        return unsafe try StoredKey.with(key) { stored throws in
+            unsafe try record(cursor.value(at: stored), of: key, transaction)
+        }
+    }
+
+    private func overlaidRecord(
+        of key: UnsafeRawBufferPointer, _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) -> RecordID? {
+        unsafe transaction.demand?.note(key: key)
+        return unsafe transaction.overlay?.record(ofKey: key)
+    }
+
+    private func record(
+        _ stored: RawSpan?, of key: UnsafeRawBufferPointer, _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws -> RecordID? {
+        guard let stored else {
+            unsafe transaction.overlay?.missed(key)
+            return nil
+        }
+        guard let id = unsafe stored.withUnsafeBytes(StoredNumber.number) else {
+            throw RecordError(.damaged, "A number in the cache's index is damaged")
+        }
+        return id
     }
 }

@@ -16,7 +16,7 @@ enum StoredKey {
 
     static func with<Result>(
         _ text: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) throws -> Result
-    ) throws -> Result {
+    ) rethrows -> Result {
         if text.count <= maximumSize { return unsafe try body(text) }
         return unsafe try shortened(text).withUnsafeBytes(body)
     }

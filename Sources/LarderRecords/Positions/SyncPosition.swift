@@ -68,11 +68,11 @@ package struct SyncPage: Sendable {
     package let after: SyncPosition?
     /// Counted from 0.
     package let number: Int
-    /// Whether the walk goes through everything, so that what it has is marked.
-    package let marks: Bool
+    /// What the page has, where the walk goes through everything; nil where it does not.
+    package let mark: SyncMark?
 
-    package init(key: String, position: SyncPosition, after: SyncPosition?, number: Int, marks: Bool) {
-        (self.key, self.position, self.after, self.number, self.marks) = (key, position, after, number, marks)
+    package init(key: String, position: SyncPosition, after: SyncPosition?, number: Int, mark: SyncMark?) {
+        (self.key, self.position, self.after, self.number, self.mark) = (key, position, after, number, mark)
     }
 }
 

@@ -28,36 +28,15 @@ package struct SyncSweep: Sendable {
     let limits: Limits
 }
 
-/// The keys that the pages of a walk through everything had, each by a number. To keep and compare the texts of a hundred
-/// thousand took a third of their synchronization.
-///
-/// Where an object that the server has no more has the number of one that it has, it stays until the next walk. Of a
-/// hundred thousand of either, that happens once in a thousand million walks.
-///
-/// Safe: bytes are read within the closures that lend them.
-package struct WalkedKeys: Sendable {
-    private var numbers: Set<UInt64> = []
-
-    package init() {}
-
-    package var count: Int { numbers.count }
-
-    /// - Parameter mark: As `SyncMark` has it.
-    mutating func insert(_ mark: [UInt8]) throws {
-        try unsafe SyncMark.forEachKey(in: mark) { unsafe _ = numbers.insert(wideChecksum($0)) }
-    }
-
-    /// - Parameter key: As it is stored.
-    func contains(_ key: UnsafeRawBufferPointer) -> Bool { unsafe numbers.contains(wideChecksum(key)) }
-}
-
 extension RecordCache {
-    /// The keys that the pages of a walk through everything had.
+    /// The keys that the stored pages of a walk through everything had.
     package func walkedKeys(of key: String) throws(RecordError) -> WalkedKeys {
         try translated {
             try generations.withSnapshot { (generation, transaction) throws in
                 var keys = WalkedKeys()
-                for mark in try generation.tables.marks(of: key, transaction) { try keys.insert(mark.content) }
+                for mark in try generation.tables.marks(of: key, transaction) {
+                    try keys.insert(SyncMark(mark.content))
+                }
                 return keys
             }
         }
@@ -67,7 +46,7 @@ extension RecordCache {
     ///
     /// - Parameters:
     ///   - position: As it is stored.
-    ///   - seen: What `walkedKeys` answered.
+    ///   - seen: The keys of all pages of the walk.
     ///   - needed: The cache keys of objects that stay beside what layers touch.
     ///   - kept: What stays beside.
     /// - Returns: The position as it is stored now; its `sweep` is nil once the end was reached.

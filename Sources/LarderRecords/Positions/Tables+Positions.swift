@@ -72,17 +72,17 @@ extension Tables {
 extension RecordChanges {
     /// Notes how far a synchronization has come with a page, and marks what the page of a walk through everything has.
     mutating func note(
-        _ page: SyncPage, _ parsed: ParsedResponse, _ generation: Generation, _ transaction: borrowing WriteTransaction
+        _ page: SyncPage, _ generation: Generation, _ transaction: borrowing WriteTransaction
     ) throws {
         guard try generation.tables.position(page.key, transaction) == page.after else {
             throw RecordError.movedPosition(page.position)
         }
         // Marks of a walk that was given up.
         if page.number == 0 { try removeMarks(of: page.key, generation, transaction) }
-        if page.marks {
+        if let mark = page.mark {
             let digits = String(page.number, radix: 16)
             let row = page.key + "/" + String(repeating: "0", count: max(0, 8 - digits.count)) + digits
-            positions[Array(row.utf8)] = SyncMark.encoded(parsed.cacheKeys)
+            positions[Array(row.utf8)] = mark.bytes
         }
         if page.number == 0, let now = page.position.lastUsed {
             for (key, position) in try generation.tables.allPositions(transaction)
@@ -156,46 +156,7 @@ extension RecordChanges {
     }
 }
 
-/// The cache keys that a page of a walk had: for each its length in two bytes, little-endian, and its bytes, at most 505.
-enum SyncMark {
-    static func encoded(_ keys: [[UInt8]]) -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(keys.reduce(0) { $0 + 2 + $1.count })
-        for key in keys {
-            bytes.append(UInt8(truncatingIfNeeded: key.count))
-            bytes.append(UInt8(truncatingIfNeeded: key.count >> 8))
-            bytes += key
-        }
-        return bytes
-    }
-
-    /// Runs `body` with each key; it must not keep the bytes.
-    ///
-    /// Safe: a key's bytes are given where they are found to be there.
-    static func forEachKey(in bytes: [UInt8], _ body: (UnsafeRawBufferPointer) -> Void) throws {
-        try unsafe bytes.withUnsafeBytes { bytes in
-            var start = 0
-            while start < bytes.count {
-                guard start + 2 <= bytes.count else { throw RecordError.damagedPosition }
-                let end = unsafe start + 2 + Int(bytes[start]) + Int(bytes[start + 1]) << 8
-                guard end <= bytes.count else { throw RecordError.damagedPosition }
-                unsafe body(UnsafeRawBufferPointer(rebasing: bytes[(start + 2)..<end]))
-                start = end
-            }
-        }
-    }
-}
-
 extension ParsedResponse {
-    /// The cache keys of all objects of the response that have one, as they are stored.
-    var cacheKeys: [[UInt8]] {
-        var found: [[UInt8]] = []
-        for object in objects.indices where !isPart(object) && entities[Int(objects[object].entity)].first == object {
-            unsafe found.append(StoredKey.bytes(Array(key(of: object))))
-        }
-        return found
-    }
-
     /// The leaf to which these response keys lead from the root; nil where there is none, or it is a list.
     package func leaf(at path: [String]) -> Value? {
         guard let cell = cell(at: path) else { return nil }

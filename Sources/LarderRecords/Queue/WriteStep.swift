@@ -70,7 +70,7 @@ enum WriteStep: Sendable {
             changes.received = ReceivedNotes(AnswerAge(), now: generation.now())
             let writer = ResponseWriter(parsed, of: operation, in: generation, consume changes)
             changes = try writer.run(.unstored, transaction)
-            try changes.note(page, parsed, generation, transaction)
+            try changes.note(page, generation, transaction)
         case .sweep(let slice): try changes.sweep(slice, generation, transaction)
         case .forgetWalk(let key): try changes.forgetWalk(of: key, generation, transaction)
         case .noteSubscriptions(let positions): try changes.note(positions, generation, transaction)

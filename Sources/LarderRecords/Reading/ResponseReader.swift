@@ -24,8 +24,10 @@ import LarderLMDB
     /// The bytes that the answer may take.
     private let limit: Int
     private var absentKeys: [String] = []
-    /// Whether something was looked for that optimistic layers have, or have removed.
+    /// Whether something was looked for that optimistic layers have changed.
     private var isOptimistic = false
+    /// Whether optimistic layers have the record that was looked for last.
+    private var isOverlaid = false
     var heap = TextHeap()
     /// The way to the value that is being read; as many entries as `depth` says.
     let path: UnsafeMutablePointer<PathEntry>
@@ -103,11 +105,18 @@ import LarderLMDB
     private mutating func stored<Snapshot: RecordSnapshot & ~Copyable>(
         _ id: RecordID, _ cursor: inout Cursor, _ transaction: borrowing Snapshot
     ) throws -> UnsafeRawBufferPointer? {
-        if let laid = transaction.overlay?.record(id) {
-            isOptimistic = true
-            return unsafe laid.bytes
+        if let overlay = transaction.overlay, let overlaid = overlay.record(id) {
+            isOverlaid = true
+            noteOptimistic(RecordField.any, of: id, overlay)
+            return unsafe overlaid.bytes
         }
+        isOverlaid = false
         return unsafe try cursor.value(at: id)?.withUnsafeBytes { unsafe $0 }
+    }
+
+    /// Notes whether optimistic layers have changed a field, or all of a record, in which they have something.
+    private mutating func noteOptimistic(_ field: FieldID, of record: RecordID, _ overlay: Overlay) {
+        isOptimistic = isOptimistic || overlay.touched.contains(RecordField(record: record, field: field))
     }
 
     /// As `stored`, and tells a synchronization's demand of it. Apart from what recurses, to keep its stack frames small.
@@ -129,7 +138,9 @@ import LarderLMDB
         _ id: RecordID, selection: Int, into offset: Int, isNamed: Bool = false, _ cursor: inout Cursor,
         _ transaction: borrowing Snapshot
     ) throws -> Outcome {
-        guard let stored = unsafe try met(id, isNamed: isNamed, &cursor, transaction) else {
+        let found = unsafe try met(id, isNamed: isNamed, &cursor, transaction)
+        let isOverlaid = isOverlaid
+        guard let stored = unsafe found else {
             try builder.appendVisit(id, caseIndex: Visit.anyField)
             return try noteMissing()
         }
@@ -156,6 +167,7 @@ import LarderLMDB
                 builder.store(try typenameCell(record.type, transaction), at: place)
                 continue
             }
+            if isOverlaid, let overlay = transaction.overlay { noteOptimistic(read.id, of: id, overlay) }
             unsafe path[depth] = .field(read.field)
             depth += 1
             let outcome: Outcome

@@ -6,7 +6,7 @@ import LarderLMDB
 /// and nothing is written over them while they are looked at.
 extension ResponseWriter {
     mutating func stageRoot(
-        _ object: Int, _ key: UnsafeRawBufferPointer, _ cursor: inout Cursor,
+        _ object: Int, _ key: UnsafeRawBufferPointer, _ cursor: inout Cursor, _ keys: inout Cursor,
         _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> Int? {
         let own = unsafe parsed.key(of: object)
@@ -14,14 +14,15 @@ extension ResponseWriter {
             let (own, wanted) = unsafe (String(decoding: own, as: UTF8.self), String(decoding: key, as: UTF8.self))
             throw RecordError(.responseMismatch, "The object is \(own), and was to be stored as \(wanted)")
         }
-        guard let record = unsafe try stageEntity(object, key: key, &cursor, transaction) else { return nil }
+        guard let record = unsafe try stageEntity(object, key: key, &cursor, &keys, transaction) else { return nil }
         unsafe root = unsafe (key, record)
         return record
     }
 
     /// The index of the object's record in `staged`; nil where it is not stored.
     mutating func stage(
-        _ object: Int, _ cursor: inout Cursor, _ transaction: borrowing some RecordSnapshot & ~Copyable
+        _ object: Int, _ cursor: inout Cursor, _ keys: inout Cursor,
+        _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> Int? {
         let key = unsafe parsed.key(of: object)
         if unsafe !key.isEmpty {
@@ -38,7 +39,7 @@ extension ResponseWriter {
                 note(version, of: place)
                 return place
             }
-            let record = unsafe try stageEntity(object, key: key, &cursor, transaction)
+            let record = unsafe try stageEntity(object, key: key, &cursor, &keys, transaction)
             // Where the first is outdated, the objects of its key that follow share the record of this one.
             if let record, first != object { places[first] = Int32(truncatingIfNeeded: record) }
             return record
@@ -61,11 +62,15 @@ extension ResponseWriter {
     }
 
     private mutating func stageEntity(
-        _ object: Int, key: UnsafeRawBufferPointer, _ cursor: inout Cursor,
+        _ object: Int, key: UnsafeRawBufferPointer, _ cursor: inout Cursor, _ keys: inout Cursor,
         _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> Int? {
         let version = layout.hasVersions ? version(of: object) : nil
-        guard mayHaveKeys, let id = unsafe try storedRecord(of: object, key: key, transaction) else {
+        let tables = generation.tables
+        let known =
+            try mayHaveKeys
+            ? storedRecord(of: object) { unsafe try tables.record(of: key, &keys, transaction) } : nil
+        guard let id = known else {
             let record = unsafe append(StagedRecord(id: changes.created(key), object: object))
             note(version, of: record)
             return record
@@ -84,13 +89,16 @@ extension ResponseWriter {
     mutating func storedRecord(
         of object: Int, key: UnsafeRawBufferPointer, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> RecordID? {
+        let tables = generation.tables
+        return try storedRecord(of: object) { unsafe try tables.record(of: key, transaction) }
+    }
+
+    private mutating func storedRecord(of object: Int, lookUp: () throws -> RecordID?) rethrows -> RecordID? {
         // The root need have no key of its own.
-        guard !parsed.isPart(object) else { return unsafe try generation.tables.record(of: key, transaction) }
+        guard !parsed.isPart(object) else { return try lookUp() }
         let entity = parsed.entities[Int(parsed.objects[object].entity)]
         let first = Int(parsed.objects[Int(entity.first)].entity)
-        if storedRecords[first] == 0 {
-            storedRecords[first] = unsafe try generation.tables.record(of: key, transaction) ?? Self.noRecord
-        }
+        if storedRecords[first] == 0 { storedRecords[first] = try lookUp() ?? Self.noRecord }
         return storedRecords[first] == Self.noRecord ? nil : storedRecords[first]
     }
 

@@ -63,6 +63,23 @@ struct HandshakeTests {
         #expect(headers["Sec-WebSocket-Protocol"] == ["ours"])
     }
 
+    @Test("A subscription's handshake has the headers that the program gives for a request without document")
+    func givenHeaders() async throws {
+        let options = options {
+            $0.headersForRequest = { request in
+                [.init(name: "Authorization", value: "for \(request.document.utf8.count) bytes")]
+            }
+        }
+        try await withServer(options: options) { _ in
+            Reply(status: .forbidden)
+        } _: { server, transport in
+            let line = SubscriptionLine(commands: AsyncStream { $0.finish() }) { _ in }
+            let error = try await transportError { try await transport.carry(line, openedWithin: .ample) }
+            #expect(error.code == .notSignedIn)
+            #expect(server.requests.map { $0.headers["Authorization"] } == [["for 0 bytes"]])
+        }
+    }
+
     @Test("The request has the query of its URL")
     func query() async throws {
         let refusal = try await refusal(

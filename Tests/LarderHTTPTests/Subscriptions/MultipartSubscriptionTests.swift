@@ -244,6 +244,29 @@ struct MultipartSubscriptionTests {
         }
     }
 
+    @Test("A subscription's request has the headers that the program gives for it")
+    func givenHeaders() async throws {
+        let options = options {
+            $0.subscriptions.carrier = .multipart
+            $0.headersForRequest = { request in
+                [.init(name: "Authorization", value: "for \(request.operationName ?? "none")")]
+            }
+        }
+        try await withServer(options: options) { _ in
+            Reply(status: .unauthorized)
+        } _: { server, transport in
+            let (commands, commanding) = AsyncStream.makeStream(of: [SubscriptionLine.Command].self)
+            let line = SubscriptionLine(commands: commands) { _ in }
+            let request = GraphQLRequest(
+                kind: .subscription, operationName: "Follow", document: "subscription Follow { changed }",
+                documentHash: GraphQLRequest.someHash, variables: Array("{}".utf8))
+            commanding.yield([.start(id: "1", request)])
+            let error = try await transportError { try await transport.carry(line, openedWithin: .ample) }
+            #expect(error.code == .notSignedIn)
+            #expect(server.requests.map { $0.headers["Authorization"] } == [["for Follow"]])
+        }
+    }
+
     @Test("A query that begins after a subscription has begun joins none that began before it")
     func asksAgainAfterStart() async throws {
         let gate = Gate()

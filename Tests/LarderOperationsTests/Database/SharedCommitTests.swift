@@ -75,28 +75,48 @@ struct SharedCommitTests {
         }
     }
 
-    @Test("A write that comes while another is carried out shares its commit")
-    func joining() async throws {
+    /// Has two writes share a commit; false where none ever did.
+    private func shareCommit(_ database: OperationsDatabase) async throws -> Bool {
         final class Begun: Sendable {
             let isSet = Atomic(false)
         }
-        try await withOperations { database in
-            // It may come too late, and not each time.
-            for index in 0..<200 {
-                let (before, begun) = (database.commitCount, Begun())
-                let first = Task {
-                    try await database.write { db in
-                        begun.isSet.store(true, ordering: .sequentiallyConsistent)
-                        _ = try db.partition(making: "\(index)")
-                        usleep(10_000)
-                    }
+        // It may come too late, and not each time.
+        for index in 0..<200 {
+            let (before, begun) = (database.commitCount, Begun())
+            let first = Task {
+                try await database.write { db in
+                    begun.isSet.store(true, ordering: .sequentiallyConsistent)
+                    _ = try db.partition(making: "\(index)")
+                    usleep(10_000)
                 }
-                while !begun.isSet.load(ordering: .sequentiallyConsistent) { await Task.yield() }
-                _ = try await database.enqueue(draft())
-                try await first.value
-                if database.commitCount == before + 1 { return }
             }
-            Issue.record("No write shared the commit of one that was under way")
+            while !begun.isSet.load(ordering: .sequentiallyConsistent) { await Task.yield() }
+            _ = try await database.enqueue(draft())
+            try await first.value
+            if database.commitCount == before + 1 { return true }
+        }
+        return false
+    }
+
+    @Test("A write that comes while another is carried out shares its commit")
+    func joining() async throws {
+        try await withOperations { database in
+            #expect(try await shareCommit(database), "No write shared the commit of one that was under way")
+        }
+    }
+
+    @Test("A write that comes alone after a shared commit is committed, though no other comes")
+    func alone() async throws {
+        try await withOperations { database in
+            try #require(try await shareCommit(database))
+            let before = database.commitCount
+            let alone = Task { try await database.enqueue(draft()) }
+            let deadline = SuspendingClock.now + .seconds(20)
+            while database.commitCount == before, .now < deadline { try await Task.sleep(for: .milliseconds(2)) }
+            #expect(database.commitCount == before + 1)
+            // One that waits all the same goes with this.
+            _ = try await database.enqueue(draft())
+            _ = try await alone.value
         }
     }
 

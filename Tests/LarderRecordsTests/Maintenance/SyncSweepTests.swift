@@ -35,7 +35,7 @@ struct SyncSweepTests {
             let bound = try sample.operation("{ todos { id } }")
             let page = try ParsedResponse.parse(
                 Array(#"{"data":{"todos":\#(list("Todo", 0..<10))}}"#.utf8), along: bound.layout)
-            let end = SyncPage(key: "ab", position: position, after: nil, number: 0, marks: true)
+            let end = SyncPage(key: "ab", position: position, after: nil, number: 0, mark: SyncMark(page))
             try await sample.cache.write(page, of: bound, as: end)
             try await body(sample.cache, position)
         }
@@ -97,7 +97,8 @@ struct SyncSweepTests {
             func page(_ number: Int, _ ids: Range<Int>) async throws -> Int {
                 let parsed = try ParsedResponse.parse(
                     Array(#"{"data":{"todos":\#(list("Todo", ids))}}"#.utf8), along: bound.layout)
-                let end = SyncPage(key: "ab", position: position, after: after, number: number, marks: true)
+                let end = SyncPage(
+                    key: "ab", position: position, after: after, number: number, mark: SyncMark(parsed))
                 try await cache.write(parsed, of: bound, as: end)
                 after = position
                 return try cache.walkedKeys(of: "ab").count
@@ -117,7 +118,8 @@ struct SyncSweepTests {
             var other = position
             other.startedAt = 11
             for (key, after) in [("ab", nil), ("ab", other), ("cd", position)] as [(String, SyncPosition?)] {
-                let end = SyncPage(key: key, position: other, after: after, number: 0, marks: true)
+                let end = SyncPage(
+                    key: key, position: other, after: after, number: 0, mark: SyncMark(page))
                 let error = await #expect(throws: RecordError.self) { try await cache.write(page, of: bound, as: end) }
                 #expect(error?.code == .busy)
             }
@@ -137,7 +139,7 @@ struct SyncSweepTests {
             var after: SyncPosition?
             for (time, marks) in [(90 * 86_400_000 + 1_000, 10), (90 * 86_400_000 + 1_001, 0)] as [(Int64, Int)] {
                 other.lastUsed = time
-                let end = SyncPage(key: "cd", position: other, after: after, number: 0, marks: false)
+                let end = SyncPage(key: "cd", position: other, after: after, number: 0, mark: nil)
                 try await cache.write(page, of: bound, as: end)
                 after = other
                 #expect(try cache.walkedKeys(of: "ab").count == marks)
@@ -161,7 +163,8 @@ struct SyncSweepTests {
                     Array(#"{"data":{"todos":\#(list("Todo", (200 + number)..<(201 + number)))}}"#.utf8),
                     along: bound.layout)
                 let after = number == 2 ? nil : places[number]
-                let end = SyncPage(key: "ab", position: places[number + 1], after: after, number: number, marks: true)
+                let end = SyncPage(
+                    key: "ab", position: places[number + 1], after: after, number: number, mark: SyncMark(page))
                 return (parsed: page, operation: bound, end: end)
             }
             let outcomes = try await cache.write(pages)
@@ -232,7 +235,7 @@ struct SyncSweepTests {
             let page = try ParsedResponse.parse(Array(#"{"data":{"todos":[]}}"#.utf8), along: bound.layout)
             let other = SyncPosition(name: "mine", types: ["Todo"], startedAt: 10)
             try await cache.write(
-                page, of: bound, as: SyncPage(key: "cd", position: other, after: nil, number: 0, marks: false))
+                page, of: bound, as: SyncPage(key: "cd", position: other, after: nil, number: 0, mark: nil))
             _ = try await cache.sweep("ab", at: position, seen: WalkedKeys(), needed: [], kept: [])
             #expect(try count(cache, "Todo") == 100)
             #expect(try count(cache, "Todone") == 0)

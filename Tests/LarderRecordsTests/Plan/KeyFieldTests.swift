@@ -299,6 +299,24 @@ struct KeyFieldTests {
         }
     }
 
+    @Test("Several key arguments stand for the key fields in the order of both")
+    func orderedArguments() async throws {
+        let schema = """
+            type Query @fieldPolicy(forField: "seat", keyArgs: ["r", "n"]) { seat(r: Int!, n: Int!): Seat all: [Seat] }
+            type Seat @typePolicy(keyFields: ["row", "number"]) { row: Int! number: Int! label: String }
+            """
+        try await withSampleCache(schema) { sample in
+            try await sample.write(
+                "{ all { label } }",
+                data: """
+                    {"all":[{"__typename":"Seat","row":1,"number":2,"label":"window"},
+                    {"__typename":"Seat","row":2,"number":1,"label":"aisle"}]}
+                    """)
+            #expect(try sample.json("{ seat(r: 1, n: 2) { label } }") == #"{"seat":{"label":"window"}}"#)
+            #expect(try sample.json("{ seat(n: 1, r: 2) { label } }") == #"{"seat":{"label":"aisle"}}"#)
+        }
+    }
+
     @Test("A list of arguments is a list of objects, wholly or not at all")
     func listPolicies() async throws {
         try await withSampleCache(Self.policySchema) { sample in

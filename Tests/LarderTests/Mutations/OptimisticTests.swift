@@ -103,6 +103,28 @@ struct OptimisticTests {
         }
     }
 
+    @Test("A state is optimistic by the fields that it shows: a queued change of another field leaves it confirmed")
+    func otherField() async throws {
+        try await withStoreFixture(cookbook(), schema: schema) { (app) throws in
+            try await app.write("Recipe:r0", card, ["title": "Soup", "stars": 1])
+            let title = GraphQLFragment("fragment F on Recipe { title }")
+            let stars = GraphQLFragment("fragment F on Recipe { stars }")
+            var states = try app.watch("Recipe:r0", title).makeAsyncIterator()
+            #expect(try await next(&states)?.isOptimistic == false)
+            try await app.enqueue(rate("r0", 5), options: MutationOptions(optimisticResponse: rated("r0", 4)))
+            try await app.enqueue(rate("r1", 5), options: MutationOptions(optimisticResponse: rated("r1", 4)))
+            try await app.write("Recipe:r0", title, ["title": "Broth"])
+            let changed = try #require(try await next(&states))
+            #expect(changed.complete?["title"]?.string == "Broth")
+            #expect(!changed.isOptimistic)
+            // The changed field of one object, and an object that the queued mutation alone knows.
+            for key in ["Recipe:r0", "Recipe:r1"] as [CacheKey] {
+                var states = try app.watch(key, stars).makeAsyncIterator()
+                #expect(try await next(&states)?.isOptimistic == true)
+            }
+        }
+    }
+
     @Test("An optimistic response is seen after a restart, and by another handle of the store")
     func restart() async throws {
         try await withTemporaryFolder { (folder) throws in
