@@ -100,14 +100,14 @@ struct SharedCommitTests {
 
     @Test("A write that comes while another is carried out shares its commit")
     func joining() async throws {
-        try await withOperations { database in
+        try await withOperations { (database) throws in
             #expect(try await shareCommit(database), "No write shared the commit of one that was under way")
         }
     }
 
     @Test("A write that comes alone after a shared commit is committed, though no other comes")
     func alone() async throws {
-        try await withOperations { database in
+        try await withOperations { (database) throws in
             try #require(try await shareCommit(database))
             let before = database.commitCount
             let alone = Task { try await database.enqueue(draft()) }
