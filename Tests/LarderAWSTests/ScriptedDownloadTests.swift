@@ -220,6 +220,26 @@ struct ScriptedDownloadTests {
         }
     }
 
+    @Test("A download waits for its sink before it gives it as many bytes")
+    func pacedSink() async throws {
+        try await ScriptedStorage.run { _ in
+            .bytes(Array(Self.whole[100..<200]), 100..<200, of: 1_000)
+        } _: { _, transport in
+            let counts = Mutex((waited: 0, written: 0, isEarly: false))
+            let sink = ObjectSink(
+                write: { _, bytes in
+                    counts.withLock { counts in
+                        counts.written += bytes.count
+                        if counts.written > counts.waited { counts.isEarly = true }
+                    }
+                },
+                pace: { count in counts.withLock { $0.waited += count } })
+            _ = try await transport.get(100..<200, of: .somewhere, etag: "\"e\"", into: sink, idle: .ample)
+            let (waited, written, isEarly) = counts.withLock { $0 }
+            #expect(waited == 100 && written == 100 && !isEarly)
+        }
+    }
+
     @Test("A receiver may be cancelled")
     func cancelled() async throws {
         var reply = Reply.bytes(Array(Self.whole[100..<150]), 100..<200, of: 1_000)

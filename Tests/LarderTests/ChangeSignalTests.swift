@@ -4,6 +4,16 @@ import Testing
 
 @testable import Larder
 
+/// Runs the steps of its tasks one by one, in the order in which they can be taken.
+private final class StepwiseExecutor: TaskExecutor {
+    private let queue = DispatchQueue(label: "larder.test.stepwise")
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
+}
+
 @Suite("Waits for a signal", .timeLimit(.minutes(10)))
 struct ChangeSignalTests {
     @Test("Of many waits each ends at its own time, whichever came first, and none before")
@@ -40,6 +50,26 @@ struct ChangeSignalTests {
         for wait in waits { await wait.value }
         // What was notified before is not waited for.
         await signal.wait(past: count, for: nil)
+    }
+
+    @Test("A notification wakes the tasks that wait in the order in which they came")
+    func order() async {
+        let signal = ChangeSignal()
+        let (count, executor) = (signal.count, StepwiseExecutor())
+        let (woken, waking) = AsyncStream.makeStream(of: Int.self)
+        var waits: [Task<Void, Never>] = []
+        for number in 0..<20 {
+            waits.append(
+                Task(executorPreference: executor) {
+                    await signal.wait(past: count, for: nil)
+                    waking.yield(number)
+                })
+        }
+        // Its turn comes when all of them wait.
+        await Task(executorPreference: executor) { signal.notify() }.value
+        for wait in waits { await wait.value }
+        waking.finish()
+        #expect(await woken.reduce(into: []) { $0.append($1) } == Array(0..<20))
     }
 
     @Test("A signal whose waits have ended goes with its last holder, however long they might have lasted")

@@ -14,7 +14,7 @@ struct MeasuringTests {
 
     /// Runs `body` with a store that measures, and with what it told.
     private func measured(
-        _ transport: (any GraphQLTransport)? = nil, provider: (any IdentityProvider)? = nil,
+        _ transport: (any GraphQLTransport)? = nil, provider: (any IdentityProvider)? = nil, clock: TestClock? = nil,
         _ body: (Partition, TestMetrics, InMemoryTracer) async throws -> Void
     ) async throws {
         try await withTemporaryFolder { folder in
@@ -24,6 +24,7 @@ struct MeasuringTests {
             options.tracer = tracer
             options.keys = InMemoryKeyProvider()
             options.identityProvider = { _ in provider }
+            if let clock { options.now = { clock.now } }
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
             try await body(try store.partition(server: transport), metrics, tracer)
             try store.close()
@@ -178,6 +179,20 @@ struct MeasuringTests {
                 $0.attributes.get("graphql.operation.type") == .string("mutation")
             }
             #expect(mutations.count == 3)
+        }
+    }
+
+    @Test("A runner tells for how long the oldest of the mutations waits that are not sent yet")
+    func oldest() async throws {
+        let clock = TestClock()
+        try await measured(ScriptedServer.rating(), clock: clock) { app, metrics, _ in
+            for stars in 1...2 {
+                try await app.enqueue(rate(Int64(stars)))
+                clock.advance(by: .seconds(60))
+            }
+            try await MutationRunner(app).drain()
+            let ages = try metrics.expectMeter("larder.queue.age").values
+            #expect(ages.first == 120 && ages.last == 0)
         }
     }
 

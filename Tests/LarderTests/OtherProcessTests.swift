@@ -140,6 +140,42 @@ struct OtherProcessTests {
     }
     #endif
 
+    @Test("A write waits for another process as long as its store's options say, less than by default or more")
+    func ownTimeout() async throws {
+        try await withTemporaryFolder { folder in
+            let places = ["hasty", "patient"].map { folder.appending(path: $0) }
+            let (hastyStore, hasty) = try openShelf(places[0], waiting: .milliseconds(100))
+            let (patientStore, patient) = try openShelf(places[1], waiting: .seconds(300))
+            for app in [hasty, patient] { try await app.write(shelf, json: oneBook) }
+            var children: [Process] = []
+            defer {
+                for child in children {
+                    kill(child.processIdentifier, SIGKILL)
+                    child.waitUntilExit()
+                }
+            }
+            for place in places {
+                let said = folder.appending(path: "\(place.lastPathComponent) said")
+                children.append(try ChildProgram.start(place, "stop", output: said))
+                while try ChildProgram.lines(of: said).isEmpty { try await Task.sleep(for: .milliseconds(5)) }
+            }
+            let waiting = Task { try await patient.write(shelf, json: Array(#"{"books":[]}"#.utf8)) }
+            // Had both stores the same patience, the other write would give up before the second of these.
+            for _ in 0..<2 {
+                let error = await #expect(throws: LarderError.self) { try await hasty.write(shelf, json: oneBook) }
+                #expect(error?.code.rawValue == "records.busy")
+            }
+            for child in children {
+                kill(child.processIdentifier, SIGKILL)
+                await child.ended()
+            }
+            try await waiting.value
+            #expect(try patient.read(shelf)["books"]?.count == 0)
+            try hastyStore.close()
+            try patientStore.close()
+        }
+    }
+
     @Test("A writer that was stopped inside a write is named by the error of the next, and reading goes on")
     func stopped() async throws {
         try await withTemporaryFolder { folder in

@@ -105,6 +105,26 @@ struct RouteConnectivityTests {
         observation.stop()
     }
 
+    @Test("A route socket is open until its object goes away, and closed then")
+    func closed() throws {
+        var pair: [Int32] = [-1, -1]
+        let kind = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+        try #require(socketpair(AF_UNIX, kind, 0, &pair) == 0)
+        let (mine, given) = (pair[0], pair[1])
+        defer { _ = close(mine) }
+        var byte: UInt8 = 0
+        do {
+            let socket = RouteSocket(descriptor: given)
+            let count = recv(mine, &byte, 1, 0)
+            #expect(count == -1 && socket.descriptor == given)
+        }
+        // A child that is being started may have it open for a moment.
+        var end = pollfd(fd: mine, events: Int16(POLLIN), revents: 0)
+        #expect(poll(&end, 1, 10_000) == 1)
+        let count = recv(mine, &byte, 1, 0)
+        #expect(count == 0)
+    }
+
     @Test("Where the kernel cannot be asked, the network is tried")
     func unknown() {
         let connectivity = RouteConnectivity(opening: { nil }, looking: { false })

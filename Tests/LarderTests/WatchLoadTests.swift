@@ -120,6 +120,31 @@ struct WatchLoadTests {
         #expect(reads.taken == [])
     }
 
+    @Test("A watcher of many streams rests between two readings, 20 µs for each stream")
+    func restsForItsStreams() async throws {
+        try await withStoreFixture { app in
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            let readings = Mutex<[SuspendingClock.Instant]>([])
+            let watcher = Watcher(app.core, try app.core.operations.bound(recipeList), .query) {
+                readings.withLock { $0.append(.now) }
+            }
+            var streams: [AsyncStream<WatchState>] = []
+            for _ in 0..<10_000 {
+                let (stream, continuation) = AsyncStream.makeStream(
+                    of: WatchState.self, bufferingPolicy: .bufferingNewest(1))
+                #expect(watcher.add(continuation))
+                streams.append(stream)
+            }
+            watcher.start()
+            try await app.write(recipeList, json: soupAndBread("Stew"))
+            try await eventually { readings.withLock { $0.count } >= 2 }
+            let times = readings.withLock { $0 }
+            #expect(times[1] - times[0] >= .milliseconds(200))
+            watcher.end()
+            withExtendedLifetime(streams) {}
+        }
+    }
+
     @Test("A watcher of an object whose reader takes nothing keeps one state, with all that changed")
     func slowObjectWatcher() async throws {
         try await withTemporaryFolder { folder in

@@ -86,6 +86,21 @@ struct SwitchTests {
         }
     }
 
+    @Test("A switch that gives up what has not ended cancels a paused transfer as well")
+    func pausedTransfer() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), as: "pa")
+            let transfer = TransferDraft(
+                partition: "pa", kind: .upload, bucket: "media", key: "paused", path: "/file",
+                source: .init(device: 1, inode: 1, size: 1, modified: 1), created: noon)
+            try await database.transfers.enqueue([transfer])
+            try await database.transfers.pause(transfer.id)
+            let report = try await database.enter(environment("b"), as: "pb", leaving: .discard)
+            #expect(report.discardedTransfers == 1)
+            #expect(try database.transfers.find(transfer.id)?.state == .cancelled)
+        }
+    }
+
     @Test("A switch tells of dead letters, which stay where they are")
     func deadLetters() async throws {
         try await withOperations { database in

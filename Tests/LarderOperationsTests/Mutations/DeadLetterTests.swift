@@ -238,6 +238,21 @@ struct DeadLetterTests {
         }
     }
 
+    @Test("Giving up all gives up what depends on a mutation before it, and no outcome says that anything was lost")
+    func discardAllBackward() async throws {
+        try await withOperations { database in
+            let token = TemporaryID()
+            let maker = try await database.enqueue(draft("y", temporaryIDs: [token]))
+            let user = try await database.enqueue(draft("z", variables: #"{"id":"\#(token.text)"}"#))
+            #expect(try await database.mutations.discardAll(in: app, now: noon) == 2)
+            for id in [maker, user] {
+                let outcome = try #require(try database.outcome(id))
+                #expect(outcome.kind == .discarded)
+                #expect(outcome.failure == nil)
+            }
+        }
+    }
+
     @Test("Mutations are counted by partition and state, and paged by sequence")
     func counted() async throws {
         try await withOperations { database in

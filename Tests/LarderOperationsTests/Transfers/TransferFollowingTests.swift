@@ -160,6 +160,27 @@ struct TransferFollowingTests {
         }
     }
 
+    @Test("Forgetting an environment names the uploads of all its users that the storage has parts of")
+    func forgottenOfAllUsers() async throws {
+        try await withOperations { database in
+            for user in ["ada", "bob"] {
+                try await database.enter(environment("a"), .user(user), as: user)
+                let draft = upload("v/\(user)", in: user)
+                try await database.transfers.enqueue([draft])
+                let begun = try await database.transfers.begin(draft.id, owner: "me", now: noon)
+                try await database.transfers.note(try #require(begun).attempt, [.upload("of \(user)")])
+            }
+            try await database.enter(environment("b"), as: "other")
+            let left = try await database.environments.forget(environment: "a", losingUnsent: true)
+            #expect(Set(left.partitions) == ["ada", "bob"])
+            #expect(
+                Set(left.uploads) == [
+                    LeftUpload(bucket: "media", key: "v/ada", region: nil, upload: "of ada"),
+                    LeftUpload(bucket: "media", key: "v/bob", region: nil, upload: "of bob"),
+                ])
+        }
+    }
+
     @Test("Forgetting a partition names its downloads, of which partial files may be left, and no upload")
     func forgottenDownloads() async throws {
         try await withOperations { database in

@@ -119,6 +119,22 @@ struct TransferPlaceTests {
         }
     }
 
+    @Test("An upload that is retried does not wait for the object of a later one")
+    func retriedBesideDoubt() async throws {
+        try await withOperations { database in
+            let table = database.transfers
+            let (first, second) = (upload("a"), upload("a"))
+            try await table.enqueue([first, second])
+            let refused = TransferFailure(code: "object.accessDenied", message: "no", time: noon)
+            try await table.fail(begin(first.id, database), refused, now: noon)
+            _ = try await begin(second.id, database)
+            try await table.cancel(second.id, now: noon)
+            try await table.noteDoubt(of: second.id, until: noon.addingTimeInterval(60), now: noon)
+            try await table.retry(first.id, source: nil)
+            #expect(try runnable(database) == [first.id])
+        }
+    }
+
     @Test(
         "A doubt holds up later uploads for a day at most, whatever is stored of it",
         arguments: [

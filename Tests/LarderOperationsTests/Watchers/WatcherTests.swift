@@ -62,6 +62,19 @@ struct WatcherTests {
         }
     }
 
+    @Test("Another operation of the same document forgets the position")
+    func otherOperation() async throws {
+        try await withOperations { database in
+            let document = "query Ids { dishes { id } } query Names { dishes { name } }"
+            _ = try await database.watchers.put("list", in: app, document: document, operationName: "Ids", now: noon)
+            try await database.watchers.note(.init(epoch: 1, number: 5), of: "list", in: app, now: noon)
+            let other = try await database.watchers.put(
+                "list", in: app, document: document, operationName: "Names", now: after(1))
+            #expect(other.position == nil && other.operationName == "Names")
+            #expect(try database.watchers.get("list", in: app) == other)
+        }
+    }
+
     @Test("The same again keeps the position; watching something else forgets it")
     func putAgain() async throws {
         try await withOperations { database in

@@ -166,6 +166,42 @@ struct ChangeLogTests {
         }
     }
 
+    @Test("A commit is counted with its objects that have no identity")
+    func talliedParts() async throws {
+        try await withSampleCache(movieSchema) { (sample) throws in
+            func counts(_ field: String, _ box: String) async throws -> [Int] {
+                let commit = try await sample.write("{ box { \(field) } }", data: #"{"box":\#(box)}"#)
+                let tally = try sample.cache.tally(commit)
+                return [tally.created, tally.changed, tally.removed]
+            }
+            // The root of all queries came too.
+            #expect(try await counts("x", #"{"x":1}"#) == [2, 0, 0])
+            #expect(try await counts("y", #"{"y":2}"#) == [0, 1, 0])
+            #expect(try await counts("x", "null") == [0, 1, 1])
+        }
+    }
+
+    @Test("Answers of the same objects have different footprints where an object is read otherwise")
+    func footprints() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            try await sample.write(
+                "{ strict { id title year } }",
+                data: #"{"strict":[{"__typename":"Movie","id":"1","title":"A","year":1}]}"#)
+            let operation = try sample.operation("{ movie { id title } top { id year } }")
+            func footprint(_ data: String) async throws -> Footprint {
+                try await sample.write("{ movie { id } top { id } }", data: data)
+                return try sample.cache.read(operation).footprint
+            }
+            let (single, listed) = (
+                #"{"movie":{"__typename":"Movie","id":"1"},"top":[]}"#,
+                #"{"movie":null,"top":[{"__typename":"Movie","id":"1"}]}"#
+            )
+            let first = try await footprint(single)
+            #expect(try await footprint(listed) != first)
+            #expect(try await footprint(single) == first)
+        }
+    }
+
     @Test("An answer waits for a field whose name the cache has never seen, and for nothing of other objects")
     func unknownField() async throws {
         try await withSampleCache(movieSchema) { sample in

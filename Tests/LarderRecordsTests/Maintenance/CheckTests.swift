@@ -155,6 +155,55 @@ struct CheckTests {
         }
     }
 
+    @Test("Two parts of an object that have each other's places are problems, both of them")
+    func exchangedParts() async throws {
+        try await withLibrary { library, tables, opened in
+            var transaction = opened
+            let book = try #require(try tables.record(of: "Book:3", transaction))
+            let names = library.cache.generations.current.names
+            let notes = try #require(try names.number(of: "notes", transaction, tables))
+            let cover = try #require(try names.number(of: "cover", transaction, tables))
+            var bytes = try transaction.get(book, in: tables.records)?.withUnsafeBytes { Array($0) } ?? []
+            let (words, held, parts) = try bytes.withUnsafeBytes { (bytes) throws in
+                let record = try RecordView(bytes)
+                let list = try record.payload.list(#require(record.value(of: notes)))
+                let held = [try #require(record.value(of: cover)), list[0]]
+                return (list.range, held, try held.map { try record.payload.record($0) })
+            }
+            func stored(_ number: UInt32) -> [UInt8] { withUnsafeBytes(of: number.littleEndian) { Array($0) } }
+            // A field's entry is its number and its value.
+            let entry = stored(cover) + stored(held[0].bits)
+            let found = (0..<bytes.count).first { bytes[$0...].starts(with: entry) }
+            let place = try #require(found)
+            bytes.replaceSubrange((place + 4)..<(place + 8), with: stored(held[1].bits))
+            bytes.replaceSubrange(words.lowerBound..<(words.lowerBound + 4), with: stored(held[0].bits))
+            seal(&bytes, at: 4) { RecordView.checksum($0, of: book) }
+            try transaction.put(book, bytes.rawSpan, in: tables.records)
+            try transaction.commit()
+            let places = try library.cache.check().problems.map(\.place)
+            #expect(Set(places) == Set(parts.map { CheckReport.Problem.Place.record($0) }))
+        }
+    }
+
+    @Test("A part that is not there is a problem of the field that holds it")
+    func lostPart() async throws {
+        try await withLibrary { library, tables, opened in
+            var transaction = opened
+            let book = try #require(try tables.record(of: "Book:3", transaction))
+            let names = library.cache.generations.current.names
+            let field = try #require(try names.number(of: "cover", transaction, tables))
+            let bytes = try transaction.get(book, in: tables.records)?.withUnsafeBytes { Array($0) } ?? []
+            let cover = try bytes.withUnsafeBytes { (bytes) throws in
+                let record = try RecordView(bytes)
+                return try record.payload.record(#require(record.value(of: field)))
+            }
+            try transaction.delete(cover, in: tables.records)
+            try transaction.commit()
+            let places = try library.cache.check().problems.map(\.place)
+            #expect(places.contains(.field(record: book, field: field)))
+        }
+    }
+
     @Test("A flipped bit is an error at opening, or changes no answer", arguments: [1, 2, 3, 4] as [UInt64])
     func flippedBits(seed: UInt64) async throws {
         try await withTemporaryFolder { base in

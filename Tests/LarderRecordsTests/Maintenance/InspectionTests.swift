@@ -132,6 +132,16 @@ struct InspectionTests {
         }
     }
 
+    @Test("The statistics say how long the data file is")
+    func fileSize() async throws {
+        try await withTemporaryFolder { folder in
+            let library = try LibraryCache(folder)
+            try await library.fill(8)
+            let file = try Data(contentsOf: dataFile(in: folder))
+            #expect(try library.cache.inspect.statistics().fileSize == Int64(file.count))
+        }
+    }
+
     @Test("Changes since a position are told one by one, each once")
     func changes() async throws {
         try await withTemporaryFolder { folder in

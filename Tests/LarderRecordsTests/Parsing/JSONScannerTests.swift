@@ -200,6 +200,18 @@ struct JSONScannerTests {
         #expect(skipped(text(10_000))?.reason == .nestedTooDeep)
     }
 
+    @Test("Each of 512 levels is passed over only where it ends as it began, as a list or as an object")
+    func mixedNesting() {
+        func half(_ text: String) -> String { String(repeating: text, count: 256) }
+        let list = (open: half("["), close: half("]"))
+        let object = (open: half(#"{"a":"#), close: half("}"))
+        for (outer, inner) in [(list, object), (object, list)] {
+            let open = outer.open + inner.open
+            #expect(skipped(Array((open + "1" + inner.close + outer.close).utf8)) == nil)
+            #expect(skipped(Array((open + "1" + outer.close + inner.close).utf8))?.reason == .unexpectedByte)
+        }
+    }
+
     @Test("A key that comes twice is refused where both are wanted")
     func duplicateKeys() {
         #expect(fault(Array(#"{"a":1,"a":2}"#.utf8)) == .duplicateKey)

@@ -176,6 +176,14 @@ struct FieldKeyTests {
         #expect(stored.count == 505 && stored.starts(with: key.prefix(440)) && stored[440] == 0)
     }
 
+    @Test("The stored form of a long key ends with the SHA-256 of the whole, in hexadecimal")
+    func hashedKey() {
+        let stored = StoredKey.bytes(Array(repeating: UInt8(ascii: "a"), count: 505))
+        // As sha256sum says it.
+        let hash = "2d4e592d74705977813764e7f33d8271cc6f5bb128a5953c8828287e48a89f9b"
+        #expect(String(decoding: stored.suffix(64), as: UTF8.self) == hash)
+    }
+
     @Test("A long key is not mistaken for the form in which it is stored")
     func shortenedKeys() async throws {
         try await withSampleCache(movieSchema) { sample in

@@ -49,6 +49,21 @@ struct OperationChoiceTests {
         #expect(three?.hasSuffix("Query has no field nothing (and 2 more)") == true)
     }
 
+    @Test("The strings of an operation are those of itself and its fragments, and none of the others in its document")
+    func strings() throws {
+        let document = try Document(
+            parsing: """
+                query A { note(text: "mine") movie(id: "film") { ...F } }
+                query B { note(text: "other") movie(id: "opus") { ...G } }
+                fragment F on Movie { related(after: "shared") { id } }
+                fragment G on Movie { related(after: "theirs") { id } }
+                """)
+        let schema = try SchemaIndex(parsing: movieSchema)
+        let operation = try CompiledOperation(operation: "A", in: document, schema)
+        #expect(operation.strings.sorted() == ["film", "mine", "shared"])
+        #expect(try CompiledOperation(fragment: "G", in: document, schema).strings == ["theirs"])
+    }
+
     @Test("A fragment that is read by itself may have variables that nothing defines, and nothing else that is wrong")
     func fragments() throws {
         let text = "fragment F on Movie { related(first: $n) { id } } fragment G on Movie { id }"

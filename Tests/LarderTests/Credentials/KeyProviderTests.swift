@@ -265,7 +265,10 @@ struct KeyProviderTests {
         #expect(try MasterKey(bytes: key.bytes) == key)
         #expect(key.id.count == 16)
         #expect(!hexadecimal(key.bytes).contains(key.id))
-        #expect(throws: KeyError.self) { try MasterKey(bytes: Array(repeating: 0, count: 31)) }
+        for count in [0, 31, 33, 64] {
+            let error = #expect(throws: KeyError.self) { try MasterKey(bytes: Array(repeating: 0, count: count)) }
+            #expect(error?.code == .invalid, "\(count) bytes")
+        }
     }
 
     @Test("The id of a key is the same in every version: stored keys name it")

@@ -351,6 +351,13 @@ struct RefreshTests {
             try store.close()
         }
     }
+
+    @Test("A session whose program says nothing has a margin of a minute, and gives each provider half a minute")
+    func defaults() {
+        let options = Session.Options()
+        #expect(options.margin == .seconds(60))
+        #expect(options.refreshTimeout == .seconds(30) && options.keyTimeout == .seconds(30))
+    }
 }
 
 /// Keeps everybody from writing until it is told otherwise.

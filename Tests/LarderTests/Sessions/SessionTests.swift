@@ -263,6 +263,7 @@ struct SessionTests {
             var before = session.changes.makeAsyncIterator()
             #expect(try await next(&before, within: .seconds(300)) == .signedIn)
             try other.close()
+            session.noticeChanges()
             var after = session.changes.makeAsyncIterator()
             #expect(try await next(&after, within: .seconds(300)) == .signedIn)
             let fresh = bench.session(database: other)

@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderRecords
 import LarderTestSupport
 import LarderTesting
 import Synchronization
@@ -42,6 +43,30 @@ extension SubscriptionHubTests {
                 #expect(missed.error != nil)
             }
             #expect(await state(subscription) { $0.phase == .live && $0.staleSince == nil } != nil)
+        }
+    }
+
+    @Test("The cache stores events in one commit that come while others are being stored")
+    func oneCommit() async throws {
+        let transport = ScriptedLine()
+        try await withApp(transport) { app in
+            let subscription = try await app.subscribe(Self.changed)
+            let (connection, id) = try await transport.started()
+            try await app.write(Self.items, json: Array(#"{"items":[]}"#.utf8))
+            let commits = Mutex(0)
+            app.records.observe { commit in
+                if !commit.changes.isEmpty { commits.withLock { $0 += 1 } }
+            }
+            try await holdingCache(of: app) {
+                for number in 0..<20 { await connection.line.tell(id, #"{"id":"\#(number)","text":"x"}"#) }
+            }
+            var count = 0
+            for await event in subscription {
+                if case .data = event { count += 1 }
+                if count == 20 { break }
+            }
+            // Those that came before the first were taken up, and the others.
+            #expect((1...2).contains(commits.withLock { $0 }))
         }
     }
 

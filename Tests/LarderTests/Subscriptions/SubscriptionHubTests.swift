@@ -87,6 +87,38 @@ struct SubscriptionHubTests {
     }
 
     @Test(
+        "All subscriptions together hold back 16 MiB of events: the query of one that has no room is fetched once more",
+        arguments: [(6, 2), (10, 3)])
+    func overflowsTogether(mebibytes: Int, fetchCount: Int) async throws {
+        let isReleased = Flag()
+        let fetches = Mutex(0)
+        let transport = ScriptedLine { _ in
+            fetches.withLock { $0 += 1 }
+            await isReleased.wait()
+            return #"{"data":{"items":[]}}"#
+        }
+        try await withApp(transport) { app in
+            let first = try await app.subscribe(Self.changed, options: SubscriptionOptions(catchUp: Self.items))
+            let (connection, id) = try await transport.started()
+            let second = try await app.subscribe(
+                GraphQLOperation("subscription { changed { id } }"),
+                options: SubscriptionOptions(catchUp: GraphQLOperation("query { items { id } }")))
+            let other = try #require(await connection.nextStart())
+            await connection.line.take(.started(id: other))
+            try await eventually { fetches.withLock { $0 } == 2 }
+            let space = String(repeating: " ", count: 1 << 20)
+            for (id, item) in [(id, #"{"id":"1","text":"x"}"#), (other, #"{"id":"1"}"#)] {
+                for _ in 0..<mebibytes { await connection.line.tell(id, space + item) }
+            }
+            isReleased.set()
+            for subscription in [first, second] {
+                #expect(await state(subscription) { $0.phase == .live } != nil)
+            }
+            #expect(fetches.withLock { $0 } == fetchCount)
+        }
+    }
+
+    @Test(
         "P391, P427: changes made while offline never arrive. A subscription is stale until what was missed was fetched"
     )
     func isStale() async throws {

@@ -119,6 +119,19 @@ extension SyncTests {
         }
     }
 
+    @Test(
+        "An answer that does not say when its walk began, or says what is no time, is no page and moves no position",
+        arguments: ["null", "-1", "9007199254740993"])
+    func noPage(startedAt: String) async throws {
+        try await withServer(["a"]) { server, app in
+            let before = try await app.sync(paged).startedAt
+            let text = #"{"data":{"syncTodos":{"items":[],"nextToken":null,"startedAt":\#(startedAt)}}}"#
+            server.change { $0.script = { _ in text } }
+            await expectCode(.paging) { _ = try await app.sync(paged) }
+            #expect(try app.synchronizations().map(\.startedAt) == [before])
+        }
+    }
+
     @Test("P217: two synchronizations at once crash. Two calls at once synchronize one after the other")
     func twoAtOnce() async throws {
         try await withServer(["a", "b", "c"]) { server, app in
@@ -216,6 +229,15 @@ extension SyncTests {
             #expect(report.pageCount == count && server.requests.count == count)
             #expect(try await app.sync(paged).isFinished)
             #expect(["a", "c", "e"].map { title(app, $0) } == ["a1", "c1", "e1"])
+        }
+    }
+
+    @Test("A synchronization that says no size of page asks for 1,000 objects at a time")
+    func defaultSize() async throws {
+        let transport = SyncServer().transport
+        try await withStoreFixture(transport, schema: SyncServer.schema) { app in
+            try await app.sync(SyncServer.sync)
+            #expect(transport.requests.compactMap { $0.variableValues["limit"] } == [.int(1_000)])
         }
     }
 

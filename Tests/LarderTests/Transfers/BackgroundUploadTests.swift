@@ -119,6 +119,30 @@ struct BackgroundUploadTests {
         }
     }
 
+    @Test("An executor gets no more transfers at a time than the options say")
+    func atATime() async throws {
+        try await withUpload { app, upload, background in
+            let file = try upload.status().file
+            var uploads = [upload]
+            for key in ["l", "m"] {
+                uploads.append(try await app.transfers.upload(file, to: ObjectLocation(bucket: "b", key: key)))
+            }
+            var options = TransferRunner.Options()
+            options.background = background
+            options.maximumTransfers = 1
+            let runner = TransferRunner(app, storage: storage, options: options)
+            let running = Task { try await runner.run() }
+            for number in 1...3 {
+                try await eventually { background.handedOver.count >= number }
+                #expect(background.handedOver.count == number)
+                try background.send(background.handedOver[number - 1])
+                try await eventually { try uploads.count { try $0.status().state == .done } >= number }
+            }
+            running.cancel()
+            try await running.value
+        }
+    }
+
     @Test("An upload that is paused is broken off, and handed over again once it is resumed")
     func paused() async throws {
         try await withUpload { app, upload, background in

@@ -1,0 +1,28 @@
+import LarderTestSupport
+import Synchronization
+import Testing
+
+@testable import Larder
+
+@Suite("The threads of a runner", .timeLimit(.minutes(10)))
+struct RunnerThreadTests {
+    /// What runs the functions that the current task calls and that belong to no actor.
+    private static func executor() -> UnownedTaskExecutor? { withUnsafeCurrentTask { $0?.unownedTaskExecutor } }
+
+    @Test("A runner calls a transport that belongs to no actor on threads of its own, and not on Swift's")
+    func ownThreads() async throws {
+        let executors = Mutex<[UnownedTaskExecutor?]>([])
+        let server = ScriptedServer(ScriptedServer.key) { _, request in
+            executors.withLock { $0.append(Self.executor()) }
+            return ScriptedServer.done(request)
+        }
+        try await withStoreFixture(server) { app in
+            for stars in 1...2 { try await app.enqueue(giveStars("1", stars)) }
+            let runner = MutationRunner(app)
+            try await runner.drain()
+            let own = runner.executor.asUnownedTaskExecutor()
+            let used = executors.withLock { $0 }
+            #expect(used == [own, own])
+        }
+    }
+}
