@@ -8,7 +8,8 @@ extension RecordCache {
     package struct Inspection: Sendable {
         let cache: RecordCache
 
-        /// Cache keys of what is in the cache, in ascending order of bytes; the root of all queries is one of them.
+        /// Cache keys of what is in the cache, in ascending order of bytes; the root of all queries is one of them. Those
+        /// of more than 504 bytes that begin with the same 440 stand together, in the order of their SHA-256.
         ///
         /// - Parameters:
         ///   - type: Only objects of this type.
