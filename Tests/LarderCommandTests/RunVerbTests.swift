@@ -348,6 +348,31 @@ struct RunVerbTests {
         }
     }
 
+    @Test("Bytes of a file that arrive are progress of a run, and a look at which none have arrived is not")
+    func arrivingBytes() async throws {
+        try await TransferFixture.run { fixture in
+            let id = try await fixture.upload()
+            try await fixture.withPartition { app in
+                var news = try RunNews(app)
+                let output = Output(tool: .init(name: "larder", version: 1), command: "run", isJSON: true)
+                var progress = news.lastProgress
+                try news.tell(app, output)
+                #expect(news.lastProgress == progress)
+                let attempt = try await fixture.begin(id, arrived: 100_000)
+                try news.tell(app, output)
+                #expect(news.lastProgress > progress)
+                progress = news.lastProgress
+                try news.tell(app, output)
+                #expect(news.lastProgress == progress)
+                try await fixture.withTable { table in
+                    try await table.note(attempt, [.parts([.init(number: 2, size: 75_000, etag: "\"2\"", crc32c: 2)])])
+                }
+                try news.tell(app, output)
+                #expect(news.lastProgress > progress)
+            }
+        }
+    }
+
     @Test("Of what remains ten are named, and how many more there are", arguments: [10, 11])
     func remaining(count: Int) async throws {
         try await withTemporaryFolder { folder in

@@ -85,6 +85,14 @@ struct FieldKeyTests {
         ])
     func unreadable(_ key: String, _ reason: String) { #expect(read(key) == reason) }
 
+    @Test(
+        "A field key with a form that is not read within an object is not understood",
+        arguments: [
+            "search([filter:course:LUNCH])", "search([filter:[range:from:1,to:Optional(2)]])",
+            "search(filters:[course:LUNCH])",
+        ])
+    func unreadWithinObject(_ key: String) { #expect(read(key) == "argumentsNotUnderstood") }
+
     @Test("AppSync's SDK leaves null out and prints texts in lists as Swift does")
     func appSync() {
         #expect(read(#"search(ids:["a", "b, \"c\"\n"])"#, .appSync) == #"search(ids: ["a", "b, \"c\"\n"])"#)
