@@ -331,8 +331,8 @@ let package = Package(
         .testTarget(
             name: "LarderCommandTests",
             dependencies: [
-                "Larder", "LarderAWS", "LarderCommand", "LarderCommandLine", "LarderMigrateCommand", "LarderOperations",
-                "RecipeServer", "LarderTestSupport",
+                "Larder", "LarderAWS", "LarderCommand", "LarderCommandLine", "LarderFiles", "LarderMigrateCommand",
+                "LarderOperations", "RecipeServer", "LarderTestSupport",
             ],
             swiftSettings: strict),
     ],

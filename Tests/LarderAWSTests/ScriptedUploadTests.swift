@@ -216,6 +216,22 @@ struct ScriptedUploadTests {
         }
     }
 
+    @Test("A body's answer that is longer than allowed is given up, and one that is as long is not", arguments: [0, 1])
+    func longAnswer(excess: Int) async throws {
+        try await ScriptedStorage.run { _ in
+            var reply = Reply.stored()
+            reply.body = Array(repeating: UInt8(ascii: " "), count: 10_000 + excess)
+            return reply
+        } configure: {
+            $0.maximumAnswerSize = 10_000
+        } _: { _, transport in
+            do throws(ObjectError) {
+                _ = try await put(transport)
+                #expect(excess == 0)
+            } catch { #expect(excess == 1 && error.code == .unusableAnswer) }
+        }
+    }
+
     @Test("Without a checksum, the MD5 of what was sent is accepted as the ETag")
     func rightETag() async throws {
         try await ScriptedStorage.run { _ in

@@ -1,5 +1,6 @@
 import Larder
 import LarderCommandLine
+import LarderFiles
 import LarderOperations
 import LarderRecords
 import Testing
@@ -59,5 +60,14 @@ struct ExitStatusTests {
             #expect(Failure(error).exit == status, "\(code)")
             #expect(Failure(LarderError(.init(rawValue: code), "it", cause: error)).exit == status, "\(code)")
         }
+    }
+
+    @Test("A failure of a cache names the file that could not be used, also as the cause of another")
+    func file() {
+        let cause = FileError(2, doing: "Opening a file", path: "/there/data.mdb")
+        let error = RecordError(.init(rawValue: "records.storage"), "It failed", cause: cause)
+        #expect(Failure(error).message.contains("/there/data.mdb"))
+        let outer = LarderError(.init(rawValue: "records.storage"), "It failed", cause: error)
+        #expect(Failure(outer).message.contains("/there/data.mdb"))
     }
 }

@@ -34,6 +34,22 @@ struct InMemoryIdentityProviderTests {
         #expect(error?.code == .userPoolRefused && provider.refreshes == 0)
     }
 
+    @Test("A refresh token that was used before, was revoked or was never issued is refused, and each refusal counted")
+    func refusals() async throws {
+        let provider = InMemoryIdentityProvider()
+        let (used, revoked) = (provider.signIn("ada"), provider.signIn("bob"))
+        let foreign = InMemoryIdentityProvider().signIn("eve")
+        _ = try await provider.refresh(.userPool, of: used, within: soon)
+        try await provider.signOut(revoked, within: soon)
+        for (count, credentials) in [used, revoked, foreign].enumerated() {
+            let error = await #expect(throws: IdentityError.self) {
+                try await provider.refresh(.userPool, of: credentials, within: soon)
+            }
+            #expect(error?.code == .userPoolRefused && provider.refusals == count + 1)
+        }
+        #expect(provider.refreshes == 1)
+    }
+
     @Test("A guest whose credentials are refreshed is the same guest, and another guest is another")
     func guests() async throws {
         let provider = InMemoryIdentityProvider()

@@ -216,6 +216,22 @@ struct PrivateFilesTests {
         }
     }
 
+    @Test("Backups of an older version keep their rights when their store is narrowed")
+    func backups() async throws {
+        try await withExposedStore { place, warnings in
+            let backups = place.deletingLastPathComponent().appending(path: "store.backups")
+            let backup = backups.appending(path: "20260101T000000Z")
+            try FileManager.default.createDirectory(at: backup, withIntermediateDirectories: true)
+            try Data("kept".utf8).write(to: backup.appending(path: "larder.sqlite"))
+            try expose(backups)
+            let before = try modes(in: backups)
+            #expect(before.values.sorted() == [0o644, 0o755])
+            try open(place, warnings)
+            #expect(try modes(in: place).filter { $0.value & 0o077 != 0 } == [:])
+            #expect(try modes(in: backups) == before)
+        }
+    }
+
     @Test("In a folder that holds other things too, only what the store made is narrowed")
     func neighbours() async throws {
         try await withExposedStore { place, warnings in

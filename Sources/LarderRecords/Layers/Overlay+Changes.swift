@@ -97,7 +97,8 @@ extension Overlay {
 
     /// What is different in answers under one overlay and under another, as far as the overlays make the difference.
     ///
-    /// May name more than is different: what both have changed, and not in the same way.
+    /// May name more than is different: what both have changed, and not in the same way. Names what one of them alone has
+    /// changed also where the value is the same: whether an answer is optimistic hangs on it.
     ///
     /// - Complexity: O(n) in what one of them touches; where one goes on from the other, in what was laid between.
     static func difference(_ old: Overlay?, _ new: Overlay?) -> ChangeSet {
@@ -122,7 +123,7 @@ extension Overlay {
     }
 
     private static func isSame(_ field: RecordField, _ old: Overlay?, _ new: Overlay?) -> Bool {
-        guard let old, let new else { return false }
+        guard let old, let new, old.touched.contains(field), new.touched.contains(field) else { return false }
         if field.field != RecordField.any {
             let key = SplitFieldKey(record: field.record, field: field.field)
             switch (old.splitField(key), new.splitField(key)) {

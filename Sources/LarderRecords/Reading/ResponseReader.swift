@@ -107,14 +107,13 @@ import LarderLMDB
     ) throws -> UnsafeRawBufferPointer? {
         if let overlay = transaction.overlay, let overlaid = overlay.record(id) {
             isOverlaid = true
-            noteOptimistic(RecordField.any, of: id, overlay)
             return unsafe overlaid.bytes
         }
         isOverlaid = false
         return unsafe try cursor.value(at: id)?.withUnsafeBytes { unsafe $0 }
     }
 
-    /// Notes whether optimistic layers have changed a field, or all of a record, in which they have something.
+    /// Notes whether optimistic layers have changed a field of a record that the answer depends on, or all of it.
     private mutating func noteOptimistic(_ field: FieldID, of record: RecordID, _ overlay: Overlay) {
         isOptimistic = isOptimistic || overlay.touched.contains(RecordField(record: record, field: field))
     }
@@ -140,6 +139,7 @@ import LarderLMDB
     ) throws -> Outcome {
         let found = unsafe try met(id, isNamed: isNamed, &cursor, transaction)
         let isOverlaid = isOverlaid
+        if isOverlaid, let overlay = transaction.overlay { noteOptimistic(RecordField.any, of: id, overlay) }
         guard let stored = unsafe found else {
             try builder.appendVisit(id, caseIndex: Visit.anyField)
             return try noteMissing()
@@ -381,8 +381,10 @@ import LarderLMDB
             }
             if let found {
                 // It can be told once one of them has gone.
-                try builder.appendVisit(found, caseIndex: Visit.anyField)
-                try builder.appendVisit(record, caseIndex: Visit.anyField)
+                for id in [found, record] {
+                    try builder.appendVisit(id, caseIndex: Visit.anyField)
+                    if let overlay = transaction.overlay { noteOptimistic(RecordField.any, of: id, overlay) }
+                }
                 return nil
             }
             found = record

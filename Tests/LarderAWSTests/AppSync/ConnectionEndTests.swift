@@ -106,4 +106,19 @@ struct ConnectionEndTests {
         let lifetimes = reaction.messages.compactMap { if case .expiring(let time) = $0 { time } else { nil } }
         #expect(lifetimes == [.seconds(expected)])
     }
+
+    @Test("A token says when it ends also where its claims have the letters that Base64 writes otherwise in URLs")
+    func claimsForURLs() async throws {
+        let now = Date(timeIntervalSince1970: 1_000_000)
+        let plain = Data(#"{"name":">>>???","exp":1001000}"#.utf8).base64EncodedString()
+        #expect(plain.contains("+") && plain.contains("/"))
+        let claims = plain.replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
+        let dialect = AppSyncRealTime(
+            try #require(URL(string: "https://127.0.0.1/graphql")), .userPool { _, _ in "e30.\(claims).s" },
+            SubscriptionPacing(), wallClock: { now }, signing: SigningClock { now })
+        _ = try await dialect.connection(by: .now + .seconds(60))
+        let reaction = try dialect.reaction(to: JSONMembers(Array(#"{"type":"connection_ack"}"#.utf8)))
+        let lifetimes = reaction.messages.compactMap { if case .expiring(let time) = $0 { time } else { nil } }
+        #expect(lifetimes == [.seconds(940.0)])
+    }
 }

@@ -66,7 +66,7 @@ struct EnvironmentAuthorizationTests {
             Reply(
                 status: .init(statusCode: status), headers: ["Content-Type": "application/json"],
                 body: Array(#"{"errors":[{"errorType":"\#(kind)","message":"m"}]}"#.utf8))
-        } _: { server, _ in
+        } _: { (server, _) throws in
             let asked = Mutex<[Bool]>([])
             let transport = AppSyncTransport(
                 endpoint: server.url,
@@ -79,11 +79,55 @@ struct EnvironmentAuthorizationTests {
         }
     }
 
+    @Test(
+        "A request whose signature the API refuses, by whichever of AWS's names, is made once more by the API's time",
+        arguments: ["InvalidSignatureException", "SignatureDoesNotMatch", "RequestExpired", "RequestTimeTooSkewed"])
+    func refusedSignature(kind: String) async throws {
+        try await ScriptedStorage.run { request in
+            var reply = Reply(headers: ["Content-Type": "application/json", "Date": "Tue, 01 Jan 2030 12:00:00 GMT"])
+            if request.number == 0 {
+                reply.status = .forbidden
+                reply.body = Array(#"{"errors":[{"errorType":"\#(kind)","message":"m"}]}"#.utf8)
+            } else {
+                reply.body = Array(#"{"data": {"name": "Vega"}}"#.utf8)
+            }
+            return reply
+        } _: { (server, _) throws in
+            let transport = AppSyncTransport(
+                endpoint: server.url, authorization: .iam(region: "eu-west-1") { _, _ in AppSyncFixture.credentials },
+                client: .shared)
+            #expect(try await transport.send(.appSync("{ name }"), within: ample).status == 200)
+            let times = server.requests.map { $0.headers.first(name: "x-amz-date") ?? "none" }
+            #expect(times.count == 2)
+            #expect(times.last?.hasPrefix("20300101T120") == true, "\(times)")
+        }
+    }
+
+    @Test("Credentials that the API refuses are replaced also where another error of its answer has no type")
+    func refusedBesideAnother() async throws {
+        try await ScriptedStorage.run { request in
+            var reply = Reply(headers: ["Content-Type": "application/json"])
+            if request.number == 0 {
+                reply.status = .forbidden
+                reply.body = Array(#"{"errors":[{"message":"m"},{"errorType":"ExpiredTokenException"}]}"#.utf8)
+            } else {
+                reply.body = Array(#"{"data": {"name": "Vega"}}"#.utf8)
+            }
+            return reply
+        } _: { (server, _) throws in
+            let transport = AppSyncTransport(
+                endpoint: server.url, authorization: .iam(region: "eu-west-1") { _, _ in AppSyncFixture.credentials },
+                client: .shared)
+            #expect(try await transport.send(.appSync("{ name }"), within: ample).status == 200)
+            #expect(server.requests.count == 2)
+        }
+    }
+
     @Test("A token for a Lambda function has at most 2,048 characters", arguments: [2_048, 2_049])
     func lambda(count: Int) async throws {
         try await ScriptedStorage.run { _ in
             Reply(headers: ["Content-Type": "application/json"], body: Array(#"{"data": {"name": "Vega"}}"#.utf8))
-        } _: { server, _ in
+        } _: { (server, _) throws in
             let transport = AppSyncTransport(
                 endpoint: server.url, authorization: .lambda { _, _ in String(repeating: "t", count: count) },
                 client: .shared)

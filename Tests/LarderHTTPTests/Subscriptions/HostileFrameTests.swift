@@ -201,6 +201,19 @@ struct HostileFrameTests {
         }
     }
 
+    @Test(
+        "A connection that the server closes without a code, or ends without a close, ends with no code",
+        arguments: [#"{"close": null}"#, #"{"cut": true}"#])
+    func closedWithoutCode(step: String) async throws {
+        try await run(step) { _, subscription in
+            let error = await error(subscription)
+            #expect(error?.code == .transportInterrupted)
+            let transport = try #require(error?.cause as? TransportError)
+            let closed = try #require(transport.cause as? WebSocketClosed)
+            #expect(closed.code == nil && closed.reason.isEmpty)
+        }
+    }
+
     @Test("A server that sends and reads nothing is given up after the time of the options")
     func deaf() async throws {
         // The connection's first message is more than there is room for on its way.

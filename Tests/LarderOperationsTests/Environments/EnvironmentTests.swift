@@ -216,6 +216,37 @@ struct EnvironmentTests {
             await expectFailure(.unknownEnvironment) { try await database.enter(.stored("unused"), as: "x") }
         }
     }
+
+    @Test("A sign-in changes nothing with credentials for another partition, or under another key than it has")
+    func otherKey() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), .user("u"), as: "pu")
+            try await database.enter(environment("a"), as: "guest")
+            func replacement(
+                _ text: String, keyFrom time: Date, making: CredentialTable.KeyMaking? = nil
+            ) -> CredentialReplacement {
+                let credential = SealedCredential(
+                    kind: "userPool", identity: "i", sealed: json(text), created: noon, updated: noon)
+                let key = StoredPartitionKey(
+                    partition: "pu", sealedWith: "k1", sealed: json("key"), created: time)
+                return CredentialReplacement(
+                    partition: "pu", credentials: [credential], key: key, making: making,
+                    session: { _ in StoredSession(state: "signedIn", changed: noon) })
+            }
+            let first = try await database.credentials.replace(
+                by: replacement("old", keyFrom: noon, making: .init(now: noon)))
+            #expect(first == .stored)
+            for (user, time) in [("v", noon), ("u", after(1))] {
+                let made = try await database.environments.enter(
+                    Destination(environment: .stored("a"), user: .user(user), newName: "pv"), leaving: .park,
+                    signingIn: replacement("new", keyFrom: time), now: noon)
+                #expect(made.outcome == .otherKey && made.report == nil, "\(user)")
+                #expect(try database.currentName == "guest")
+                #expect(try database.environments.partitions().map(\.name) == ["pu", "guest"])
+                #expect(try database.credentials.snapshot(of: "pu").credentials.map(\.sealed) == [json("old")])
+            }
+        }
+    }
 }
 
 extension OperationsDatabase {

@@ -24,6 +24,18 @@ struct SharingTests {
         }
     }
 
+    @Test("A process that was suspended is told once that something may have changed meanwhile")
+    func suspended() async throws {
+        try await withOperations { database in
+            for _ in 0..<3 {
+                try database.suspend(until: .now + .seconds(60))
+                try database.resume()
+                #expect(try database.hasChanged())
+                #expect(try !database.hasChanged())
+            }
+        }
+    }
+
     @Test("Of two that begin the same mutation one is refused")
     func race() async throws {
         try await withOperations { one in

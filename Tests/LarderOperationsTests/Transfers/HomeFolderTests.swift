@@ -30,6 +30,12 @@ struct HomeFolderTests {
         }
     }
 
+    @Test("A file in a folder whose name begins with that of the home keeps its whole path")
+    func besideHome() {
+        let path = "/apps/programs/file"
+        #expect(HomeFolder("/apps/program").stored(path) == path)
+    }
+
     @Test("A whole path follows a moved container only where both have a UUID for a name, and the old one is gone")
     func formerContainer() {
         #expect(stored(old, home: new) == "file")

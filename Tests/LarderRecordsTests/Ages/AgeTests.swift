@@ -91,6 +91,15 @@ struct AgeTests {
         }
     }
 
+    @Test("An answer for which nothing was read has no age")
+    func nothingRead() async throws {
+        try await AgedCache.with(schema) { aged in
+            #expect(try aged.age(short) == nil)
+            try await aged.sample.write(short, data: #"{"node":{"id":"1","a":1}}"#)
+            #expect(try aged.age(short) == 0)
+        }
+    }
+
     @Test("The same answer again makes its parts younger and publishes nothing")
     func again() async throws {
         try await AgedCache.with(schema) { aged in

@@ -215,6 +215,35 @@ struct SyncSweepTests {
         }
     }
 
+    @Test("A removal passes over what stays without commits, in one slice")
+    func passedOver() async throws {
+        try await swept(begun) { cache, position in
+            let all = (0..<100).flatMap { ["Todo:\($0)", "Todone:\($0)"] }
+            let next = try await cache.sweep(
+                "ab", at: position, seen: WalkedKeys(), needed: all, kept: [], limits: .init(keys: 30, removals: 1_000))
+            #expect(try #require(next).sweep == nil)
+            #expect(try (count(cache, "Todo"), count(cache, "Todone")) == (100, 100))
+        }
+    }
+
+    @Test("All synchronizations begin with everything once that is asked for, those too that are amid their first walk")
+    func forgottenPositions() async throws {
+        var first = SyncPosition(name: "todos", types: ["Todo"])
+        first.walk = .init(since: nil, startedAt: 10, token: "t", pageCount: 1)
+        try await swept(first) { cache, position in
+            let bound = try operation("{ todos { id } }")
+            let page = try ParsedResponse.parse(Array(#"{"data":{"todos":[]}}"#.utf8), along: bound.layout)
+            let other = SyncPosition(name: "mine", types: ["Todone"], startedAt: 10)
+            try await cache.write(
+                page, of: bound, as: SyncPage(key: "cd", position: other, after: nil, number: 0, mark: nil))
+            #expect(try cache.position(of: "ab") == position)
+            try await cache.forgetPositions()
+            #expect(try cache.position(of: "ab") == SyncPosition(name: "todos", types: ["Todo"]))
+            #expect(try cache.position(of: "cd") == SyncPosition(name: "mine", types: ["Todone"]))
+            #expect(try cache.walkedKeys(of: "ab").count == 0)
+        }
+    }
+
     @Test("What does not say when it was changed stays")
     func undated() async throws {
         try await swept(begun) { cache, position in

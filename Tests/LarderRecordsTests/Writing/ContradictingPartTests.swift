@@ -150,6 +150,22 @@ struct ContradictingPartTests {
         }
     }
 
+    @Test(
+        "Two places of one answer contradict by what they refer to and by the parts inside them",
+        arguments: [
+            ("movie { title }", #"{"movie":\#(movie("2"))}"#, #"{"movie":\#(movie("3"))}"#, ["movie.place.y"]),
+            ("movie { title }", #"{"movie":\#(movie("2"))}"#, #"{"movie":\#(movie("2"))}"#, []),
+            ("next { x }", #"{"next":{"x":1}}"#, #"{"next":{"x":9}}"#, ["movie.place.y"]),
+            ("next { next { x } }", #"{"next":{"next":{"x":1}}}"#, #"{"next":{"next":{"x":9}}}"#, ["movie.place.y"]),
+        ] as [(String, String, String, [String])])
+    func twinsInside(selection: String, first: String, later: String, missing: [String]) async throws {
+        try await withSampleCache(movieSchema) { sample in
+            let text = "a: place { y } b: place { \(selection) } c: place { \(selection) }"
+            _ = try await write(sample, text, #""a":{"y":1},"b":\#(first),"c":\#(later)"#)
+            #expect(try sample.missing("{ movie(id: 1) { place { y } } }") == missing)
+        }
+    }
+
     @Test("A contradicting part in a later place of an answer takes what the earlier ones left, its parts included")
     func laterTwinContradictsStored() async throws {
         try await withSampleCache(movieSchema) { sample in

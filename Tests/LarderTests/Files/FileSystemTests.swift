@@ -199,6 +199,18 @@ struct FileSystemTests {
         }
     }
 
+    @Test("Removing a file says whether there was one, below another file too")
+    func removedFile() async throws {
+        try await withTemporaryFolder { folder in
+            let path = folder.appending(path: "file").path
+            try Data([1]).write(to: URL(filePath: path))
+            #expect(try !FileSystem().remove(path + "/below"))
+            #expect(try FileSystem().remove(path))
+            #expect(try !FileSystem().remove(path))
+            #expect(try !FileSystem().remove(path + "/below"))
+        }
+    }
+
     @Test("A tree is removed with the links in it, and not with what they lead to")
     func removedTree() async throws {
         try await withTemporaryFolder { folder in

@@ -41,6 +41,21 @@ struct RunnerTests {
         }
     }
 
+    @Test("Of the operations of a queued document the runner sends the one that is named")
+    func namedOperation() async throws {
+        let server = ScriptedServer.rating()
+        try await withStoreFixture(server) { (app) throws in
+            let other = #"mutation Other { rate(input: {recipe: "9", stars: 1}) { id } }"#
+            let operation = GraphQLOperation(
+                "\(other) \(rateDocument)", name: "Rate", variables: ["recipe": "1", "stars": 5])
+            let receipt = try await app.enqueue(operation, options: .init())
+            try await quickRunner(app).drain()
+            #expect(try receipt.status()?.state == .applied)
+            #expect(server.effects == ["1 5"])
+            #expect(server.requests.map(\.operationName) == ["Rate"])
+        }
+    }
+
     @Test("A queued mutation is sent in its turn, and its answer is in the cache")
     func sent() async throws {
         let server = ScriptedServer.rating()
