@@ -65,7 +65,8 @@ private struct SyncWalk {
     /// The position as it is stored.
     private var stored: SyncPosition?
     private var report = SyncReport()
-    /// What the pages of a walk through everything had so far; nil where an earlier call has stored some of them.
+    /// The cache keys of all pages of the last walk through everything, if this call has stored that walk from its first
+    /// page on. Otherwise nil: the sweep then reads the stored marks.
     private var seen: WalkedKeys?
     /// Whether the token that is to be sent was stored by an earlier call: it may be too old.
     private var isResumed = false
@@ -182,6 +183,7 @@ private struct SyncWalk {
             do { _ = try outcome.get() } catch { throw LarderError.parking(error) }
             (position, stored) = (end.position, end.position)
             if let mark = page.mark {
+                // A new walk begins: an earlier one may have been given up.
                 if end.number == 0 { seen = WalkedKeys() }
                 do { try seen?.insert(mark) } catch { throw LarderError.parking(error) }
             }

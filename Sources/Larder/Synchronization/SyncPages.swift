@@ -84,7 +84,7 @@ struct SyncPages: Sendable {
         let objectCount: Int
         /// Of its JSON.
         let byteCount: Int
-        /// What it has, where the walk goes through everything; nil where it does not.
+        /// As `SyncPage.mark`.
         let mark: SyncMark?
     }
 

@@ -16,8 +16,8 @@ public struct WatchState: Sendable {
     /// Whether a part of the response was older, when it was read, than the schema or the server allows. It is read
     /// again after a fetch and whenever something changes it, and not because time passes.
     public var isStale: Bool { response?.isExpired ?? false }
-    /// Whether the response shows changes that the server has not confirmed. What queued mutations change in other fields
-    /// of the same objects does not count.
+    /// Whether the response shows changes that the server has not confirmed. It is false where queued mutations change
+    /// only fields that the response does not have.
     public var isOptimistic: Bool
 
     init(

@@ -218,12 +218,15 @@ extension WatcherIndex.State {
     fileprivate func concerned(_ commit: Commit) -> Set<WatcherIndex.WatcherID> {
         if commit.changes.isEverything { return Set(wakes.keys) }
         var found = byAnything
-        for change in byRecord.isEmpty ? [] : commit.changes.fields {
-            byRecord[change.record]?.forEach(concernedBy: change.field, fieldSets) { place in
-                let watcher = places[place]
-                if interests[watcher]?.dependencies.generation == commit.generation { found.insert(watcher) }
+        if !byRecord.isEmpty {
+            for change in commit.changes.fields {
+                byRecord[change.record]?.forEach(concernedBy: change.field, fieldSets) { place in
+                    let watcher = places[place]
+                    if interests[watcher]?.dependencies.generation == commit.generation { found.insert(watcher) }
+                }
             }
         }
+        // Each key is made a `String`.
         if !byAbsentKey.isEmpty {
             for key in commit.changes.createdKeys { found.formUnion(byAbsentKey[key] ?? []) }
         }

@@ -173,11 +173,12 @@ extension Tables {
         guard unsafe !key.isEmpty else { return nil }
         if let overlaid = unsafe overlaidRecord(of: key, transaction) { return overlaid }
         return unsafe try StoredKey.with(key) { stored throws in
-            unsafe try record(transaction.get(stored, in: keys), of: key, transaction)
+            unsafe try number(in: transaction.get(stored, in: keys), of: key, transaction)
         }
     }
 
-    /// As `record(of:_:)`, without a search from the root where the key is on the page of the one before it.
+    /// As `record(of:_:)`, through a cursor: LMDB looks on the page where the cursor stands first, so that a key near the
+    /// last one needs no search from the root.
     ///
     /// - Parameter cursor: Over `keys`.
     func record(
@@ -187,7 +188,7 @@ extension Tables {
         guard unsafe !key.isEmpty else { return nil }
         if let overlaid = unsafe overlaidRecord(of: key, transaction) { return overlaid }
         return unsafe try StoredKey.with(key) { stored throws in
-            unsafe try record(cursor.value(at: stored), of: key, transaction)
+            unsafe try number(in: cursor.value(at: stored), of: key, transaction)
         }
     }
 
@@ -198,14 +199,14 @@ extension Tables {
         return unsafe transaction.overlay?.record(ofKey: key)
     }
 
-    private func record(
-        _ stored: RawSpan?, of key: UnsafeRawBufferPointer, _ transaction: borrowing some RecordSnapshot & ~Copyable
+    private func number(
+        in value: RawSpan?, of key: UnsafeRawBufferPointer, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> RecordID? {
-        guard let stored else {
+        guard let value else {
             unsafe transaction.overlay?.missed(key)
             return nil
         }
-        guard let id = unsafe stored.withUnsafeBytes(StoredNumber.number) else {
+        guard let id = unsafe value.withUnsafeBytes(StoredNumber.number) else {
             throw RecordError(.damaged, "A number in the cache's index is damaged")
         }
         return id

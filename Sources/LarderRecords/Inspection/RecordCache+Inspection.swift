@@ -8,8 +8,9 @@ extension RecordCache {
     package struct Inspection: Sendable {
         let cache: RecordCache
 
-        /// Cache keys of what is in the cache, in ascending order of bytes; the root of all queries is one of them. Those
-        /// of more than 504 bytes that begin with the same 440 stand together, in the order of their SHA-256.
+        /// Cache keys of what is in the cache, the root of all queries among them, in ascending order of their stored
+        /// form. That is the order of their bytes, except for keys of more than 504 bytes: such a key comes before
+        /// shorter keys that begin with the same 440 bytes, and several such keys are in the order of their SHA-256.
         ///
         /// - Parameters:
         ///   - type: Only objects of this type.

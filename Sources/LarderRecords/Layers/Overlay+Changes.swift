@@ -97,8 +97,8 @@ extension Overlay {
 
     /// What is different in answers under one overlay and under another, as far as the overlays make the difference.
     ///
-    /// May name more than is different: what both have changed, and not in the same way. Names what one of them alone has
-    /// changed also where the value is the same: whether an answer is optimistic hangs on it.
+    /// May name more than is different: what both have changed, and not in the same way. It also names a field that only
+    /// one of them has changed, even if its value is the same: whether an answer is optimistic depends on it.
     ///
     /// - Complexity: O(n) in what one of them touches; where one goes on from the other, in what was laid between.
     static func difference(_ old: Overlay?, _ new: Overlay?) -> ChangeSet {

@@ -68,7 +68,8 @@ package struct SyncPage: Sendable {
     package let after: SyncPosition?
     /// Counted from 0.
     package let number: Int
-    /// What the page has, where the walk goes through everything; nil where it does not.
+    /// The cache keys of the page's objects; nil in a walk through changes, and where the query is filtered: neither
+    /// leads to a sweep.
     package let mark: SyncMark?
 
     package init(key: String, position: SyncPosition, after: SyncPosition?, number: Int, mark: SyncMark?) {

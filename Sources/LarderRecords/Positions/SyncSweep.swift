@@ -35,7 +35,7 @@ extension RecordCache {
             try generations.withSnapshot { (generation, transaction) throws in
                 var keys = WalkedKeys()
                 for mark in try generation.tables.marks(of: key, transaction) {
-                    try keys.insert(SyncMark(mark.content))
+                    try keys.insert(SyncMark(stored: mark.content))
                 }
                 return keys
             }
@@ -50,11 +50,11 @@ extension RecordCache {
     ///   - needed: The cache keys of objects that stay beside what layers touch.
     ///   - kept: What stays beside.
     /// - Returns: The position as it is stored now; its `sweep` is nil once the end was reached.
-    /// - Throws: `.busy` where the stored position is another.
+    /// - Throws: `.busy` where the stored position is another, before the removal or after it.
     package func sweep(
         _ key: String, at position: SyncPosition, seen: WalkedKeys, needed: [String], kept: [Dependencies],
         limits: SyncSweep.Limits = SyncSweep.Limits()
-    ) async throws(RecordError) -> SyncPosition? {
+    ) async throws(RecordError) -> SyncPosition {
         var all = try touchedByLayers()
         for text in needed { all.insert(StoredKey.bytes(Array(text.utf8))) }
         var slice = SyncSweep(
@@ -68,7 +68,12 @@ extension RecordCache {
         // A layer may have come to touch an object meanwhile.
         slice.needed.formUnion(try touchedByLayers())
         _ = try await write([.sweep(slice)], deadline: nil)
-        return try self.position(of: key)
+        // An eviction, which may share the commit, makes the next synchronization begin with everything.
+        let left = try self.position(of: key)
+        var expected = position
+        expected.sweep = left?.sweep
+        guard left == expected else { throw RecordError.movedPosition(position) }
+        return expected
     }
 
     private func touchedByLayers() throws(RecordError) -> Set<[UInt8]> {

@@ -60,6 +60,9 @@ final class WriteQueue: Sendable {
         }
     }
 
+    /// How many writes wait for a commit to be begun.
+    var waitingCount: Int { waiting.withLock { $0.count } }
+
     /// Runs `body` between two commits, where no other write of this process is made meanwhile.
     ///
     /// - Throws: `.busy` where its turn has not come at the deadline.

@@ -8,8 +8,8 @@ package struct CacheAnswer: Sendable {
     package let isDeleted: Bool
     /// The layers under which it was read.
     let overlay: Overlay?
-    /// Whether the answer, or what it lacks, is what optimistic layers make of it: true as soon as they have a record
-    /// that was looked for, or have removed it.
+    /// Whether optimistic layers have changed a field that the answer reads, or have created, removed or retyped one of
+    /// its records.
     package let isOptimistic: Bool
 
     /// In which the records of the answer have their numbers.

@@ -24,10 +24,10 @@ import LarderLMDB
     /// The bytes that the answer may take.
     private let limit: Int
     private var absentKeys: [String] = []
-    /// Whether something was looked for that optimistic layers have changed.
+    /// Whether optimistic layers have changed a record or a field that the answer depends on.
     private var isOptimistic = false
-    /// Whether optimistic layers have the record that was looked for last.
-    private var isOverlaid = false
+    /// Whether the last call of `stored` found the record in the overlay.
+    private var wasOverlaid = false
     var heap = TextHeap()
     /// The way to the value that is being read; as many entries as `depth` says.
     let path: UnsafeMutablePointer<PathEntry>
@@ -106,10 +106,10 @@ import LarderLMDB
         _ id: RecordID, _ cursor: inout Cursor, _ transaction: borrowing Snapshot
     ) throws -> UnsafeRawBufferPointer? {
         if let overlay = transaction.overlay, let overlaid = overlay.record(id) {
-            isOverlaid = true
+            wasOverlaid = true
             return unsafe overlaid.bytes
         }
-        isOverlaid = false
+        wasOverlaid = false
         return unsafe try cursor.value(at: id)?.withUnsafeBytes { unsafe $0 }
     }
 
@@ -124,7 +124,7 @@ import LarderLMDB
     ) throws -> UnsafeRawBufferPointer? {
         let found = unsafe try stored(id, &cursor, transaction)
         if !isNamed, let demand = transaction.demand {
-            unsafe try demand.note(met: found, isInOverlay: transaction.overlay?.record(id) != nil)
+            unsafe try demand.note(met: found, isInOverlay: wasOverlaid)
         }
         return unsafe found
     }
@@ -138,7 +138,7 @@ import LarderLMDB
         _ transaction: borrowing Snapshot
     ) throws -> Outcome {
         let found = unsafe try met(id, isNamed: isNamed, &cursor, transaction)
-        let isOverlaid = isOverlaid
+        let isOverlaid = wasOverlaid
         if isOverlaid, let overlay = transaction.overlay { noteOptimistic(RecordField.any, of: id, overlay) }
         guard let stored = unsafe found else {
             try builder.appendVisit(id, caseIndex: Visit.anyField)
@@ -167,7 +167,10 @@ import LarderLMDB
                 builder.store(try typenameCell(record.type, transaction), at: place)
                 continue
             }
-            if isOverlaid, let overlay = transaction.overlay { noteOptimistic(read.id, of: id, overlay) }
+            // The overlay may have fields of a split record without the record itself.
+            if isOverlaid || record.isSplit, let overlay = transaction.overlay {
+                noteOptimistic(read.id, of: id, overlay)
+            }
             unsafe path[depth] = .field(read.field)
             depth += 1
             let outcome: Outcome
@@ -318,11 +321,10 @@ import LarderLMDB
     // MARK: Fields
 
     /// A field of a record whose fields are entries of their own; nil where there is none.
-    private mutating func splitField<Snapshot: RecordSnapshot & ~Copyable>(
+    private func splitField<Snapshot: RecordSnapshot & ~Copyable>(
         _ id: RecordID, _ read: FieldRead, _ transaction: borrowing Snapshot
     ) throws -> PayloadView? {
         let key = SplitFieldKey(record: id, field: read.id)
-        if transaction.overlay?.splitField(key) != nil { isOptimistic = true }
         return read.id == 0 ? nil : try plan.generation.splitField(key, transaction)
     }
 

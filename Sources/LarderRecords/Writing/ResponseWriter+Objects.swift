@@ -6,22 +6,24 @@ import LarderLMDB
 /// and nothing is written over them while they are looked at.
 extension ResponseWriter {
     mutating func stageRoot(
-        _ object: Int, _ key: UnsafeRawBufferPointer, _ cursor: inout Cursor, _ keys: inout Cursor,
-        _ transaction: borrowing some RecordSnapshot & ~Copyable
+        _ object: Int, _ key: UnsafeRawBufferPointer, _ cursor: inout Cursor,
+        _ keyCursor: inout Cursor, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> Int? {
         let own = unsafe parsed.key(of: object)
         guard unsafe own.isEmpty || hasSameBytes(own, key) else {
             let (own, wanted) = unsafe (String(decoding: own, as: UTF8.self), String(decoding: key, as: UTF8.self))
             throw RecordError(.responseMismatch, "The object is \(own), and was to be stored as \(wanted)")
         }
-        guard let record = unsafe try stageEntity(object, key: key, &cursor, &keys, transaction) else { return nil }
+        guard let record = unsafe try stageEntity(object, key: key, &cursor, &keyCursor, transaction) else {
+            return nil
+        }
         unsafe root = unsafe (key, record)
         return record
     }
 
     /// The index of the object's record in `staged`; nil where it is not stored.
     mutating func stage(
-        _ object: Int, _ cursor: inout Cursor, _ keys: inout Cursor,
+        _ object: Int, _ cursor: inout Cursor, _ keyCursor: inout Cursor,
         _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> Int? {
         let key = unsafe parsed.key(of: object)
@@ -39,7 +41,7 @@ extension ResponseWriter {
                 note(version, of: place)
                 return place
             }
-            let record = unsafe try stageEntity(object, key: key, &cursor, &keys, transaction)
+            let record = unsafe try stageEntity(object, key: key, &cursor, &keyCursor, transaction)
             // Where the first is outdated, the objects of its key that follow share the record of this one.
             if let record, first != object { places[first] = Int32(truncatingIfNeeded: record) }
             return record
@@ -62,14 +64,14 @@ extension ResponseWriter {
     }
 
     private mutating func stageEntity(
-        _ object: Int, key: UnsafeRawBufferPointer, _ cursor: inout Cursor, _ keys: inout Cursor,
+        _ object: Int, key: UnsafeRawBufferPointer, _ cursor: inout Cursor, _ keyCursor: inout Cursor,
         _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> Int? {
         let version = layout.hasVersions ? version(of: object) : nil
         let tables = generation.tables
         let known =
             try mayHaveKeys
-            ? storedRecord(of: object) { unsafe try tables.record(of: key, &keys, transaction) } : nil
+            ? storedRecord(of: object) { unsafe try tables.record(of: key, &keyCursor, transaction) } : nil
         guard let id = known else {
             let record = unsafe append(StagedRecord(id: changes.created(key), object: object))
             note(version, of: record)
@@ -93,6 +95,7 @@ extension ResponseWriter {
         return try storedRecord(of: object) { unsafe try tables.record(of: key, transaction) }
     }
 
+    /// - Parameter lookUp: Must not use the writer, which is being changed.
     private mutating func storedRecord(of object: Int, lookUp: () throws -> RecordID?) rethrows -> RecordID? {
         // The root need have no key of its own.
         guard !parsed.isPart(object) else { return try lookUp() }

@@ -125,18 +125,18 @@ import LarderLMDB
         mayHaveKeys = try transaction.overlay != nil || transaction.entryCount(of: generation.tables.keys) > 0
         if !mayHaveKeys { changes.reserveCapacity(records: parsed.objects.count, keyBytes: parsed.keys.count) }
         var cursor = try transaction.cursor(in: generation.tables.records)
-        var keys = try transaction.cursor(in: generation.tables.keys)
+        var keyCursor = try transaction.cursor(in: generation.tables.keys)
         for object in parsed.objects.indices {
             let record: Int?
             if object == rootObject {
                 switch root {
                 case .record:
                     record = unsafe try stageRoot(
-                        object, UnsafeRawBufferPointer(rootKey.elements), &cursor, &keys, transaction)
+                        object, UnsafeRawBufferPointer(rootKey.elements), &cursor, &keyCursor, transaction)
                 case .unstored: record = nil
                 }
             } else {
-                record = try stage(object, &cursor, &keys, transaction)
+                record = try stage(object, &cursor, &keyCursor, transaction)
             }
             guard let record else { continue }
             records[object] = staged[record].id

@@ -12,7 +12,7 @@ struct SyncMarkTests {
     }
 
     private func mark(_ keys: [[UInt8]]) -> SyncMark {
-        var mark = SyncMark()
+        var mark = SyncMark(stored: [])
         for key in keys { unsafe key.withUnsafeBytes { unsafe mark.append($0) } }
         return mark
     }
@@ -30,7 +30,7 @@ struct SyncMarkTests {
         "Bytes that end within a key are an error",
         arguments: [[1], [1, 0], [3, 0, 65, 66], [0, 1, 65]] as [[UInt8]])
     func cut(bytes: [UInt8]) {
-        #expect(throws: RecordError.self) { _ = try keys(SyncMark(bytes)) }
+        #expect(throws: RecordError.self) { _ = try keys(SyncMark(stored: bytes)) }
     }
 
     @Test("A response's keys are marked as they are stored, each once, long ones shortened; parts have none")
