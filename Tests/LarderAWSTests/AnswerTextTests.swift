@@ -17,6 +17,17 @@ struct AnswerTextTests {
         #expect((XMLNode(Array(text.utf8)) != nil) == (count == 32))
     }
 
+    @Test("A list of as many parts as an object may have is read, where the storage gives it at once")
+    func longList() {
+        let part = """
+            <Part><PartNumber>1</PartNumber><LastModified>2026-01-01T00:00:00.000Z</LastModified>\
+            <ETag>d41d8cd98f00b204e9800998ecf8427e</ETag><Size>5242880</Size>\
+            <ChecksumCRC32C>4waSgw==</ChecksumCRC32C></Part>
+            """
+        let text = "<ListPartsResult>\(String(repeating: part, count: 10_000))</ListPartsResult>"
+        #expect(XMLNode(Array(text.utf8))?.all("Part").count == 10_000)
+    }
+
     @Test(
         "A clock that differs from the server's by four minutes signs as it is",
         arguments: [("13:50:40", false), ("13:50:41", true), ("13:42:40", false), ("13:42:39", true)])

@@ -438,6 +438,8 @@ struct ScriptedAnswerTests {
         (.requestTimeout, "", .timedOut), (.conflict, "", .serverFault), (.preconditionFailed, "", .changed),
         (.payloadTooLarge, "", .tooLarge), (.rangeNotSatisfiable, "", .wrongLength),
         (.imATeapot, "", .rejected), (.notImplemented, "NotImplemented", .rejected), (.notImplemented, "", .rejected),
+        (.badRequest, "RequestLimitExceeded", .throttled), (.badRequest, "TokenRefreshRequired", .expiredCredentials),
+        (.forbidden, "NotSignedUp", .invalidCredentials), (.badRequest, "IncompleteBody", .interrupted),
     ]
 
     @Test("Refusals are told apart by their name, and by the status where there is none", arguments: codes.indices)

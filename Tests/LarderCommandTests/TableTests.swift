@@ -39,6 +39,14 @@ struct TableTests {
                 == "スープ  1\ne\u{301}te\u{301}     2\n❤️👩‍👧    3\nｶﾞ한    4")
     }
 
+    @Test(
+        "A pictograph and a character of East Asian width take two columns, wherever they stand in Unicode",
+        arguments: ["𠮷", "🚀", "🥕", "🫖", "Ａ", "￥", "✅", "⌚", "🟢", "🇮🇹"])
+    func twoColumns(character: String) {
+        let table = TableText(rows: [[TableCell(character), TableCell("1")], [TableCell("ab"), TableCell("2")]])
+        #expect(table.fitted(columns: 80, hasColours: false) == "\(character)  1\nab  2")
+    }
+
     @Test("Colours are around a cell's text alone")
     func coloured() {
         let line = Self.table.fitted(columns: 80, hasColours: true).split(separator: "\n")[0]

@@ -271,4 +271,18 @@ struct RequestTests {
         let transport = HTTPTransport(endpoint: endpoint, client: .shared, options: options)
         #expect(transport.refusals == refusals && transport.idempotency == .variable(name: "key"))
     }
+
+    @Test("A signer is told the date of each answer, a refusal's and a success's", arguments: [200, 403])
+    func toldDates(status: Int) async throws {
+        let date = "Sun, 06 Nov 1994 08:49:37 GMT"
+        let dates = Mutex<[String?]>([])
+        try await withServer { _ in
+            .json(Self.answer, status: .init(statusCode: status), headers: ["Date": date])
+        } _: { _, transport in
+            let signer = RequestSigner(
+                identity: "a", heard: { heard in dates.withLock { $0.append(heard) } }, headers: { _, _, _ in [] })
+            _ = try await transport.send(.query(), deadline: .now + .ample, signer: signer)
+        }
+        #expect(dates.withLock { $0 } == [date])
+    }
 }

@@ -37,4 +37,24 @@ struct ObjectIdentityTests {
             #expect(try app.read("Cook:1", GraphQLFragment("fragment F on Cook { name }"))["name"]?.string == "Ada")
         }
     }
+
+    @Test("An object whose type has several key fields is taken with the value of each, whatever their order")
+    func severalKeyFields() async throws {
+        try await withTemporaryFolder { folder in
+            let schema = """
+                type Query { seat: Seat }
+                type Seat @typePolicy(keyFields: "row number") { row: String! number: String! price: Int }
+                """
+            let fixture = try ForeignFixture(folder.appending(path: "a.sqlite").path, .records)
+            try fixture.record("QUERY_ROOT", #"{"seat":{"$reference":"s"}}"#)
+            try fixture.record("s", #"{"__typename":"Seat","row":"B","number":"1","price":7}"#)
+            fixture.close()
+            let store = try Store.open(at: folder.appending(path: "store"), schema: try Schema(parsing: schema))
+            let app = try store.partition()
+            let report = try await source(fixture.path, schema: schema).run(into: app)
+            #expect(report.objects == .init(taken: 1))
+            #expect(try app.json("{ seat { row number price } }") == #"{"seat":{"row":"B","number":"1","price":7}}"#)
+            try store.close()
+        }
+    }
 }

@@ -244,6 +244,29 @@ struct SourceFileTests {
         }
     }
 
+    @Test("The copy of a database that has a log beside it is in a folder of its own, which only its user may enter")
+    func copyIsPrivate() async throws {
+        try await withTemporaryFolder { folder in
+            let path = try makeCacheWithLog(folder)
+            let folders = Mutex<Set<String>>([])
+            var options = ForeignDatabase.Options()
+            options.files = FileSystem { call in
+                if call.path.contains("/larder-import-"), call.path.hasSuffix("/copy.db") {
+                    folders.withLock { _ = $0.insert(FileSystem.parent(of: call.path)) }
+                }
+                return nil
+            }
+            let database = try ForeignDatabase(path, options)
+            let made = folders.withLock { $0 }
+            #expect(made.count == 1)
+            for folder in made {
+                let status = try #require(try FileSystem().status(of: folder))
+                #expect(status.mode == 0o700)
+            }
+            #expect(try database.count(of: "records") > 0)
+        }
+    }
+
     @Test("A log that changes while it is copied is told, and the copy is removed")
     func changedLog() async throws {
         try await withTemporaryFolder { folder in

@@ -60,4 +60,16 @@ struct InMemoryIdentityProviderTests {
         #expect(refreshed.cloud?.identityID != first.cloud?.identityID)
         #expect(refreshed.cloud?.accessKeyID != second.cloud?.accessKeyID)
     }
+
+    @Test("A refresh gets a user all parts anew, whichever is asked for", arguments: Credentials.Part.allCases)
+    func allParts(part: Credentials.Part) async throws {
+        let provider = InMemoryIdentityProvider()
+        let issued = provider.signIn("ada")
+        let refreshed = try await provider.refresh(part, of: issued, within: soon)
+        let (tokens, keys) = (try #require(refreshed.userPool), try #require(refreshed.cloud))
+        #expect(tokens.accessToken != issued.userPool?.accessToken)
+        #expect(tokens.refreshToken != issued.userPool?.refreshToken)
+        #expect(keys.accessKeyID != issued.cloud?.accessKeyID)
+        #expect(keys.identityID == issued.cloud?.identityID)
+    }
 }

@@ -227,6 +227,32 @@ struct DeadlineTests {
             try store.close()
         }
     }
+
+    @Test("A caller that waits for another's refresh is told the program's name as the store's options have it")
+    func labelOfRefresh() async throws {
+        let provider = InMemoryIdentityProvider(lifetime: .seconds(300))
+        try await withTemporaryFolder { folder in
+            var options = Store.Options()
+            (options.keys, options.label) = (InMemoryKeyProvider(), "movies")
+            options.identityProvider = { _ in provider }
+            options.session.margin = .seconds(600)
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+            let session = try store.partition().session
+            try await session.signIn(provider.signIn("ada"), within: soon)
+            provider.behaviour = .hanging
+            let refreshing = Task { try await session.userPoolTokens(within: soon) }
+            try await eventually { provider.attempts == 1 }
+            let name = Store.unnamedPartition + Session.lockSuffix(of: .userPool)
+            try await requireCode(.timedOut, naming: "(movies)") { deadline in
+                _ = try await HeldLock.acquire(
+                    name, in: folder.appending(path: "locks"), FileSystem(), for: "a test", label: "test",
+                    until: deadline)
+            }
+            provider.behaviour = .ready
+            _ = try await refreshing.value
+            try store.close()
+        }
+    }
 }
 
 extension File {

@@ -185,6 +185,22 @@ struct SuspensionTests {
         }
     }
 
+    @Test("A suspension breaks work off when half of its time is over, and not before")
+    func brokenOffByHalf() async throws {
+        let suspension = Suspension()
+        let brokenOff = Mutex<SuspendingClock.Instant?>(nil)
+        let begunWork = suspension.begin { brokenOff.withLock { $0 = SuspendingClock.now } }
+        let work = try #require(begunWork)
+        let number = try await suspension.ask()
+        let begun = SuspendingClock.now
+        let hasEnded = try await suspension.workHasEnded(number, within: .milliseconds(400))
+        #expect(!hasEnded)
+        let found = brokenOff.withLock { $0 }
+        let end = try #require(found)
+        #expect(end - begun >= .milliseconds(200))
+        suspension.end(work)
+    }
+
     @Test("After resume watchers and runners find what another process has written, queued and compacted")
     func changedElsewhere() async throws {
         try await withTemporaryFolder { folder in

@@ -6,7 +6,7 @@ Its argument is JSON: `subprotocol`, null for none, and `script`, a list of step
     {"text": TEXT}       sends a text; ID in it stands for the id of the client's last start, and CODE for the code by
                          which a client has closed a connection last, or none
     {"texts": [TEXT]}    sends such texts at once
-    {"parts": [TEXT]}    sends a text in as many fragments
+    {"parts": [TEXT]}    sends a text in as many fragments, with "pause" as many seconds after each
     {"binary": TEXT}     sends bytes
     {"length": N}        begins a text of N bytes, and sends no more than its head
     {"flood": N}         sends a text of N bytes in fragments of 1 MiB
@@ -77,9 +77,11 @@ def converse(sock):
         if "parts" in step:
             parts = [part.replace("ID", last).encode() for part in step["parts"]]
             protocol.send_text(parts[0], fin=False)
-            for part in parts[1:-1]:
-                protocol.send_continuation(part, fin=False)
-            protocol.send_continuation(parts[-1], fin=True)
+            for place, part in enumerate(parts[1:], 2):
+                if "pause" in step:
+                    flush()
+                    time.sleep(step["pause"])
+                protocol.send_continuation(part, fin=place == len(parts))
         if "binary" in step:
             protocol.send_binary(step["binary"].encode())
         if "length" in step:

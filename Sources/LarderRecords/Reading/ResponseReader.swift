@@ -114,15 +114,36 @@ import LarderLMDB
     }
 
     /// Notes whether optimistic layers have changed a field of a record that the answer depends on, or all of it.
-    private mutating func noteOptimistic(_ field: FieldID, of record: RecordID, _ overlay: Overlay) {
-        isOptimistic = isOptimistic || overlay.touched.contains(RecordField(record: record, field: field))
+    private mutating func noteOptimistic<Snapshot: RecordSnapshot & ~Copyable>(
+        _ field: FieldID, of record: RecordID, _ transaction: borrowing Snapshot
+    ) {
+        guard !isOptimistic, let overlay = transaction.overlay else { return }
+        isOptimistic = overlay.touched.contains(RecordField(record: record, field: field))
     }
 
-    /// As `stored`, and tells a synchronization's demand of it. Apart from what recurses, to keep its stack frames small.
+    /// Which case a record is read by. Notes that it is read so, and whether that is optimistic. Apart from what recurses,
+    /// as `met`.
+    private mutating func visit<Snapshot: RecordSnapshot & ~Copyable>(
+        _ id: RecordID, _ record: RecordView, _ selection: Int, _ transaction: borrowing Snapshot
+    ) throws -> Int {
+        let caseIndex = try caseIndex(of: record, selection, transaction)
+        try builder.appendVisit(id, caseIndex: UInt32(truncatingIfNeeded: caseIndex))
+        // The overlay may have fields of a split record without the record itself.
+        guard wasOverlaid || record.isSplit else { return caseIndex }
+        let reads = plan.cases[caseIndex]
+        for index in Int(reads.start)..<Int(reads.start + reads.count) {
+            noteOptimistic(plan.reads[index].id, of: id, transaction)
+        }
+        return caseIndex
+    }
+
+    /// As `stored`, for a record that the answer depends on: notes whether it is optimistic, and tells a synchronization's
+    /// demand of it. Apart from what recurses, to keep its stack frames small.
     private mutating func met<Snapshot: RecordSnapshot & ~Copyable>(
         _ id: RecordID, isNamed: Bool, _ cursor: inout Cursor, _ transaction: borrowing Snapshot
     ) throws -> UnsafeRawBufferPointer? {
         let found = unsafe try stored(id, &cursor, transaction)
+        if wasOverlaid { noteOptimistic(RecordField.any, of: id, transaction) }
         if !isNamed, let demand = transaction.demand {
             unsafe try demand.note(met: found, isInOverlay: wasOverlaid)
         }
@@ -137,10 +158,7 @@ import LarderLMDB
         _ id: RecordID, selection: Int, into offset: Int, isNamed: Bool = false, _ cursor: inout Cursor,
         _ transaction: borrowing Snapshot
     ) throws -> Outcome {
-        let found = unsafe try met(id, isNamed: isNamed, &cursor, transaction)
-        let isOverlaid = wasOverlaid
-        if isOverlaid, let overlay = transaction.overlay { noteOptimistic(RecordField.any, of: id, overlay) }
-        guard let stored = unsafe found else {
+        guard let stored = unsafe try met(id, isNamed: isNamed, &cursor, transaction) else {
             try builder.appendVisit(id, caseIndex: Visit.anyField)
             return try noteMissing()
         }
@@ -149,8 +167,7 @@ import LarderLMDB
             try builder.appendVisit(id, caseIndex: Visit.anyField)
             return .deleted
         }
-        let caseIndex = try caseIndex(of: record, selection, transaction)
-        try builder.appendVisit(id, caseIndex: UInt32(truncatingIfNeeded: caseIndex))
+        let caseIndex = try visit(id, record, selection, transaction)
         let planned = layout.cases[caseIndex]
         let block = try builder.appendUnsetCells(Int(planned.visibleCount))
         let reads = plan.cases[caseIndex]
@@ -166,10 +183,6 @@ import LarderLMDB
             if read.id == FieldRead.typename {
                 builder.store(try typenameCell(record.type, transaction), at: place)
                 continue
-            }
-            // The overlay may have fields of a split record without the record itself.
-            if isOverlaid || record.isSplit, let overlay = transaction.overlay {
-                noteOptimistic(read.id, of: id, overlay)
             }
             unsafe path[depth] = .field(read.field)
             depth += 1
@@ -385,7 +398,7 @@ import LarderLMDB
                 // It can be told once one of them has gone.
                 for id in [found, record] {
                     try builder.appendVisit(id, caseIndex: Visit.anyField)
-                    if let overlay = transaction.overlay { noteOptimistic(RecordField.any, of: id, overlay) }
+                    noteOptimistic(RecordField.any, of: id, transaction)
                 }
                 return nil
             }

@@ -121,4 +121,25 @@ struct ConnectionEndTests {
         let lifetimes = reaction.messages.compactMap { if case .expiring(let time) = $0 { time } else { nil } }
         #expect(lifetimes == [.seconds(940.0)])
     }
+
+    @Test("What AppSync says of a subscription that it has begun refuses no proof, and makes no other start")
+    func refusedAfterStart() async throws {
+        let refused = Mutex<[String?]>([])
+        let dialect = try dialect(
+            .lambda { token, _ in
+                refused.withLock { $0.append(token) }
+                return "token"
+            })
+        let start = SubscriptionLine.Command.start(id: "1", .appSync("subscription { renamed { id } }"))
+        _ = try await dialect.messages(for: [start])
+        _ = try dialect.reaction(to: JSONMembers(Array(#"{"type":"start_ack","id":"1"}"#.utf8)))
+        let text = #"{"type":"error","id":"1","payload":{"errors":[{"errorType":"UnauthorizedException"}]}}"#
+        var answers: [Bool] = []
+        for message in try dialect.reaction(to: JSONMembers(Array(text.utf8))).messages {
+            if case .failed(_, _, let mayRecover) = message { answers.append(mayRecover) }
+        }
+        #expect(answers == [false])
+        _ = try await dialect.messages(for: [start])
+        #expect(refused.withLock { $0 } == [nil, nil])
+    }
 }

@@ -110,6 +110,15 @@ struct GraphQLProjectTests {
         #expect(said.hasPrefix(".graphqlconfig.yml: \(message)"), "\(said)")
     }
 
+    @Test("Null and a tilde stand for nothing, and every other value is a text", arguments: ["null", "~"])
+    func nothing(sign: String) throws {
+        #expect(try project("projects: \(sign)\nschemaPath: s.graphql").schema.path == "/p/s.graphql")
+        #expect(fault("schemaPath: \(sign)").contains("schemaPath: this is missing"))
+        for (value, name) in [("true", "true"), ("7", "7"), ("1.5", "1.5"), ("'null'", "null")] {
+            #expect(try project("schemaPath: \(value)").schema.lastPathComponent == name)
+        }
+    }
+
     @Test("A file that says too little is refused with the place")
     func meaning() {
         #expect(fault("").contains("schemaPath: this is missing"))

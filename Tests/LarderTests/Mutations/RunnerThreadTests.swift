@@ -25,4 +25,26 @@ struct RunnerThreadTests {
             #expect(used == [own, own])
         }
     }
+
+    @Test("A runner asks the program's checks on threads of its own, which they may block")
+    func threadsOfChecks() async throws {
+        let executors = Mutex<[UnownedTaskExecutor?]>([])
+        let server = ScriptedServer.rating(tellsRepeats: false) {
+            $0 == 0 ? (TransportError(.timedOut, "late"), true) : nil
+        }
+        try await withStoreFixture(server) { app in
+            let receipt = try await app.enqueue(giveStars("1", 5), options: .init(check: "rated"))
+            let runner = quickRunner(app) { options in
+                options.checks["rated"] = { _ in
+                    executors.withLock { $0.append(Self.executor()) }
+                    return .tookEffect(response: nil)
+                }
+            }
+            try await runner.drain()
+            #expect(try receipt.status()?.state == .applied)
+            let own = runner.executor.asUnownedTaskExecutor()
+            let used = executors.withLock { $0 }
+            #expect(used == [own])
+        }
+    }
 }

@@ -77,6 +77,34 @@ struct UnusableAnswerTests {
         }
     }
 
+    @Test("A noted answer whose mutation has variables that no longer fit is not stored, and settles the mutation")
+    func changedInput() async throws {
+        try await withTemporaryFolder { (folder) throws in
+            let server = ScriptedServer { _ in #"{"data":{"rate":{"__typename":"Recipe","id":"1","rating":5}}}"# }
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            let app = try store.partition(server: server)
+            let receipt = try await app.enqueue(
+                GraphQLOperation(
+                    "mutation Rate($input: Rating!) { rate(input: $input) { id rating } }",
+                    variables: ["input": ["recipe": "1", "stars": 5]]))
+            let error = await #expect(throws: LarderError.self) {
+                try await runner(app) { options in
+                    options.reached = { if $0 == .acknowledged { try? store.close() } }
+                }.drain()
+            }
+            #expect(error?.code == .parked)
+            let schema = try Schema(parsing: fixtureSchema.replacing("stars: Int!", with: "stars: Int! by: ID!"))
+            let again = try Store.open(at: folder, schema: schema)
+            let later = try again.partition(server: server)
+            #expect(try later.mutation(receipt.id).status()?.state == .acknowledged)
+            try await runner(later).drain()
+            #expect(try later.mutation(receipt.id).status()?.state == .applied)
+            #expect(try later.records.applied().map(\.kind) == [.rejected])
+            #expect(server.requests.count == 1)
+            try again.close()
+        }
+    }
+
     @Test("Changes of lists that cannot be read any more keep no answered mutation from being settled")
     func damagedListChanges() async throws {
         try await withTemporaryFolder { (folder) throws in

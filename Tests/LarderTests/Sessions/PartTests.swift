@@ -395,6 +395,23 @@ struct PartTests {
         }
     }
 
+    @Test("A caller that says no time waits for the providers as long as a refresh may take", arguments: [true, false])
+    func defaultWait(isCloud: Bool) async throws {
+        try await withSessions { bench in
+            let session = bench.session { ($0.refreshTimeout, $0.keyTimeout) = (.seconds(2), .seconds(60)) }
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            bench.clock.advance(by: .seconds(3600))
+            bench.provider.behaviour = .hanging
+            let begun = SuspendingClock.now
+            await expectCode(.timedOut) {
+                if isCloud { _ = try await session.cloudCredentials() } else { _ = try await session.userPoolTokens() }
+            }
+            try requireNear(begun)
+            bench.provider.behaviour = .ready
+            _ = try await session.userPoolTokens(within: soon)
+        }
+    }
+
     @Test("Of an answer that lacks the part that was asked for nothing is stored")
     func otherPart() async throws {
         struct Other: IdentityProvider {

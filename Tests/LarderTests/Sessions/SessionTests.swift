@@ -162,6 +162,16 @@ struct SessionTests {
         }
     }
 
+    @Test("A wait for a sign-in of which nothing is said lasts as long as a refresh may take")
+    func defaultWait() async throws {
+        try await withSessions { bench in
+            let session = bench.session { ($0.refreshTimeout, $0.keyTimeout) = (.milliseconds(50), .seconds(60)) }
+            let begun = SuspendingClock.now
+            await expectCode(.notSignedIn) { try await session.signedIn() }
+            try requireNear(begun)
+        }
+    }
+
     @Test("A waiting caller goes on when another process signs in")
     func otherProcess() async throws {
         try await withSessions { bench in

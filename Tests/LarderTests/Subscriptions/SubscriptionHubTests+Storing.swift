@@ -190,6 +190,28 @@ extension SubscriptionHubTests {
         }
     }
 
+    @Test("A subscription that had begun is started again after a short pause, however often it has failed before")
+    func pausesShortly() async throws {
+        var pacing = SubscriptionPacing.quick
+        pacing.backoff = Backoff(first: .milliseconds(1), cap: .seconds(60))
+        let transport = ScriptedLine(pacing: pacing)
+        try await withApp(transport) { app in
+            let subscription = try await app.subscribe(Self.changed)
+            let (connection, first) = try await transport.started()
+            var id = first
+            let began = SuspendingClock.now
+            let errors = Array(#"{"errors":[{"message":"too many"}]}"#.utf8)
+            for _ in 1...17 {
+                await connection.line.take(.failed(id: id, response: errors, mayRecover: true))
+                id = try #require(await connection.nextStart())
+                await connection.line.take(.started(id: id))
+            }
+            // If all failures counted, the last pause alone would take half a minute at least.
+            #expect(.now - began < .seconds(30))
+            withExtendedLifetime(subscription) {}
+        }
+    }
+
     @Test("A gap that a synchronization closes is closed by all of its pages, also where one call may fetch fewer")
     func catchesUpWithAllPages() async throws {
         let server = SyncServer()

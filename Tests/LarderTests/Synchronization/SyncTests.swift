@@ -289,6 +289,17 @@ struct SyncTests {
         }
     }
 
+    @Test("A synchronization that says nothing of it takes the server's deltas for half an hour")
+    func defaultLifetime() async throws {
+        try await withServer(["a", "b"]) { server, app in
+            try await app.sync(paged)
+            for (minutes, isBase) in [(28, false), (31, true)] as [(Int64, Bool)] {
+                server.wait(minutes * 60_000)
+                #expect(try await app.sync(paged).isBase == isBase)
+            }
+        }
+    }
+
     @Test("Each page is asked for with the headers of the synchronization, and has its time")
     func request() async throws {
         let server = SyncServer()

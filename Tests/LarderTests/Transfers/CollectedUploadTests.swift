@@ -108,4 +108,25 @@ struct CollectedUploadTests {
             #expect(try download.status().state == .cancelled && fixture.partials.isEmpty)
         }
     }
+
+    @Test("A transfer that is being cancelled, and has left nothing any more, is noted as cancelled")
+    func notedOnly() async throws {
+        try await withTransferFixture { fixture in
+            fixture.storage.keep([UInt8](repeating: 7, count: 10_000), at: TransferFixture.location)
+            let download = try await fixture.app.transfers.download(
+                TransferFixture.location, to: fixture.folder.appending(path: "copy"))
+            fixture.storage.onAnswer { call in
+                if case .get = call { try? await download.pause() }
+            }
+            try await fixture.drain { $0.connectionsPerHost = 1 }
+            try await download.cancel()
+            let folder = fixture.folder.appending(path: "store/transfers")
+            for name in fixture.partials { try FileManager.default.removeItem(at: folder.appending(path: name)) }
+            #expect(try download.status().state == .cancelling)
+            let cleared = try await collect(fixture, nil)
+            #expect(cleared.left.isEmpty && cleared.files.isEmpty)
+            #expect(cleared.transfers.map(\.id) == [download.id.uuid])
+            #expect(try download.status().state == .cancelled)
+        }
+    }
 }

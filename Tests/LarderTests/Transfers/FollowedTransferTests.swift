@@ -58,6 +58,20 @@ struct FollowedTransferTests {
         }
     }
 
+    @Test("The events of transfers end when the store is closed")
+    func endedEvents() async throws {
+        try await withTransferFixture { fixture in
+            let (events, hasEnded) = (fixture.app.transfers.events, Flag())
+            let reading = Task {
+                for await _ in events {}
+                hasEnded.set()
+            }
+            defer { reading.cancel() }
+            try fixture.store.close()
+            try await eventually { hasEnded.isSet }
+        }
+    }
+
     @Test("Parking the partition releases the waiters")
     func parked() async throws {
         try await withTransferFixture { fixture in

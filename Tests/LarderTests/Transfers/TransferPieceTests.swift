@@ -189,6 +189,20 @@ struct TransferPieceTests {
         #expect(book.progress(of: TransferStatus(transfer)) == waiting)
     }
 
+    @Test("A caller that waits for a transfer is told of its change also where another caller waits no longer")
+    func waitsOn() async throws {
+        try await withStoreFixture { app in
+            let (book, id) = (TransferBook(), UUID())
+            let waiting = book.changeSignal(of: id, app.core)
+            _ = book.changeSignal(of: id, app.core)
+            book.releaseChangeSignal(of: id)
+            let count = waiting.count
+            book.noteChanges(of: [id])
+            #expect(waiting.count > count)
+            book.releaseChangeSignal(of: id)
+        }
+    }
+
     @Test("A file in its place whose folder cannot be synced is an error, for a power cut may undo it")
     func unsyncedFolder() async throws {
         try await withTemporaryFolder { folder in

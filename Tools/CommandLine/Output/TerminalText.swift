@@ -48,6 +48,8 @@ package enum TerminalText {
                 0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6, 0x1F300...0x1F64F, 0x1F680...0x1F6FF,
                 0x1F900...0x1FAFF, 0x20000...0x3FFFD:
                 width = 2
+            // Elsewhere, too, there are pictographs, and the letters that make a flag by twos.
+            case _ where scalar.properties.isEmojiPresentation: width = 2
             default:
                 switch scalar.properties.generalCategory {
                 case .nonspacingMark, .enclosingMark, .format: break
