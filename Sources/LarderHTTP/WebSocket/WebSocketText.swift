@@ -47,8 +47,9 @@ final class WebSocketText: ChannelDuplexHandler {
 
     private var silence: Duration
     private let pings: Bool
-    /// Whether the pipeline asks for more: nothing is expected of the other side while its messages wait here.
-    private var isReading = false
+    /// Whether the pipeline asks for more: nothing is expected of the other side while its messages wait here. The
+    /// channel has asked already, after the answer to the handshake, when this handler is added.
+    private var isReading = true
     /// What this read has brought by now.
     private var arrived: [WebSocketMessage] = []
     private var lastRead = ContinuousClock.now

@@ -11,18 +11,49 @@ import Testing
 struct SilentConnectionTests {
     /// Reads from a server that says what a script says.
     private func run(
-        _ steps: String, silence: Duration,
+        _ steps: String, silence: Duration, pings: Bool = false,
         _ body: (inout WebSocketConnection.Messages, WebSocketConnection.Writer) async throws -> Void
     ) async throws {
         try await ForeignServer.run("frames.py", #"{"subprotocol": "ours", "script": [\#(steps)]}"#) { server in
             var connection = WebSocketConnection(url: server.url, subprotocols: ["ours"])
             connection.silence = silence
+            connection.pings = pings
             try await connection.run(on: MultiThreadedEventLoopGroup.singleton, openedBy: .now + .ample, body)
         }
     }
 
     private func countTexts(_ messages: [WebSocketMessage]) -> Int {
         messages.count { if case .text = $0 { true } else { false } }
+    }
+
+    @Test("A server that answers pings is not given up, however long it says nothing else")
+    func answersPings() async throws {
+        try await run("", silence: .seconds(4), pings: true) { messages, _ in
+            var answers = 0
+            while answers < 2, let together = try await messages.next() {
+                answers += together.count { if case .alive = $0 { true } else { false } }
+            }
+            #expect(answers >= 2)
+        }
+    }
+
+    @Test("A silence is told once, and the next one is told as well")
+    func toldAgain() async throws {
+        try await run(#"{"wait": 1}, {"text": "{}"}"#, silence: .seconds(6)) { messages, writer in
+            var told: [String] = []
+            while told.count < 3, let together = try await messages.next() {
+                for message in together {
+                    switch message {
+                    case .text: told.append("text")
+                    case .alive: told.append("alive")
+                    case .silent:
+                        told.append("silent")
+                        _ = await writer.write([Array(#"{"type":"x"}"#.utf8)])
+                    }
+                }
+            }
+            #expect(told == ["silent", "text", "silent"])
+        }
     }
 
     @Test("A message whose bytes come slowly keeps its connection, though all of it takes longer than a silence may")
