@@ -117,6 +117,25 @@ struct ForgettingTests {
         }
     }
 
+    @Test("A cache that cannot be closed was not removed, which the error says, and the next forgetting removes it")
+    func unclosed() async throws {
+        try await MigrationFixture.with { fixture in
+            let forgotten = try await fixture.makeParted()
+            try await fixture.withDatabase { (database) async throws in
+                let error = await #expect(throws: LarderError.self) {
+                    try await fixture.forgetStaging(
+                        database, closing: { _ in throw RecordError(.storage, "The disk is gone") })
+                }
+                #expect(error?.code == .notRemoved)
+                #expect((error?.cause as? RecordError)?.code == .storage)
+                #expect(try StoreStatus.partitionFolders(of: fixture.store, FileSystem()) == [forgotten])
+                // Nothing of its name is left in the database; what is begun anew ends what was begun.
+                await #expect(throws: OperationsError.self) { try await fixture.forgetStaging(database) }
+                #expect(try StoreStatus.partitionFolders(of: fixture.store, FileSystem()) == [])
+            }
+        }
+    }
+
     @Test("A forgetting that is refused leaves the key and the cache, and no mark on it")
     func refusedForgetting() async throws {
         try await MigrationFixture.with { fixture in

@@ -60,7 +60,7 @@ package enum EnvironmentForgetting {
     ) async throws -> ForgottenWork {
         try finish(in: store, database, options)
         for partition in partitions {
-            try removing(partition, store, options) { (cache) throws(RecordError) in try cache.markForgotten() }
+            try removing(partition, store, options) { try $0.markForgotten() }
         }
         try reached(.marked)
         let forgotten: ForgottenWork
@@ -73,8 +73,10 @@ package enum EnvironmentForgetting {
         _ = try await database.emptyLog(until: deadline)
         try reached(.logEmptied)
         for partition in forgotten.partitions {
-            try close(partition)
-            try removing(partition, store, options) { (cache) throws(RecordError) in try cache.remove() }
+            try removing(partition, store, options) { cache in
+                try close(partition)
+                try cache.remove()
+            }
         }
         for download in forgotten.downloads {
             // What cannot be removed is left to the tools.
@@ -91,17 +93,17 @@ package enum EnvironmentForgetting {
         for partition in try StoreStatus.partitionFolders(of: store, options.files) {
             guard try CacheFolder(store: store, partition: partition, options).isForgotten() else { continue }
             let isKnown = try database.environments.partition(partition) != nil
-            try removing(partition, store, options) { (cache) throws(RecordError) in
+            try removing(partition, store, options) { cache in
                 if isKnown { try cache.keepForgotten() } else { try cache.remove() }
             }
         }
     }
 
     private static func removing(
-        _ partition: String, _ store: URL, _ options: Store.Options, _ body: (CacheFolder) throws(RecordError) -> Void
+        _ partition: String, _ store: URL, _ options: Store.Options, _ body: (CacheFolder) throws -> Void
     ) throws(LarderError) {
         let cache = CacheFolder(store: store, partition: partition, options)
-        do throws(RecordError) { try body(cache) } catch {
+        do { try body(cache) } catch {
             throw LarderError(
                 .notRemoved, "The cache in \(cache.path) could not be removed; see the cause, and do it again",
                 cause: error)

@@ -6,7 +6,7 @@ public struct PagesState: Sendable {
     public var pages: [Page]
     /// Whether the last page says that none follows.
     public var isComplete: Bool
-    /// Whether a page shows changes that the server has not confirmed.
+    /// Whether a page shows changes that the server has not confirmed; by field, as ``WatchState/isOptimistic``.
     public var isOptimistic: Bool
     /// Why the list goes no further than its pages: `.paging`, or what reading the cache throws.
     public var error: LarderError?

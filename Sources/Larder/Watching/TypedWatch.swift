@@ -12,7 +12,7 @@ public struct TypedWatchState<Data: Decodable & Sendable>: Sendable {
     public var isFetching: Bool
     /// Whether a part of the data was older, when it was read, than the schema or the server allows.
     public var isStale: Bool
-    /// Whether the data shows changes that the server has not confirmed.
+    /// Whether the data shows changes that the server has not confirmed; by field, as ``WatchState/isOptimistic``.
     public var isOptimistic: Bool
 }
 

@@ -6,8 +6,9 @@ struct Ls: Verb {
     static let configuration = CommandConfiguration(
         abstract: "Lists the cache keys of the objects in the store.",
         discussion: """
-            One key a line, in ascending order of bytes. QUERY_ROOT is the root of all queries. Objects that are known \
-            to be no more are listed with --deleted only.
+            One key a line, in ascending order of bytes; keys of more than 504 bytes that share their first 440 are in \
+            the order of their SHA-256. QUERY_ROOT is the root of all queries. Objects that are known to be no more \
+            are listed with --deleted only.
             """)
 
     @OptionGroup var store: StoreOptions
