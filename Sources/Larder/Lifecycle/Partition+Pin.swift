@@ -31,8 +31,10 @@ extension Partition {
     /// Lets go of what a name pins.
     ///
     /// - Returns: Whether there was a pin of that name.
+    /// - Throws: `.parked`; `operations.…` where it cannot be stored.
     @discardableResult
     public func unpin(named name: String) async throws(LarderError) -> Bool {
+        try await core.requireAwake()
         do {
             return try await core.operationsStore.database(making: false)?.pins.remove(name, in: core.name) ?? false
         } catch { throw LarderError(translating: error) }

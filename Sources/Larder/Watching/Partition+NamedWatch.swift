@@ -50,8 +50,9 @@ extension Partition {
 
     /// Forgets a named watcher. One that is being iterated fails with `operations.unknownWatcher`.
     ///
-    /// - Throws: `operations.unknownWatcher`.
+    /// - Throws: `operations.unknownWatcher`; `.parked`.
     public func removeWatcher(named name: String) async throws(LarderError) {
+        try await core.requireAwake()
         let watchers = try core.operationsStore.database().watchers
         do { try await watchers.remove(name, in: core.name) } catch { throw LarderError(error) }
     }
