@@ -117,6 +117,8 @@ extension Partition {
         get throws(LarderError) {
             try core.requireCurrent()
             let session = try core.session.session(core.operationsStore)
+            // It may have made the database, in which others had nothing to do until now.
+            core.followOthers()
             // Another thread may have parked the partition before this session was there to be closed.
             guard !core.isParked else {
                 core.session.park()
