@@ -10,6 +10,8 @@ struct SalvagedRows {
     /// The columns that were read, in the order of their values.
     let names: [String]
 
+    private static let owners: Set<String> = ["partition", "environment"]
+
     /// A row that did not go into the new file as it was.
     struct Damage {
         var row: DamagedRow
@@ -29,12 +31,17 @@ struct SalvagedRows {
         // It was copied on the way from the other end.
         if try db.exists("SELECT 1 FROM \(table) WHERE \(key)") { return nil }
         let damaged = DamagedRow(table: table, key: key, reason: "a value is not one of its column")
-        for isAllLost in [false, true] {
+        // As little as can be: values of another type; of what other rows belong to, the one value without which the
+        // rest can be stored; or all.
+        var losses: [Set<String>] = [[]]
+        if Self.owners.contains(table) { losses += columns.map { Set([$0.name]) } }
+        losses.append(Set(columns.map(\.name)))
+        for lost in losses {
             let mended = row.map { name, value -> (String, StoredValue) in
                 if let forced = DamagedRows.forced[table]?[name] { return (name, forced) }
                 guard let column = columns.first(where: { $0.name == name }), !column.isKey, name != "partition"
                 else { return (name, value) }
-                return (name, isAllLost || !column.fits(value) ? column.neutral : value)
+                return (name, lost.contains(name) || !column.fits(value) ? column.neutral : value)
             }
             if try put(mended) { break }
         }
