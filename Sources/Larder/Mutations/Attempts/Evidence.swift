@@ -120,7 +120,7 @@ struct Evidence: Sendable, Hashable {
     private func verdict(of response: Response) -> Verdict {
         if response.data == .answered { return Verdict(.took) }
         guard !response.errors.isEmpty else {
-            if response.data == .unanswered { return Verdict(isSuccess ? .took : .unknown(.fault)) }
+            if response.data == .unanswered { return Verdict(isSuccess ? .took : .unknown(isBusy ? .busy : .fault)) }
             return isSuccess ? Verdict(.unknown(.fault)) : ofStatus
         }
         if response.errors.contains(where: { $0.kind == .late }) { return Verdict(.took) }
