@@ -10,11 +10,13 @@ extension MutationQueue {
     /// it is given one: a server that knows the old one would take what is new for a repeat, and answer what came of
     /// the old, or refuse it.
     ///
-    /// - Throws: `.notFound`, `.wrongState`, `.invalid`, `.unknownTemporaryID`, `.duplicate`.
+    /// - Throws: `.notFound`; `.wrongState`, also where its row was damaged; `.invalid`, `.unknownTemporaryID`,
+    ///   `.duplicate`.
     package func edit(_ id: UUID, _ revision: Revision) async throws(OperationsError) {
         try await write { transaction in
             let entry = try transaction.entry(id, in: .deadLetter)
             guard let mutation = try transaction.mutation(id) else { return }
+            try transaction.requireWhole(mutation)
             var revision = revision
             if entry.attempts > 0 || mutation.isInDoubt, revision.idempotencyKey == nil {
                 revision.idempotencyKey = UUID().uuidString.lowercased()

@@ -80,11 +80,7 @@ extension QueueTransaction {
 
     /// The one way back from a dead letter: only where what it holds and waits for may still come.
     private func makePending(_ mutation: Mutation, _ entry: Entry, expires: Date?) throws {
-        guard mutation.failure?.class != .damaged else {
-            throw OperationsError(
-                .wrongState, "The mutation's row was damaged, and parts of it are lost; discard it, and queue it anew",
-                mutation: mutation.id)
-        }
+        try requireWhole(mutation)
         if let (transfer, state) = try hopelessTransfer(of: entry.sequence) {
             throw OperationsError(
                 .wrongState,
@@ -104,6 +100,15 @@ extension QueueTransaction {
             [expires?.milliseconds, mutation.isInDoubt ? KeyDelivery.answeredFor.rawValue : nil, entry.sequence])
         try db.run("DELETE FROM mutation_answer WHERE sequence = ?", [entry.sequence])
         try stallDependents(of: entry.sequence)
+    }
+
+    /// - Throws: `.wrongState` where the mutation's row was damaged: what can be read of it is not all that it said.
+    func requireWhole(_ mutation: Mutation) throws(OperationsError) {
+        guard mutation.failure?.class != .damaged else {
+            throw OperationsError(
+                .wrongState, "The mutation's row was damaged, and parts of it are lost; discard it, and queue it anew",
+                mutation: mutation.id)
+        }
     }
 
     /// The first of the transfers that a mutation waits for of which nothing will come; nil where each can still be
