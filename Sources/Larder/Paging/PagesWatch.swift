@@ -53,6 +53,8 @@ extension Pages {
     /// A change of an object reads its page again, and no other; a page that comes is read once.
     public func watch(_ update: PagesWatch.Update = .progressively) throws(LarderError) -> PagesWatch {
         try partition.core.requireCurrent()
+        // What another process stores is watched too, also where nothing was ever queued.
+        partition.core.followOthers()
         let (states, continuation) = AsyncStream.makeStream(of: PagesState.self, bufferingPolicy: .bufferingNewest(1))
         let watcher = PagesWatcher(list, holding, update, continuation)
         continuation.onTermination = { _ in watcher.end() }
