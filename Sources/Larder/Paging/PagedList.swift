@@ -41,6 +41,8 @@ struct PagedList: Sendable {
     private let place: String
     /// The response keys from the root to the page, and from there to its elements.
     private let path: [String]
+    /// How many fields lead from the root to the page, itself included.
+    var depth: Int { max(1, path.count) }
     private let elements: [String]
     private let operation: GraphQLOperation
     private let pageSize: Int?

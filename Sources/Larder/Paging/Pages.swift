@@ -212,7 +212,8 @@ public final class Pages: Sendable {
                         emptyCount = taken.page?.content.records.isEmpty == true ? emptyCount + 1 : 0
                         guard emptyCount <= Self.longestEmptyChain else { throw self.list.endless(emptyCount) }
                     } catch {
-                        guard error.mayBeOfToken, !asksServer, let edge, !edge.isFetched, edge.position != renewed
+                        guard error.mayBeOfToken(ofListAt: self.list.depth), !asksServer, let edge, !edge.isFetched,
+                            edge.position != renewed
                         else { throw error }
                         renewed = edge.position
                         asksServer = try await !self.renewToken(of: edge)
@@ -250,7 +251,7 @@ public final class Pages: Sendable {
                 try lookAgain()
                 return true
             } catch {
-                guard error.mayBeOfToken else { throw error }
+                guard error.mayBeOfToken(ofListAt: list.depth) else { throw error }
             }
         }
         startOver()
