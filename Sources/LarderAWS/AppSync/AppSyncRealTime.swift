@@ -186,7 +186,7 @@ final class AppSyncRealTime: SubscriptionDialect {
     private func mayRecover(_ errors: [Value], _ id: String) -> Bool {
         let types = types(errors)
         func contains(_ kind: AppSyncErrorType) -> Bool { types.contains { kind.matches($0) } }
-        if contains(.unauthorizedException) {
+        if AppSyncErrorType.refusalsOfProofs.contains(where: { contains(AppSyncErrorType(rawValue: $0)) }) {
             // One other proof is got, by which all starts that were refused with the first are made again.
             return state.withLock { state in
                 guard let proof = state.proofs.removeValue(forKey: id) else { return false }
@@ -205,7 +205,8 @@ final class AppSyncRealTime: SubscriptionDialect {
         let said = types.isEmpty ? "" : ": \(types.joined(separator: ", "))"
         // A proof that ended on an open connection says nothing of the next one, which is got for the next handshake.
         let hasOpened = state.withLock { $0.hasOpened }
-        let refusals = AppSyncErrorType.refusalsOfSignatures.map(AppSyncErrorType.init) + [.unauthorizedException]
+        let refusals = (AppSyncErrorType.refusalsOfSignatures + AppSyncErrorType.refusalsOfProofs)
+            .map(AppSyncErrorType.init)
         if !hasOpened, types.contains(where: { type in refusals.contains { $0.matches(type) } }) {
             return TransportError(.notSignedIn, "AppSync did not take the proof of who asks\(said)")
         }

@@ -220,8 +220,7 @@ extension GraphQLRequest {
 extension Result<GraphQLAnswer, TransportError> {
     /// Whether the API has refused the proof of who asks, before it did anything.
     fileprivate var isRefusalOfProof: Bool {
-        status == 401
-            || isForbidden(["UnauthorizedException", "ExpiredTokenException", "UnrecognizedClientException"])
+        status == 401 || isForbidden(AppSyncErrorType.refusalsOfProofs)
     }
 
     /// Whether the API has refused a signature, of which the time may be the reason.
@@ -250,6 +249,10 @@ extension Result<GraphQLAnswer, TransportError> {
 }
 
 extension AppSyncErrorType {
+    /// What AWS calls a proof that it does not take, be it a token or the credentials of a signature.
+    static let refusalsOfProofs = [
+        unauthorizedException.rawValue, "ExpiredTokenException", "UnrecognizedClientException",
+    ]
     /// What AWS calls a signature that it does not take, be it for its time or for another reason.
     static let refusalsOfSignatures = [
         "InvalidSignatureException", "SignatureDoesNotMatch", "RequestExpired", "RequestTimeTooSkewed",
