@@ -90,6 +90,8 @@ actor SubscriptionHub {
     /// How many attempts in a row to replace a connection have failed, or had to be made soon.
     var replacementCount = 0
     private var lastID = 0
+    /// How often the connection was to be kept for a moment: the last time counts.
+    private var lingerCount = 0
     /// Events that are to be stored, in their order, and until when all before them had come.
     var unstored: [(entry: Entry, response: [UInt8], since: Date)] = []
     var unstoredBytes = 0
@@ -149,15 +151,16 @@ actor SubscriptionHub {
     /// Keeps a connection on which nothing is asked for a moment.
     func lingerUnused() {
         guard let number = main?.number else { return }
-        let end = SuspendingClock.now + pacing.lingering
+        lingerCount += 1
+        let (count, end) = (lingerCount, SuspendingClock.now + pacing.lingering)
         Task {
             await CancellableTimer.wait(until: end)
-            self.endUnused(line: number)
+            self.endUnused(line: number, count)
         }
     }
 
-    private func endUnused(line number: Int) {
-        guard number == main?.number, entries.isEmpty else { return }
+    private func endUnused(line number: Int, _ count: Int) {
+        guard number == main?.number, count == lingerCount, entries.isEmpty else { return }
         main?.commands.finish()
         successor?.breakOff()
     }
