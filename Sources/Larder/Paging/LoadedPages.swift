@@ -48,6 +48,16 @@ struct LoadedPages: Sendable {
 
     func has(_ position: PagePosition) -> Bool { positions.contains(position) }
 
+    /// The page to which a page leads: its place, or, where it is not loaded, where it begins; neither where none is.
+    func following(_ position: PagePosition, atFront: Bool) -> (index: Int?, onward: PagePosition?) {
+        guard let index = entries.firstIndex(where: { $0.position == position }) else {
+            return (nil, atFront ? entries.first?.previous : entries.last?.next)
+        }
+        let next = atFront ? index - 1 : index + 1
+        if entries.indices.contains(next) { return (next, nil) }
+        return (nil, atFront ? entries[index].previous : entries[index].next)
+    }
+
     /// Whether a page's records have the numbers of another generation than the loaded pages do: see `renew`.
     func isOutdated(by page: ReadPage) -> Bool { generation.map { $0 != page.generation } ?? false }
 

@@ -264,7 +264,9 @@ public final class Pages: Sendable {
         var taken = try await take(position, asksServer: false, atFront: atFront)
         if taken.entry == nil, let edge = loaded.withLock({ atFront ? $0.entries.first : $0.entries.last }) {
             try await askOnward(from: edge.position, atFront: atFront)
-            let onward = loaded.withLock { atFront ? $0.entries.first?.previous : $0.entries.last?.next }
+            let (index, onward) = loaded.withLock { $0.following(edge.position, atFront: atFront) }
+            // It has come with that, and may lead on itself.
+            if let index { return try self.page(index) }
             guard let onward else { return nil }
             position = onward
             taken = try await take(position, asksServer: false, atFront: atFront)
