@@ -91,7 +91,7 @@ struct PagedList: Sendable {
             plan.backward != nil
             && (plan.forward == nil || plan.forward?.size(variables) == nil && plan.backward?.size(variables) != nil)
         var first = operation
-        if asked == nil, let size = plan.maxLimit, case .variable(let name)? = plan.forward?.limit {
+        if asked == nil, let size = plan.maxLimit, case .variable(let name)? = (plan.forward ?? plan.backward)?.limit {
             first.variables[name] = .int(Int64(size))
         }
         self.operation = first
