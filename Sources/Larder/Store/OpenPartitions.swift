@@ -152,7 +152,7 @@ final class OpenPartitions: Sendable {
                     guard await self?.look(&look, at: count) == true else { break }
                     do { try await Task.sleep(for: Self.pause) } catch { break }
                     // Where the system does not tell of commits, it looks again and again.
-                    let longest = watch == nil ? Self.pause : longestWait
+                    let longest = watch == nil ? Duration.zero : longestWait
                     await commits.wait(past: count, for: look.hasFailed ? Self.pauseAfterFailure : longest)
                 }
                 await watch?.close()

@@ -43,8 +43,9 @@ final class OtherProcesses: Sendable {
                 return (now, [Commit]())
             }
             // All are this process's own: there is nothing to tell, also where a compaction has emptied the log.
-            guard last.generation != now.generation || last.position.epoch != now.position.epoch
-                || UInt64(last.own.count) != now.position.number &- last.position.number
+            guard
+                last.generation != now.generation || last.position.epoch != now.position.epoch
+                    || UInt64(last.own.count) != now.position.number &- last.position.number
             else { return (now, [Commit]()) }
             guard last.generation == now.generation,
                 let changes = try generation.reliableChanges(since: last.position, state, transaction)
