@@ -1,9 +1,11 @@
 import Foundation
+import LarderOperations
+import LarderTestSupport
 import Testing
 
 @testable import Larder
 
-@Suite("Pauses between attempts")
+@Suite("Pauses between attempts", .timeLimit(.minutes(10)))
 struct BackoffTests {
     @Test("A pause is any time from none to its bound, which doubles up to the cap")
     func jitter() {
@@ -47,5 +49,54 @@ struct BackoffTests {
     func longest() {
         let pause = Backoff(first: .seconds(1_000_000), cap: .seconds(1_000_000)).pause(after: 9, fraction: 1)
         #expect(pause == .seconds(86_400))
+    }
+
+    /// Queues a mutation and runs the queue by a clock that stands still, with pauses of ten seconds at first.
+    private func running(
+        _ server: ScriptedServer, _ body: (MutationReceipt, MutationQueue, TestClock) async throws -> Void
+    ) async throws {
+        let clock = TestClock()
+        var options = Store.Options()
+        options.now = { clock.now }
+        try await withTemporaryFolder { [options] folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+            let app = try store.partition(server: server)
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            let runner = quickRunner(app) { options in
+                options.backoff = Backoff(first: .seconds(10), cap: .seconds(3600))
+                options.random = { 1 }
+            }
+            let service = Task { try await runner.run() }
+            try await body(receipt, try store.operationsDatabase().mutations, clock)
+            service.cancel()
+            try await service.value
+            try store.close()
+        }
+    }
+
+    @Test("A mutation that finds no server again and again waits with pauses that grow")
+    func growing() async throws {
+        try await running(ScriptedServer.away) { receipt, queue, clock in
+            for (attempts, pause) in [(1, 10), (2, 20), (3, 40)] {
+                try await eventually {
+                    let status = try receipt.status()
+                    return status?.attempts == attempts && status?.state == .pending
+                }
+                let time = clock.now.addingTimeInterval(TimeInterval(pause))
+                #expect(try queue.list().map(\.notBefore) == [time])
+                clock.advance(by: .seconds(pause))
+            }
+        }
+    }
+
+    @Test("A mutation whose server has failed waits for as long as the server asks, where that is longer")
+    func asked() async throws {
+        let server = ScriptedServer(ScriptedServer.key) { _, _ in
+            ScriptedServer.status(500, retryAfter: .seconds(600))
+        }
+        try await running(server) { receipt, queue, clock in
+            try await eventually { try receipt.status()?.failure != nil }
+            #expect(try queue.list().map(\.notBefore) == [clock.now.addingTimeInterval(600)])
+        }
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderFiles
 import LarderTestSupport
 import Testing
 
@@ -20,6 +21,57 @@ struct RunTests {
             #expect(try await upload.finished(within: .seconds(300)).state == .done)
             service.cancel()
             try await service.value
+            try store.close()
+        }
+    }
+
+    @Test("run transfers nothing while its transfers have no network, and goes on when the network is back")
+    func offlineTransfers() async throws {
+        let (network, storage) = (SwitchedConnectivity(), MemoryStorage())
+        network.set(false)
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema))
+            let app = try store.partition(server: ScriptedServer.rating())
+            let file = folder.appending(path: "photo")
+            try Data([1, 2, 3]).write(to: file)
+            let upload = try await app.transfers.upload(file, to: ObjectLocation(bucket: "photos", key: "1"))
+            var options = RunOptions(storage: storage)
+            options.transfers.connectivity = network
+            let service = Task { [options] in try await app.run(options) }
+            for await progress in upload.progress where progress.waiting == .noNetwork { break }
+            #expect(storage.calls.isEmpty)
+            network.set(true)
+            #expect(try await upload.finished(within: .seconds(300)).state == .done)
+            service.cancel()
+            try await service.value
+            try store.close()
+        }
+    }
+
+    @Test("A runner of transfers goes on as soon as the network is back, and not at its next look")
+    func networkBack() async throws {
+        let network = SwitchedConnectivity()
+        network.set(false)
+        try await withTemporaryFolder { folder in
+            var options = Store.Options()
+            options.longestWait = .seconds(3600)
+            let store = try Store.open(
+                at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema), options: options)
+            let app = try store.partition()
+            let file = folder.appending(path: "photo")
+            try Data([1, 2, 3]).write(to: file)
+            let upload = try await app.transfers.upload(file, to: ObjectLocation(bucket: "photos", key: "1"))
+            var transferring = TransferRunner.Options()
+            transferring.connectivity = network
+            let runner = TransferRunner(app, storage: MemoryStorage(), options: transferring)
+            let running = Task { try await runner.run() }
+            try await eventually { runner.state == .offline }
+            // The runner comes to rest: that nothing happens any more gives no signal.
+            try await Task.sleep(for: .milliseconds(200))
+            network.set(true)
+            #expect(try await upload.finished(within: .seconds(60)).state == .done)
+            running.cancel()
+            try await running.value
             try store.close()
         }
     }
@@ -62,6 +114,29 @@ struct RunTests {
         }
     }
 
+    @Test(
+        "A runner whose lock cannot be made, or cannot be taken, does not run, and has the reason as its cause",
+        arguments: [FileCall.Kind.open, .lock])
+    func unusableLock(kind: FileCall.Kind) async throws {
+        try await withTemporaryFolder { folder in
+            let isFailing = Flag()
+            var options = Store.Options()
+            options.files = FileSystem(injecting: { call in
+                isFailing.isSet && call.kind == kind && call.path.contains("/locks/") ? .failure(EIO) : nil
+            })
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+            let app = try store.partition(server: ScriptedServer.rating())
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            isFailing.set()
+            let error = await larderError { try await quickRunner(app).drain() }
+            #expect(error?.code == .notRunnable && error?.cause is FileError, "\(error as Any)")
+            isFailing.set(false)
+            try await quickRunner(app).drain()
+            #expect(try receipt.status()?.state == .applied)
+            try store.close()
+        }
+    }
+
     @Test("Closing the store ends run with parked")
     func closed() async throws {
         try await withTemporaryFolder { folder in
@@ -98,6 +173,37 @@ struct RunTests {
             try await app.session.signIn(Credentials(userPool: tokens), within: .seconds(300))
             #expect(try await receipt.outcome(within: .seconds(300)).isApplied)
             #expect(server.requests.count == requests + 1)
+            running.cancel()
+            try await running.value
+            try store.close()
+        }
+    }
+
+    @Test(
+        "A runner goes on when a guest signs in, and when a user who was signed in before signs in again",
+        arguments: [true, false])
+    func sessionWakesAgain(isGuest: Bool) async throws {
+        let isSignedIn = Flag()
+        let server = ScriptedServer { _ in
+            guard isSignedIn.isSet else { throw TransportError(.status, "who?", status: 401) }
+            return #"{"data":{"rate":{"__typename":"Recipe","id":"1","title":"Soup","rating":5}}}"#
+        }
+        let user = Credentials(
+            userPool: .init(idToken: "i", accessToken: "a", refreshToken: "r", expires: .distantFuture))
+        let guest = Credentials(cloud: .init(accessKeyID: "A", secretAccessKey: "s", expires: .distantFuture))
+        try await withTemporaryFolder { folder in
+            var options = Store.Options()
+            options.keys = InMemoryKeyProvider()
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+            let app = try store.partition(server: server)
+            if !isGuest { try await app.session.signIn(user, within: .seconds(300)) }
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            let runner = MutationRunner(app)
+            let running = Task { try await runner.run() }
+            try await eventually { runner.state == .waitingForSignIn }
+            isSignedIn.set()
+            try await app.session.accept(isGuest ? guest : user, as: isGuest ? .guest : .user, within: .seconds(300))
+            #expect(try await receipt.outcome(within: .seconds(60)).isApplied)
             running.cancel()
             try await running.value
             try store.close()

@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import LarderTestSupport
 import ServiceLifecycle
+import Synchronization
 import Testing
 
 @testable import Larder
@@ -134,6 +135,52 @@ struct RunnerEndTests {
             runner.lifecycle.end(because: LarderError(.data, "first"))
             runner.lifecycle.end(because: LarderError(.operation, "second"))
             await expectCode(.data) { try await runner.drain() }
+        }
+    }
+
+    @Test("A runner that cannot note an answer begins nothing more, waits for what is under way, and then says why")
+    func failing() async throws {
+        let (isSlowSent, isLetGo) = (Flag(), Flag())
+        let server = ScriptedServer(ScriptedServer.key) { _, request in
+            if request.values["recipe"] as? String != "slow" {
+                await isSlowSent.wait()
+                return ScriptedServer.done(request)
+            }
+            isSlowSent.set()
+            // A transport that ends with its task.
+            while !isLetGo.isSet {
+                if Task.isCancelled { return .failure(TransportError(.cancelled, "cancelled")) }
+                try? await Task.sleep(for: .milliseconds(2))
+            }
+            return ScriptedServer.done(request)
+        }
+        try await withTemporaryFolder { folder in
+            var options = Store.Options()
+            options.lockTimeout = .milliseconds(50)
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+            let app = try store.partition(server: server)
+            let slow = try await app.enqueue((1...2).map { (giveStars("slow", $0), MutationOptions(lane: "slow")) })
+            try await app.enqueue(giveStars("other", 3), options: .init(lane: "other"))
+            let other = Mutex<OtherProgram?>(nil)
+            let runner = quickRunner(app) { options in
+                options.reached = { step in
+                    guard step == .received else { return }
+                    // The first that is answered is that of the other lane.
+                    other.withLock { other in
+                        guard other == nil, let new = try? OtherProgram(folder) else { return }
+                        try? new.run("BEGIN EXCLUSIVE")
+                        other = new
+                    }
+                }
+            }
+            let running = Task { try await runner.run() }
+            try await eventually { runner.lifecycle.hasFailed }
+            try other.withLock { $0 }?.run("COMMIT")
+            isLetGo.set()
+            await expectCode(.operationsBusy) { try await running.value }
+            #expect(try slow.map { try $0.status()?.state } == [.applied, .pending])
+            #expect(server.requests.count == 2)
+            try store.close()
         }
     }
 

@@ -1,9 +1,11 @@
 import Foundation
 import LarderOperations
 import LarderTestSupport
+import Synchronization
 import Testing
 
 @testable import Larder
+@testable import LarderRecords
 
 /// Answers on their way from the lanes to the task that stores them, by themselves.
 @Suite("Answers wait to be stored together", .timeLimit(.minutes(2)))
@@ -42,6 +44,70 @@ struct AnswerBatchTests {
             await lane.value
             #expect(await batch.next()?.count == 128)
             #expect(await batch.next() == nil)
+        }
+    }
+
+    private func withMutation(_ body: (Mutation) async throws -> Void) async throws {
+        try await withStoreFixture { app in
+            try await app.enqueue(giveStars("1", 1))
+            try await body(try #require(try app.core.operationsStore.database().mutations.list().first))
+        }
+    }
+
+    @Test("An answer that another of its lane is to follow waits twenty milliseconds for that")
+    func followed() async throws {
+        try await withMutation { mutation in
+            let batch = AnswerBatch()
+            let began = SuspendingClock.now
+            await batch.add(NotedAnswer(mutation: mutation, isFollowed: true))
+            #expect(await batch.next()?.count == 1)
+            #expect(began.duration(to: .now) >= .milliseconds(20))
+        }
+    }
+
+    @Test("The last answer of a lane waits for no other")
+    func last() async throws {
+        try await withMutation { mutation in
+            let batch = AnswerBatch()
+            // The shortest of many counts: the machine may be busy with other things.
+            var shortest = Duration.seconds(3600)
+            for _ in 0..<20 {
+                let began = SuspendingClock.now
+                await batch.add(NotedAnswer(mutation: mutation))
+                #expect(await batch.next()?.count == 1)
+                shortest = min(shortest, began.duration(to: .now))
+            }
+            #expect(shortest < .milliseconds(20))
+        }
+    }
+
+    @Test("Answers that wait together are stored in one commit of the cache, and settled in one of the queue")
+    func oneCommit() async throws {
+        try await withStoreFixture { app in
+            let database = try app.core.operationsStore.database()
+            let queue = database.mutations
+            for stars in 1...3 {
+                let lane = MutationLane("\(stars)")
+                let receipt = try await app.enqueue(giveStars("1", stars), options: .init(lane: lane))
+                let begun = try await queue.begin(receipt.id.uuid, owner: "me", now: Date())
+                try await queue.answer(begun.attempt, Array(rated("1", stars).utf8), now: Date())
+            }
+            let steps = Mutex<[MutationRunner.KillPoint]>([])
+            var options = MutationRunner.Options()
+            options.reached = { step in steps.withLock { $0.append(step) } }
+            let attempts = AttemptRunner(
+                core: app.core, queue: queue, transport: ScriptedServer.away, owner: "me", options: options,
+                executor: OutsideExecutor())
+            for mutation in try queue.list() { await attempts.answers.add(NotedAnswer(mutation: mutation)) }
+            attempts.answers.close()
+            let before = database.commitCount
+            let environment = app.records.generations.current.environment
+            let commit = try environment.statistics().transaction
+            try await attempts.storeAnswers()
+            #expect(database.commitCount == before + 1)
+            #expect(try environment.statistics().transaction == commit + 1)
+            #expect(steps.withLock(\.self) == [.stored, .stored, .stored, .settled, .settled, .settled])
+            #expect(try app.mutations().isEmpty)
         }
     }
 }

@@ -105,6 +105,27 @@ struct ConflictTests {
         }
     }
 
+    @Test("The server's object of a conflict is stored also where no resolver is asked, and the mutation is set aside")
+    func withoutResolver() async throws {
+        let server = ScriptedServer(ScriptedServer.key) { _, _ in
+            ScriptedServer.body(
+                #"""
+                {"data":{"update":null},"errors":[{"message":"changed","errorType":"ConflictUnhandled",
+                 "path":["update"],"data":\#(Self.todo("theirs", 7))}]}
+                """#)
+        }
+        try await withStoreFixture(server, schema: SyncServer.schema) { app in
+            let receipt = try await app.enqueue(
+                GraphQLOperation(
+                    "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
+                    variables: ["input": ["id": "a", "title": "mine"]]))
+            try await quickRunner(app).drain()
+            #expect(try receipt.status()?.state == .deadLetter)
+            let title = GraphQLFragment("fragment F on Todo { title }")
+            #expect(try app.read("Todo:a", title)["title"]?.string == "theirs")
+        }
+    }
+
     @Test("What a resolver says and the queue does not take sets its mutation aside, and others go on")
     func unqueueable() async throws {
         let server = ScriptedServer(ScriptedServer.key) { number, request in
@@ -122,6 +143,28 @@ struct ConflictTests {
             #expect(status.state == .deadLetter)
             #expect(status.failure?.message.contains("cannot be queued") == true)
             #expect(try other.status()?.state == .applied)
+        }
+    }
+
+    @Test("What waits for a mutation that its resolver gives up goes on, unless it holds a temporary id of that one")
+    func keptServers() async throws {
+        let server = ScriptedServer(ScriptedServer.key) { number, request in
+            number == 0 ? ScriptedServer.status(409) : ScriptedServer.done(request)
+        }
+        try await withStoreFixture(server) { app in
+            let id = TemporaryObjectID()
+            let kept = try await app.enqueue(
+                giveStars("1", 5),
+                options: .init(
+                    optimisticResponse: [
+                        "rate": ["__typename": "Recipe", "id": id.value, "title": "Soup", "rating": 5]
+                    ], temporaryIDs: [id], resolver: "merge"))
+            let waiting = try await app.enqueue(giveStars("2", 4), options: .init(dependencies: [kept.id]))
+            let holding = try await app.enqueue(giveStars(id.text, 3))
+            try await quickRunner(app) { $0.resolvers["merge"] = { _ in .keepServers } }.drain()
+            #expect(try kept.status()?.state == .discarded)
+            #expect(try waiting.status()?.state == .applied)
+            #expect(try holding.status()?.failure?.kind == .temporaryIDLost)
         }
     }
 

@@ -129,6 +129,27 @@ struct DoubtedServerTests {
         }
     }
 
+    @Test("Two mutations that are refused once each are no mutation that is refused twice, and both are sent again")
+    func refusedOnceEach() async throws {
+        let (first, second, areBothSent) = (Countdown(1), Countdown(1), Flag())
+        let server = ScriptedServer(ScriptedServer.key) { _, request in
+            guard (recipe(request) == "first" ? first : second).take() else { return ScriptedServer.done(request) }
+            if first.count + second.count == 0 { areBothSent.set() }
+            await areBothSent.wait()
+            return ScriptedServer.status(404)
+        }
+        try await withStoreFixture(server) { app in
+            var receipts: [MutationReceipt] = []
+            for recipe in ["first", "second"] {
+                receipts.append(
+                    try await app.enqueue(giveStars(recipe, 1), options: .init(lane: .entity("Recipe:\(recipe)"))))
+            }
+            try await quickRunner(app).drain()
+            #expect(try receipts.map { try $0.status()?.state } == [.applied, .applied])
+            #expect(server.requests.count == 4)
+        }
+    }
+
     @Test("A server that asked for patience is tried with one mutation at first, however many lanes there are")
     func triedWithOne() async throws {
         let (areAllSent, isAnswered, sent) = (Flag(), Flag(), Countdown(3))

@@ -229,6 +229,7 @@ struct EvidenceTests {
             (Evidence(status: 503, answer: .status), .unknown(.busy)),
             (Evidence(status: 503, answer: .status, refusals: .init(statuses: [503])), .none(.throttled)),
             (Evidence(status: 500, answer: .status), .unknown(.fault)),
+            (Evidence(status: 408, answer: .status), .unknown(.fault)),
             (Evidence(status: 409, answer: .status), .conflict),
             (Evidence(status: 412, answer: .status), .conflict),
             (Evidence(status: 422, answer: .status), .rejected),
@@ -238,6 +239,7 @@ struct EvidenceTests {
             (Evidence(status: 511, answer: .foreign), .none(.offline)),
             (Evidence(status: 200, answer: .unreadable), .unknown(.fault)),
             (Evidence(status: 401, answer: .unreadable), .none(.notSignedIn)),
+            (Evidence(status: 503, answer: .unreadable), .unknown(.busy)),
             // Request errors.
             (Evidence(status: 200, answer: response(.none, [failure("BAD")])), .rejected),
             (Evidence(status: 200, answer: response(.none, [failure(nil)])), .rejected),
@@ -246,6 +248,10 @@ struct EvidenceTests {
                 .none(.throttled)
             ),
             (Evidence(status: 200, answer: response(.none, [failure("UNAUTHENTICATED")])), .none(.notSignedIn)),
+            (
+                Evidence(status: 200, answer: response(.none, [failure("THROTTLED"), failure("UNAUTHENTICATED")])),
+                .none(.notSignedIn)
+            ),
             (Evidence(status: 200, answer: response(.none, [failure("INTERNAL_SERVER_ERROR")])), .unknown(.fault)),
             (Evidence(status: 401, answer: response(.none, [failure(nil)])), .none(.notSignedIn)),
             (Evidence(status: 429, answer: response(.none, [failure(nil)])), .none(.throttled)),
@@ -254,6 +260,11 @@ struct EvidenceTests {
             (Evidence(status: 409, answer: response(.none, [failure(nil)])), .conflict),
             (Evidence(status: 412, answer: response(.none, [failure(nil)])), .conflict),
             (Evidence(status: 400, answer: response(.none, [failure(nil)])), .rejected),
+            (
+                Evidence(
+                    status: 200, answer: response(.none, [failure("BUSY")]), refusals: .init(errorKinds: ["BUSY"])),
+                .none(.throttled)
+            ),
             // Errors of fields.
             (Evidence(status: 200, answer: response(.none, [failure("BAD", paths[1])])), .rejected),
             (Evidence(status: 200, answer: response(.unanswered, [failure("BAD", paths[1])])), .rejected),
@@ -264,13 +275,36 @@ struct EvidenceTests {
             (Evidence(status: 200, answer: response(.none, [failure("THROTTLED", paths[1])])), .unknown(.fault)),
             (Evidence(status: 401, answer: response(.none, [failure("UNAUTHENTICATED", paths[1])])), .unknown(.fault)),
             (
+                Evidence(status: 200, answer: response(.none, [failure("INTERNAL_SERVER_ERROR", paths[1])])),
+                .unknown(.fault)
+            ),
+            (Evidence(status: 500, answer: response(.none, [failure("BAD", paths[1])])), .unknown(.fault)),
+            (Evidence(status: 408, answer: response(.none, [failure("BAD", paths[1])])), .unknown(.fault)),
+            (Evidence(status: 503, answer: response(.none, [failure("BAD", paths[1])])), .unknown(.busy)),
+            (
                 Evidence(status: 200, answer: response(.none, [failure("BAD", paths[1])], fields: ["add", "rate"])),
+                .unknown(.final)
+            ),
+            (
+                Evidence(
+                    status: 200,
+                    answer: response(
+                        .unanswered, [failure("BAD", paths[1]), failure("BAD", paths[2])], fields: ["add", "rate"])),
+                .rejected
+            ),
+            (
+                Evidence(
+                    status: 200,
+                    answer: response(
+                        .unanswered, [failure("BAD", paths[1]), failure(nil, paths[2])], fields: ["add", "rate"])),
                 .unknown(.final)
             ),
             (Evidence(status: 200, answer: response(.answered, [failure("THROTTLED", paths[2])])), .took),
             (Evidence(status: 200, answer: response(.unanswered)), .took),
             (Evidence(status: 500, answer: response(.unanswered)), .unknown(.fault)),
+            (Evidence(status: 503, answer: response(.unanswered)), .unknown(.busy)),
             (Evidence(status: 200, answer: response(.none)), .unknown(.fault)),
+            (Evidence(status: 503, answer: response(.none)), .unknown(.busy)),
         ] as [(Evidence, Verdict.Effect)])
     func row(evidence: Evidence, effect: Verdict.Effect) { #expect(evidence.verdict.effect == effect) }
 

@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderOperations
 import LarderTestSupport
 import Testing
 
@@ -66,6 +67,34 @@ struct LeftWorkTests {
             #expect(try !app.hasWork(storages: []))
             try await app.replayMutation(bad.id)
             #expect(try app.hasWork(storages: []))
+        }
+    }
+
+    @Test(
+        "A mutation that a runner of before has left, and whose row cannot be read, is set aside, and others are sent",
+        arguments: [false, true])
+    func damagedRow(isAnswered: Bool) async throws {
+        try await withTemporaryFolder { folder in
+            var options = Store.Options()
+            options.silence()
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+            let app = try store.partition(server: ScriptedServer.rating())
+            let damaged = try await app.enqueue(giveStars("1", 5))
+            let other = try await app.enqueue(giveStars("2", 3))
+            let queue = try store.operationsDatabase().mutations
+            let begun = try await queue.begin(damaged.id.uuid, owner: "gone", now: Date())
+            if isAnswered { try await queue.answer(begun.attempt, Array(rated("1", 5).utf8), now: Date()) }
+            let program = try OtherProgram(folder)
+            try program.run("PRAGMA ignore_check_constraints = ON")
+            try program.run(
+                """
+                UPDATE mutation SET attempts = 9223372036854775807
+                WHERE sequence = (SELECT min(sequence) FROM mutation)
+                """)
+            try await quickRunner(app).drain()
+            #expect(try damaged.status()?.failure?.kind == .damaged)
+            #expect(try other.status()?.state == .applied)
+            try store.close()
         }
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderOperations
 import LarderTestSupport
 import Testing
 
@@ -52,6 +53,20 @@ private func all(in app: Partition) throws -> [Int?] {
 
 @Suite("A long queue, opened without reading what it shows", .timeLimit(.minutes(10)))
 struct LongQueueTests {
+    @Test("The store keeps which objects each mutation shows, and opens the queue without the contents")
+    func unread() async throws {
+        try await withQueue(3) { folder in
+            let found = try await OperationsDatabase.using(folder) { database in
+                try database.mutations.expectations(in: Store.unnamedPartition)
+            }
+            #expect(found.count == 3)
+            for expectation in found {
+                #expect(expectation.touched?.isEmpty == false)
+                #expect(expectation.content == nil)
+            }
+        }
+    }
+
     @Test("Each mutation is seen where it is looked for, and all of them in a list")
     func seen() async throws {
         try await withQueue(40) { folder in

@@ -107,6 +107,20 @@ struct OddAnswerTests {
         }
     }
 
+    @Test("Attempts whose answers were lost do not count as the server's faults")
+    func lostIsNoFault() async throws {
+        let server = ScriptedServer(ScriptedServer.key) { number, _ in
+            if number < 6 { throw TransportError(.interrupted, "lost") }
+            return added("1", "Soup")
+        }
+        try await withStoreFixture(server, schema: schema) { (app) throws in
+            let receipt = try await app.enqueue(add("Soup"))
+            try await quickRunner(app) { $0.maximumFaults = 2 }.drain()
+            #expect(try receipt.status()?.state == .applied)
+            #expect(server.requests.count == 7)
+        }
+    }
+
     @Test(
         "An answer with nothing, a temporary id or another mutation's where the real id should be gives none",
         arguments: ["", "own", "other"])
@@ -203,6 +217,19 @@ struct OddAnswerTests {
         }
         try await withStoreFixture(server, schema: schema) { (app) throws in
             let receipt = try await app.enqueue(add("Soup"))
+            try await quickRunner(app).drain()
+            #expect(try receipt.status()?.failure?.kind == .rejected)
+        }
+    }
+
+    @Test("A mutation that asks for its type's name as well is refused by an error of its one other field")
+    func typeName() async throws {
+        let server = ScriptedServer(ScriptedServer.key) { (_: GraphQLRequest) in
+            #"{"data":null,"errors":[{"message":"no","path":["mine"],"extensions":{"code":"BAD"}}]}"#
+        }
+        try await withStoreFixture(server, schema: schema) { (app) throws in
+            let receipt = try await app.enqueue(
+                GraphQLOperation(#"mutation { __typename mine: add(title: "Soup") { id } }"#))
             try await quickRunner(app).drain()
             #expect(try receipt.status()?.failure?.kind == .rejected)
         }

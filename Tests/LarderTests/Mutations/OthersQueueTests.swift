@@ -53,6 +53,34 @@ struct OthersQueueTests {
         }
     }
 
+    @Test("What another process queues is shown here as not confirmed, and no more once it is given up there")
+    func shownHere() async throws {
+        try await withTemporaryFolder { (folder) throws in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            let app = try store.partition()
+            let rating = GraphQLFragment("fragment F on Recipe { rating }")
+            try await app.write("Recipe:1", rating, ["rating": 1])
+            var states = try app.watch("Recipe:1", rating).makeAsyncIterator()
+            #expect(try await next(&states)?.complete?["rating"]?.double == 1)
+            let other = try OperationsDatabase(folder: folder)
+            _ = try await other.mutations.enqueue(
+                MutationDraft(
+                    partition: Store.unnamedPartition, lane: "other",
+                    content: MutationContent(
+                        document: Self.document, variables: Array(#"{"recipe":"1","stars":5}"#.utf8),
+                        optimisticResponse: Array(#"{"rate":{"__typename":"Recipe","id":"1","rating":5}}"#.utf8)),
+                    created: Date()))
+            let shown = try #require(try await next(&states, within: .seconds(20)))
+            #expect(shown.complete?["rating"]?.double == 5 && shown.isOptimistic)
+            #expect(try app.read("Recipe:1", rating)["rating"]?.double == 5)
+            try await other.mutations.discardAll(in: Store.unnamedPartition, now: Date())
+            let left = try #require(try await next(&states, within: .seconds(20)))
+            #expect(left.complete?["rating"]?.double == 1 && !left.isOptimistic)
+            try other.close()
+            try store.close()
+        }
+    }
+
     @Test("A mutation of another process is sent at once, though the runner's own next one is an hour away")
     func sentMeanwhile() async throws {
         let server = ScriptedServer { number, request in

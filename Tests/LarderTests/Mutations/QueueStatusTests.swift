@@ -1,4 +1,5 @@
 import Foundation
+import LarderOperations
 import LarderTestSupport
 import Testing
 
@@ -50,6 +51,27 @@ struct QueueStatusTests {
             let less = try await status(&iterator) { $0.count(.deadLetter) == 1 }
             #expect(less.newlySetAside.isEmpty)
             #expect(less.lanes == [MutationLane("b"): [.deadLetter: 1]])
+        }
+    }
+
+    @Test("A mutation that is under way is counted as that in its lane, beside the ones that wait")
+    func underWay() async throws {
+        let mayAnswer = Flag()
+        let server = ScriptedServer(ScriptedServer.key) { _, request in
+            await mayAnswer.wait()
+            return ScriptedServer.done(request)
+        }
+        try await withStoreFixture(server) { app in
+            for stars in 1...2 { try await app.enqueue(giveStars("1", stars), options: .init(lane: "a")) }
+            let service = Task { [runner = quickRunner(app)] in try await runner.run() }
+            try await eventually { server.requests.count == 1 }
+            var iterator = app.queue.makeAsyncIterator()
+            let status = try #require(await iterator.next(isolation: #isolation))
+            #expect(status.lanes == [MutationLane("a"): [.inFlight: 1, .pending: 1]])
+            #expect(status.unsentCount == 2)
+            mayAnswer.set()
+            service.cancel()
+            try await service.value
         }
     }
 
@@ -116,6 +138,34 @@ struct QueueStatusTests {
             #expect(await iterator.next(isolation: #isolation)?.newlySetAside == [receipt.id])
             try again.close()
             #expect(await iterator.next(isolation: #isolation) == nil)
+        }
+    }
+
+    @Test("A reader hears of what another process queues, also where this one has queued nothing and sends nothing")
+    func othersQueue() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            let states = QueueStates(core: try store.partition().core)
+            let reader = Task {
+                for await status in states where !status.lanes.isEmpty { return status.lanes }
+                return [:]
+            }
+            let limit = Task {
+                try await Task.sleep(for: .seconds(20))
+                reader.cancel()
+            }
+            defer { limit.cancel() }
+            // The stream has looked by then, and waits to be woken.
+            try await Task.sleep(for: .milliseconds(300))
+            let other = try OperationsDatabase(folder: folder)
+            _ = try await other.mutations.enqueue(
+                MutationDraft(
+                    partition: Store.unnamedPartition, lane: "other",
+                    content: MutationContent(document: rate.document, variables: Array(#"{"n":5}"#.utf8)),
+                    created: Date()))
+            #expect(await reader.value == [MutationLane("other"): [.pending: 1]])
+            try other.close()
+            try store.close()
         }
     }
 

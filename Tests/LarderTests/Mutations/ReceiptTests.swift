@@ -89,6 +89,22 @@ struct ReceiptTests {
         }
     }
 
+    @Test("A wait for a mutation that is not known, or whose outcome was forgotten, says so")
+    func unknown() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            let app = try store.partition(server: ScriptedServer.rating())
+            let none = app.mutation(MutationID(UUID()))
+            await expectCode(.unknownMutation) { _ = try await none.outcome(within: .seconds(60)) }
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            try await quickRunner(app).drain()
+            #expect(try await receipt.outcome(within: .seconds(60)).isApplied)
+            try OtherProgram(folder).run("DELETE FROM outcome")
+            await expectCode(.unknownMutation) { _ = try await receipt.outcome(within: .seconds(60)) }
+            try store.close()
+        }
+    }
+
     @Test("A failure that the library knows by its code is told by that, and not as a code of the server's")
     func knownFailure() async throws {
         try await withStoreFixture(ScriptedServer.away) { app in

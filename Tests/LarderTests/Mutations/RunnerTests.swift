@@ -92,6 +92,55 @@ struct RunnerTests {
         }
     }
 
+    @Test("Where the server recognizes repeats, the next of a lane is sent while an answer is being stored")
+    func sentWhileStoring() async throws {
+        let isNextSent = Flag()
+        let wasSent = Mutex<[Bool]>([])
+        let server = ScriptedServer(ScriptedServer.key) { number, request in
+            if number == 1 { isNextSent.set() }
+            return ScriptedServer.done(request)
+        }
+        try await withStoreFixture(server) { app in
+            for stars in 1...2 { try await app.enqueue(rate("1", stars), options: .init()) }
+            try await quickRunner(app) { options in
+                options.reached = { step in
+                    guard step == .stored else { return }
+                    // Storing goes on until the next is sent, or some seconds are over.
+                    for _ in 0..<2_500 where !isNextSent.isSet { Thread.sleep(forTimeInterval: 0.002) }
+                    wasSent.withLock { $0.append(isNextSent.isSet) }
+                }
+            }.drain()
+            #expect(wasSent.withLock(\.self) == [true, true])
+        }
+    }
+
+    @Test("An answer waits twenty milliseconds for that of the next of its lane, where that is under way")
+    func waitsForNext() async throws {
+        let noted = Mutex<[SuspendingClock.Instant]>([])
+        let stored = Mutex<[SuspendingClock.Instant]>([])
+        let server = ScriptedServer(ScriptedServer.key) { number, request in
+            // Each is answered when the one before it is stored, or some seconds are over.
+            for _ in 0..<2_500 where stored.withLock({ $0.count }) < number {
+                try? await Task.sleep(for: .milliseconds(2))
+            }
+            return ScriptedServer.done(request)
+        }
+        try await withStoreFixture(server) { app in
+            for stars in 1...6 { try await app.enqueue(rate("1", stars), options: .init()) }
+            try await quickRunner(app) { options in
+                options.reached = { step in
+                    if step == .acknowledged { noted.withLock { $0.append(.now) } }
+                    if step == .stored { stored.withLock { $0.append(.now) } }
+                }
+            }.drain()
+            // The last waits for no other.
+            let (begins, ends) = (noted.withLock(\.self), stored.withLock(\.self))
+            let waits = zip(begins, ends).dropLast().map { $0.duration(to: $1) }
+            #expect(waits.count == 5)
+            #expect(waits.allSatisfy { $0 >= .milliseconds(20) })
+        }
+    }
+
     @Test("A server that tells repeats by a variable is told each mutation's key, and its answer is in the cache")
     func keyVariable() async throws {
         let server = ScriptedServer.rating(by: .variable(name: "key")) {
@@ -392,7 +441,28 @@ struct RunnerTests {
             #expect(try damaged.status()?.failure?.kind == .damaged)
             #expect(try other.status()?.state == .applied)
             #expect(log.texts.withLock { $0 } == ["a damaged row of larder.sqlite was set aside"])
+            #expect(log.details.withLock { $0.first }?.hasPrefix("mutation where sequence = 1: ") == true)
             try store.close()
+        }
+    }
+
+    @Test("A mutation is set aside that needs a resolver, or a check, which the runner does not know; others go on")
+    func unknownFunctions() async throws {
+        let conflict = #"{"data":null,"errors":[{"message":"changed","errorType":"ConflictUnhandled"}]}"#
+        let server = ScriptedServer.rating(
+            tellsRepeats: false, trouble: { $0 == 1 ? (TransportError(.timedOut, "late"), true) : nil },
+            errors: { $0 == 0 ? conflict : nil })
+        try await withStoreFixture(server) { (app) throws in
+            let resolved = try await app.enqueue(rate("1", 1), options: .init(resolver: "unheard"))
+            let checked = try await app.enqueue(rate("1", 2), options: .init(check: "unheard"))
+            let last = try await app.enqueue(rate("1", 3), options: .init())
+            try await quickRunner(app).drain()
+            #expect(try resolved.status()?.state == .deadLetter)
+            #expect(try resolved.status()?.failure?.kind == .conflict)
+            #expect(try checked.status()?.state == .deadLetter)
+            #expect(try checked.status()?.failure?.kind == .outcomeUnknown)
+            #expect(try last.status()?.state == .applied)
+            #expect(server.effects == ["1 2", "1 3"])
         }
     }
 }

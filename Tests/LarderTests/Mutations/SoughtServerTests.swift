@@ -72,6 +72,130 @@ struct SoughtServerTests {
         }
     }
 
+    @Test("A GraphQL response that has errors and no data shows that the server is there")
+    func errorsAlone() async throws {
+        let server = ScriptedServer(
+            ScriptedServer.key, search: { _, _ in ScriptedServer.body(#"{"errors":[{"message":"no"}]}"#) },
+            { number, request in number == 0 ? .failure(Self.page) : ScriptedServer.done(request) })
+        try await withStoreFixture(server) { app in
+            let receipt = try await app.enqueue(giveStars("1", 1))
+            let running = Task { [runner = quickRunner(app)] in try await runner.run() }
+            defer { running.cancel() }
+            #expect(try await receipt.outcome(within: .seconds(20)).isApplied)
+            #expect(server.searches == 1)
+            running.cancel()
+            try await running.value
+        }
+    }
+
+    @Test("A status of what lies between does not show that the server is there", arguments: [407, 511])
+    func between(status: Int) async throws {
+        let server = ScriptedServer(
+            ScriptedServer.key,
+            search: { number, _ in number < 2 ? ScriptedServer.status(status) : ScriptedServer.found },
+            { number, request in number == 0 ? .failure(Self.page) : ScriptedServer.done(request) })
+        try await withStoreFixture(server) { app in
+            let receipt = try await app.enqueue(giveStars("1", 1))
+            try await quickRunner(app).drain()
+            #expect(try receipt.status()?.state == .applied)
+            #expect(server.searches == 3)
+        }
+    }
+
+    @Test("The probe asks for a type's name and nothing else, unless the program names another query")
+    func defaultProbe() {
+        #expect(RunOptions().mutations.probe.document == "{ __typename }")
+    }
+
+    @Test("The pauses between probes grow for as long as no server answers")
+    func growingPauses() async throws {
+        let server = ScriptedServer(
+            ScriptedServer.key, search: { _, _ in .failure(Self.page) }, { _, _ in .failure(Self.page) })
+        let (clock, connectivity) = (TestClock(), CountedConnectivity())
+        var options = Store.Options()
+        options.now = { clock.now }
+        try await withTemporaryFolder { [options] folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+            let app = try store.partition(server: server)
+            func haveRunnerLook() async throws {
+                for _ in 0..<5 {
+                    let before = connectivity.looks
+                    app.core.operationsStore.changeSignal.notify()
+                    try await eventually { connectivity.looks > before }
+                }
+            }
+            try await app.enqueue(giveStars("1", 1))
+            let runner = quickRunner(app) { options in
+                options.connectivity = connectivity
+                options.backoff = Backoff(first: .seconds(10), cap: .seconds(3600))
+                options.random = { 1 }
+            }
+            let running = Task { try await runner.run() }
+            try await eventually { runner.state == .unusableServer }
+            clock.advance(by: .seconds(10))
+            try await eventually { server.searches == 2 }
+            try await haveRunnerLook()
+            clock.advance(by: .seconds(10))
+            try await haveRunnerLook()
+            #expect(server.searches == 2)
+            clock.advance(by: .seconds(10))
+            try await eventually { server.searches >= 3 }
+            running.cancel()
+            try await running.value
+            try store.close()
+        }
+    }
+
+    @Test("A refusal by a status does not count where the server was not found after it")
+    func refusedElsewhere() async throws {
+        let server = ScriptedServer(
+            ScriptedServer.key,
+            search: { number, _ in number == 0 ? .failure(Self.page) : ScriptedServer.found },
+            { number, request in number < 2 ? ScriptedServer.status(404) : ScriptedServer.done(request) })
+        try await withStoreFixture(server) { app in
+            let receipt = try await app.enqueue(giveStars("1", 1))
+            try await quickRunner(app).drain()
+            #expect(try receipt.status()?.state == .applied)
+            #expect(server.requests.count == 3)
+        }
+    }
+
+    @Test("A probe may take as long as any exchange of the runner's")
+    func timeout() async throws {
+        let server = ScriptedServer(ScriptedServer.key, search: nil) { _, number, request in
+            if request.kind == .query { return try ScriptedServer.found.get() }
+            if number == 0 { throw Self.page }
+            return try ScriptedServer.done(request).get()
+        }
+        try await withStoreFixture(server) { app in
+            try await app.enqueue(giveStars("1", 1))
+            let began = SuspendingClock.now
+            try await quickRunner(app) { $0.timeout = .seconds(900) }.drain()
+            #expect(server.requests.map(\.kind) == [.mutation, .query, .mutation])
+            let deadline = try #require(server.deadlines.dropFirst().first)
+            #expect(deadline >= began + .seconds(900) && deadline <= .now + .seconds(900))
+        }
+    }
+
+    @Test(
+        "A GraphQL response refuses its mutation at once, whatever its status, and the server is not looked for",
+        arguments: [400, 404])
+    func refusedInGraphQL(status: Int) async throws {
+        let server = ScriptedServer(ScriptedServer.key) { number, request in
+            number == 0
+                ? ScriptedServer.body(#"{"errors":[{"message":"no such recipe"}]}"#, status: status)
+                : ScriptedServer.done(request)
+        }
+        try await withStoreFixture(server) { app in
+            let refused = try await app.enqueue(giveStars("9", 1))
+            let other = try await app.enqueue(giveStars("1", 4))
+            try await quickRunner(app).drain()
+            #expect(try refused.status()?.failure?.kind == .rejected)
+            #expect(try other.status()?.state == .applied)
+            #expect(server.requests.count == 2 && server.searches == 0)
+        }
+    }
+
     @Test("A server that is missing is looked for no more where nothing is left to send")
     func nothingLeft() async throws {
         let server = ScriptedServer(

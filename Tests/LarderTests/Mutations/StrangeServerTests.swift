@@ -146,6 +146,34 @@ struct StrangeServerTests {
         }
     }
 
+    @Test("Of a mutation that a page answered its check tells what became of it")
+    func askedAbout() async throws {
+        let server = ScriptedServer { _, _ in .failure(TransportError(.unusableAnswer, "text/html", status: 200)) }
+        try await withStoreFixture(server) { (app) throws in
+            let receipt = try await app.enqueue(giveStars("1", 5), options: .init(check: "rated"))
+            try await quickRunner(app) { $0.checks["rated"] = { _ in .tookEffect(response: nil) } }.drain()
+            #expect(try receipt.status()?.state == .applied)
+            #expect(server.requests.count == 1)
+        }
+    }
+
+    @Test("The first part of an incremental delivery counts where it holds all fields that the mutation selects")
+    func firstPart() async throws {
+        let server = ScriptedServer { _, _ in
+            ScriptedServer.body(
+                #"""
+                {"data":{"rate":{"__typename":"Recipe","id":"1","title":"Soup","rating":5}},
+                 "pending":[{"id":"0","path":[]}],"hasNext":true}
+                """#)
+        }
+        try await withStoreFixture(server) { (app) throws in
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            try await quickRunner(app).drain()
+            #expect(try receipt.status()?.state == .applied)
+            #expect(server.requests.count == 1)
+        }
+    }
+
     @Test("A server that takes no query but its own is found by the query that the program names")
     func namedProbe() async throws {
         let probe = GraphQLOperation(#"query Ready { recipe(id: "ready") { title } }"#)

@@ -11,8 +11,9 @@ private let schema = """
     type Movie { id: ID! reviews: [Review!] latest: Review }
     type Query { review(id: ID!): Review }
     type Mutation { add(body: String!): Review addAll(bodies: [String!]!): [Review!] remove(review: ID!): Review
-      removeAll(reviews: [ID!]!): Review
+      removeAll(reviews: [ID!]!): Review removeOne(which: Which!): Review
     }
+    input Which { review: ID! }
     """
 
 /// A server that tells repeats, answers `add` with a given text, and notes the variables of `remove`.
@@ -78,6 +79,24 @@ struct TemporaryIDTests {
             #expect(try added.status()?.state == .applied)
             #expect(try removal.status()?.failure?.kind == .temporaryIDLost)
             #expect(server.effects == [])
+        }
+    }
+
+    @Test("Of objects that a mutation creates under aliases of their own each gets its real id")
+    func several() async throws {
+        let answer = """
+            {"data":{"a":{"__typename":"Review","id":"1"},"b":{"__typename":"Review","id":"2"}}}
+            """
+        try await withReviews(answer) { (app, server) throws in
+            let (first, second) = (TemporaryObjectID(), TemporaryObjectID())
+            try await app.enqueue(
+                GraphQLOperation("mutation { a: add(body: \"Fine\") { id } b: add(body: \"Dull\") { id } }"),
+                options: MutationOptions(
+                    optimisticResponse: ["a": ["id": first.value], "b": ["id": second.value]],
+                    temporaryIDs: [first, second]))
+            for id in [first, second] { try await app.enqueue(remove(id.value)) }
+            try await quickRunner(app).drain()
+            #expect(server.effects == [#"{"id":"1"}"#, #"{"id":"2"}"#])
         }
     }
 
@@ -197,6 +216,26 @@ struct TemporaryIDTests {
                 variables: ["ids": ["6", id.value]])
             _ = try await app.send(removal, within: .seconds(60))
             #expect(server.effects == [#"{"ids":["6","7"]}"#])
+        }
+    }
+
+    @Test("A mutation sent at once tells the server the real id in an input object, and never the temporary one")
+    func inputObjectAtOnce() async throws {
+        try await withReviews(Self.added) { (app, server) throws in
+            let id = TemporaryObjectID()
+            try await app.enqueue(
+                GraphQLOperation("mutation { add(body: \"Fine\") { id } }"),
+                options: MutationOptions(optimisticResponse: ["add": ["id": id.value]], temporaryIDs: [id]))
+            let removal = GraphQLOperation(
+                "mutation R($which: Which!) { remove: removeOne(which: $which) { id } }",
+                variables: ["which": ["review": id.value]])
+            await expectCode(.init(rawValue: "operations.unknownTemporaryID")) {
+                _ = try await app.send(removal, within: .seconds(60))
+            }
+            #expect(server.effects == [])
+            try await quickRunner(app).drain()
+            _ = try await app.send(removal, within: .seconds(60))
+            #expect(server.effects == [#"{"which":{"review":"7"}}"#])
         }
     }
 

@@ -98,7 +98,7 @@ struct UnsentWorkTests {
         }
     }
 
-    @Test("Nothing is given up while a mutation is under way, which may take effect")
+    @Test("Nothing is given up while a mutation is under way, which may take effect and is counted as unsent")
     func underWay() async throws {
         let (isSent, isOpen) = (Flag(), Flag())
         let slow = ScriptedServer { _ in
@@ -112,6 +112,8 @@ struct UnsentWorkTests {
             let later = try await app.enqueue(rate(4), options: expected(4))
             let draining = Task { try await MutationRunner(app).drain() }
             await isSent.wait()
+            let refusal = await #expect(throws: LarderError.self) { try await app.clear() }
+            #expect(refusal?.unsentMutations == 2)
             let error = await #expect(throws: LarderError.self) { try await app.clear(unsent: .discard) }
             #expect(error?.code.rawValue == "operations.unsentWork")
             #expect(try later.status()?.state == .pending)
