@@ -259,6 +259,35 @@ struct BackgroundUploadTests {
         }
     }
 
+    @Test("An upload is handed over again where the object that is there is as long, and has other bytes")
+    func otherBytes() async throws {
+        try await withUpload { app, upload, background in
+            storage.keep(Array("same bytes".utf8), at: place)
+            try await handOver(app, background)
+            background.forget(upload.id.uuid)
+            let second = Task { try await runner(app, background).run() }
+            try await eventually { try background.handedOver.count == 2 || upload.status().isEnded }
+            #expect(background.handedOver.count == 2)
+            second.cancel()
+            try await second.value
+        }
+    }
+
+    @Test("An upload of which the storage has other bytes than the file is not done, and is handed over again")
+    func otherBytesSent() async throws {
+        try await withUpload { app, upload, background in
+            try await handOver(app, background)
+            try background.send(upload.id.uuid, as: Array("other".utf8))
+            let second = Task { try await runner(app, background).run() }
+            try await eventually { try background.handedOver.count == 2 || upload.status().isEnded }
+            try background.send(upload.id.uuid)
+            try await upload.finished(within: .seconds(60))
+            #expect(storage.object(place)?.bytes == Array("some bytes".utf8))
+            second.cancel()
+            try await second.value
+        }
+    }
+
     @Test("An upload that the storage refuses has failed, and nothing is known of it any more")
     func refused() async throws {
         try await withUpload { app, upload, background in
@@ -325,6 +354,73 @@ struct BackgroundUploadTests {
             try await TransferRunner(app, storage: storage, options: options).drain()
             #expect(try upload.status().state == .done)
             #expect(storage.calls.contains(.put("k")))
+        }
+    }
+
+    @Test("An upload that expired while an executor had it is broken off by the next runner")
+    func expired() async throws {
+        try await withUpload { app, upload, background in
+            try await handOver(app, background)
+            try OtherProgram(app.core.folder).run("UPDATE transfer SET expires = 1")
+            try await runner(app, background).drain()
+            #expect(try upload.status().failure?.code == .expiredTransfer)
+            #expect(background.ended == [upload.id.uuid])
+        }
+    }
+
+    @Test("An upload that was erased while an executor had it is broken off by the next runner")
+    func erased() async throws {
+        try await withUpload { app, upload, background in
+            try await handOver(app, background)
+            try await app.erase(unsent: .discard)
+            #expect(try app.transfers.all().isEmpty)
+            try await runner(app, background).drain()
+            #expect(background.ended == [upload.id.uuid])
+        }
+    }
+
+    /// Options by which later uploads wait for an hour behind one that may have arrived.
+    private func patient(_ background: ScriptedBackground) -> TransferRunner.Options {
+        var options = TransferRunner.Options()
+        options.background = background
+        options.idle = .seconds(3_600)
+        options.backoff = Backoff(first: .seconds(3_600), cap: .seconds(3_600))
+        options.random = { 1 }
+        return options
+    }
+
+    /// Expects that an upload to the same place is not begun for a long time.
+    private func expectWait(behind upload: Transfer, _ app: Partition) async throws {
+        _ = try await app.transfers.upload(try upload.status().file, to: place)
+        let table = try app.core.operationsStore.database().transfers
+        let found = try table.runnable(in: app.core.name, now: Date(), limit: 9)
+        #expect(found.ids.isEmpty)
+        #expect(try #require(found.lookAgain).timeIntervalSinceNow > 600)
+    }
+
+    @Test("Behind an upload that a runner has broken off later ones of the key wait: the storage may have all of it")
+    func behindBrokenOff() async throws {
+        try await withUpload { app, upload, background in
+            try await handOver(app, background)
+            try await upload.cancel()
+            try await TransferRunner(app, storage: storage, options: patient(background)).drain()
+            #expect(background.ended == [upload.id.uuid])
+            try await expectWait(behind: upload, app)
+        }
+    }
+
+    @Test("Behind an upload whose executor had no answer later ones of the key wait")
+    func behindUnanswered() async throws {
+        try await withUpload { app, upload, background in
+            let runner = TransferRunner(app, storage: storage, options: patient(background))
+            let running = Task { try await runner.run() }
+            try await eventually { !background.handedOver.isEmpty }
+            background.fail(upload.id.uuid, .interrupted)
+            try await eventually { try upload.status().failure != nil }
+            running.cancel()
+            try await running.value
+            try await upload.pause()
+            try await expectWait(behind: upload, app)
         }
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderFiles
 import LarderTestSupport
 import Synchronization
 import Testing
@@ -108,6 +109,29 @@ struct BadSourceTests {
         }
     }
 
+    @Test("A file that changed between two parts is noticed before the storage is asked to take another")
+    func beforePart() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let noted = Mutex(0)
+            try await fixture.drain { options in
+                options.connectionsPerHost = 1
+                options.reached = { step in
+                    guard step == .partNoted else { return }
+                    let count = noted.withLock { noted in
+                        noted += 1
+                        return noted
+                    }
+                    if count == 2 { try? Damage.truncated.happen(to: file) }
+                }
+            }
+            await expectCode(.sourceChanged) { try await upload.finished() }
+            let asked = fixture.storage.calls.compactMap { if case .putPart(let number) = $0 { number } else { nil } }
+            #expect(asked == [1, 2])
+        }
+    }
+
     @Test(
         "Bytes that change while they are sent in one piece do not take the place of what is there",
         arguments: [
@@ -127,6 +151,15 @@ struct BadSourceTests {
         }
     }
 
+    @Test("A file without an end is none that can be uploaded")
+    func endless() async throws {
+        try await withTransferFixture { fixture in
+            await expectCode(.sourceNotFile) {
+                _ = try await fixture.app.transfers.upload(URL(filePath: "/dev/zero"), to: TransferFixture.location)
+            }
+        }
+    }
+
     @Test(
         "A file that says it has 0 bytes, and has some, is not sent as nothing",
         .enabled(if: FileManager.default.fileExists(atPath: "/proc/version"), "only some systems have such files"))
@@ -140,6 +173,39 @@ struct BadSourceTests {
             try await fixture.drain()
             try await upload.finished(within: .zero)
             #expect(fixture.storage.object(TransferFixture.location)?.bytes == [])
+        }
+    }
+
+    @Test(
+        "A file that the disk does not give is told when its upload is queued, and when it is sent",
+        arguments: [FileCall.Kind.status, .read])
+    func failingDisk(kind: FileCall.Kind) async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 100)
+            try fixture.store.close()
+            let isFailing = Flag()
+            var options = Store.Options()
+            options.files = FileSystem(injecting: { call in
+                isFailing.isSet && call.kind == kind && call.path == file.path ? .failure(EIO) : nil
+            })
+            let store = try Store.open(
+                at: fixture.folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema),
+                options: options)
+            let app = try store.partition()
+            // The file is looked at when it is queued, and read when it is sent.
+            var queued: Transfer?
+            if kind == .read { queued = try await app.transfers.upload(file, to: TransferFixture.location) }
+            isFailing.set()
+            if let queued {
+                try await TransferRunner(app, storage: fixture.storage).drain()
+                await expectCode(.sourceUnreadable) { try await queued.finished() }
+            } else {
+                await expectCode(.sourceUnreadable) {
+                    _ = try await app.transfers.upload(file, to: TransferFixture.location)
+                }
+            }
+            #expect(fixture.storage.object(TransferFixture.location) == nil)
+            try store.close()
         }
     }
 

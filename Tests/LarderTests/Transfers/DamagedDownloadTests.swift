@@ -53,4 +53,20 @@ struct DamagedDownloadTests {
             #expect(try Array(Data(contentsOf: file)) == Self.bytes)
         }
     }
+
+    @Test("An ETag that tells nothing of the bytes, as that of an encrypted object, is not compared with them")
+    func sealed() async throws {
+        try await withTransferFixture(MemoryStorage(isSealed: true)) { fixture in
+            let place = TransferFixture.location
+            let tag = "\"\(String(repeating: "0", count: 32))\""
+            fixture.storage.state.withLock {
+                $0.objects[place] = .init(bytes: Self.bytes, etag: tag, attributes: .init())
+            }
+            let file = fixture.folder.appending(path: "copy")
+            let download = try await fixture.app.transfers.download(place, to: file)
+            try await fixture.drain()
+            try await download.finished(within: .zero)
+            #expect(try Array(Data(contentsOf: file)) == Self.bytes)
+        }
+    }
 }

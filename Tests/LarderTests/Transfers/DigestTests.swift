@@ -37,6 +37,25 @@ struct DigestTests {
         }
     }
 
+    @Test("Of a file that is another when its upload is retried nothing is sent either")
+    func retried() async throws {
+        try await withTransferFixture { fixture in
+            let file = fixture.folder.appending(path: "source")
+            try Data(Self.bytes).write(to: file)
+            let upload = try await fixture.app.transfers.upload(
+                file, to: TransferFixture.location, options: UploadOptions(sha256: Self.digest))
+            fixture.storage.onCall { _ throws(ObjectError) in throw ObjectError(.accessDenied, "not yet") }
+            try await fixture.drain()
+            await expectCode(.objectAccessDenied) { try await upload.finished() }
+            fixture.storage.onCall { _ in }
+            try Data(Self.bytes + [1]).write(to: file)
+            try await upload.retry()
+            try await fixture.drain()
+            await expectCode(.otherContent) { try await upload.finished() }
+            #expect(fixture.storage.calls.isEmpty)
+        }
+    }
+
     @Test("An object that has it arrives", arguments: [false, true])
     func downloaded(isSaid: Bool) async throws {
         try await withTransferFixture { fixture in

@@ -1,7 +1,9 @@
 import Foundation
-import Larder
+import LarderOperations
 import LarderTestSupport
 import Testing
+
+@testable import Larder
 
 @Suite("Uploads of which it is not known whether the storage still makes the object", .timeLimit(.minutes(10)))
 struct DoubtfulUploadTests {
@@ -123,6 +125,73 @@ struct DoubtfulUploadTests {
         }
     }
 
+    /// How many seconds later uploads of the key still wait, once the first is paused.
+    private func waitBehind(_ first: Transfer, of file: URL, _ fixture: TransferFixture) async throws -> Double {
+        try await first.pause()
+        _ = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+        let core = fixture.app.core
+        let found = try core.operationsStore.database().transfers.runnable(in: core.name, now: Date(), limit: 9)
+        #expect(found.ids.isEmpty)
+        return try #require(found.lookAgain).timeIntervalSinceNow
+    }
+
+    @Test(
+        "Later uploads wait for `idle` behind an empty object as behind any, and for `completionTimeout` behind parts",
+        arguments: [(0, 3_600.0), (100, 3_600.0), (9_000, 7_200.0)])
+    func howLong(count: Int, seconds: Double) async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: count)
+            let first = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            fixture.storage.onAnswer { call throws(ObjectError) in
+                switch call {
+                case .put, .complete: throw ObjectError(.interrupted, "the answer is lost")
+                default: break
+                }
+            }
+            let runner = fixture.runner {
+                ($0.idle, $0.completionTimeout) = (.seconds(3_600), .seconds(7_200))
+                $0.backoff = Backoff(first: .seconds(3_600), cap: .seconds(3_600))
+                $0.random = { 1 }
+            }
+            let running = Task { try await runner.run() }
+            try await eventually { try first.status().failure != nil }
+            running.cancel()
+            try await running.value
+            let wait = try await waitBehind(first, of: file, fixture)
+            #expect(abs(wait - seconds) < 600)
+        }
+    }
+
+    @Test(
+        "What a killed runner had sent holds up later uploads for as long as what a living one has",
+        arguments: [(100, 3_600.0), (9_000, 7_200.0)])
+    func killed(count: Int, seconds: Double) async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: count)
+            let first = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let table = try fixture.app.core.operationsStore.database().transfers
+            let begun = try await table.begin(first.id.uuid, owner: "killed", now: Date())
+            let attempt = try #require(begun).attempt
+            if count > 4_000 {
+                let size = Int64(count)
+                try await table.note(
+                    attempt, [.partSize(size), .upload("u"), .parts([.init(number: 1, size: size, etag: "e")])])
+            }
+            let network = SwitchedConnectivity()
+            network.set(false)
+            let runner = fixture.runner {
+                ($0.idle, $0.completionTimeout) = (.seconds(3_600), .seconds(7_200))
+                $0.connectivity = network
+            }
+            let running = Task { try await runner.run() }
+            try await eventually { try first.status().state == .pending }
+            running.cancel()
+            try await running.value
+            let wait = try await waitBehind(first, of: file, fixture)
+            #expect(abs(wait - seconds) < 600)
+        }
+    }
+
     @Test("An upload that made its object and is not known just then is done, and aborted in case it is still there")
     func forgottenWhenCompleted() async throws {
         try await withTransferFixture { fixture in
@@ -136,6 +205,40 @@ struct DoubtfulUploadTests {
             #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
             #expect(fixture.storage.calls.count { if case .abort = $0 { true } else { false } } == 1)
             #expect(fixture.storage.calls.count { $0 == .complete } == 1)
+        }
+    }
+
+    @Test("Later uploads wait from the end of the exchange, however long that took")
+    func fromTheEnd() async throws {
+        try await withTemporaryFolder { folder in
+            let clock = TestClock()
+            var options = Store.Options()
+            options.now = { clock.now }
+            let store = try Store.open(
+                at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema), options: options)
+            let fixture = TransferFixture(
+                folder: folder, store: store, app: try store.partition(), storage: MemoryStorage())
+            let (file, _) = try fixture.file(bytes: 100)
+            let first = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            fixture.storage.onAnswer { _ throws(ObjectError) in
+                clock.advance(by: .seconds(3_000))
+                throw ObjectError(.interrupted, "the answer is lost")
+            }
+            let runner = fixture.runner {
+                $0.idle = .seconds(3_600)
+                $0.backoff = Backoff(first: .seconds(7_200), cap: .seconds(7_200))
+                $0.random = { 1 }
+            }
+            let running = Task { try await runner.run() }
+            try await eventually { try first.status().failure != nil }
+            running.cancel()
+            try await running.value
+            try await first.pause()
+            _ = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let core = fixture.app.core
+            let found = try core.operationsStore.database().transfers.runnable(in: core.name, now: clock.now, limit: 9)
+            #expect(found.ids.isEmpty && found.lookAgain == clock.now + 3_600)
+            try store.close()
         }
     }
 }

@@ -93,6 +93,36 @@ struct DownloadTests {
         }
     }
 
+    @Test("A download fails whose object has become another since a runner before began it")
+    func changedMeanwhile() async throws {
+        try await withTransferFixture { fixture in
+            let bytes = Self.bytes(10_000)
+            fixture.storage.keep(bytes, at: TransferFixture.location)
+            let file = fixture.folder.appending(path: "copy")
+            let download = try await fixture.app.transfers.download(TransferFixture.location, to: file)
+            fixture.storage.onCall { call throws(ObjectError) in
+                if case .get(let range) = call, range.lowerBound > 5000 { throw ObjectError(.unreachable, "away") }
+            }
+            let runner = fixture.runner {
+                $0.backoff = Backoff(first: .seconds(3_600), cap: .seconds(3_600))
+                $0.random = { 1 }
+            }
+            let running = Task { try await runner.run() }
+            try await eventually { try download.status().failure != nil }
+            running.cancel()
+            try await running.value
+            #expect(try download.status().arrived > 0)
+            fixture.storage.onCall { _ in }
+            fixture.storage.keep(bytes.reversed(), at: TransferFixture.location)
+            // Which also ends its pause.
+            try await download.pause()
+            try await download.resume()
+            try await fixture.drain()
+            await expectCode(.init(rawValue: "object.changed")) { try await download.finished() }
+            #expect(!FileManager.default.fileExists(atPath: file.path) && fixture.partials.isEmpty)
+        }
+    }
+
     @Test("A source that is missing, or may not be read, fails with its reason")
     func missing() async throws {
         try await withTransferFixture { fixture in

@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderOperations
 import LarderTestSupport
 import Testing
 
@@ -77,6 +78,26 @@ struct GivenUpTransferTests {
         }
     }
 
+    @Test("Without a runner, too, an upload is aborted whose partition is not the current one any more")
+    func collected() async throws {
+        try await withSwitch { fixture, leave in
+            let (file, _) = try fixture.file(bytes: 20_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let running = try await hold(fixture) { $0 == .putPart(5) }
+            _ = try await leave()
+            await expectCode(.parked) { try await running.value }
+            let (place, storage) = (fixture.folder.appending(path: "store"), fixture.storage)
+            // As `larder transfers gc --write` does it.
+            let cleared = try await OperationsDatabase.using(place) { database in
+                try await TransferRemains(in: place, database.transfers)
+                    .clear(database.transfers, storage: storage, timeout: .seconds(30))
+            }
+            #expect(cleared.uploads.map(\.id) == [upload.id.uuid])
+            #expect(storage.state.withLock { $0.uploads.isEmpty })
+            #expect(try upload.status().state == .cancelled)
+        }
+    }
+
     @Test("An environment is not forgotten with the names of uploads that the storage has, unless that is said")
     func forgotten() async throws {
         try await withSwitch { fixture, leave in
@@ -89,6 +110,24 @@ struct GivenUpTransferTests {
                 try await fixture.store.forget(environment: "a")
             }
             let left = try await fixture.store.forget(environment: "a", losingUnsent: true)
+            #expect(left.map(\.location) == [TransferFixture.location])
+            #expect(left.map(\.id) == fixture.storage.state.withLock { $0.uploads.keys.map { $0 } })
+        }
+    }
+
+    @Test("The partition of a user is forgotten with the names of uploads only where that is said, and tells them")
+    func forgottenPartition() async throws {
+        try await withSwitch { fixture, leave in
+            let (file, _) = try fixture.file(bytes: 20_000)
+            _ = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let running = try await hold(fixture) { $0 == .putPart(5) }
+            let partition = try #require(try fixture.store.current())
+            _ = try await leave()
+            await expectCode(.parked) { try await running.value }
+            await expectCode(.init(rawValue: "operations.uploadsLeft")) {
+                try await fixture.store.forget(partition)
+            }
+            let left = try await fixture.store.forget(partition, losingUnsent: true)
             #expect(left.map(\.location) == [TransferFixture.location])
             #expect(left.map(\.id) == fixture.storage.state.withLock { $0.uploads.keys.map { $0 } })
         }

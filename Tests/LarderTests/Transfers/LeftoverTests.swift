@@ -132,6 +132,57 @@ struct LeftoverTests {
         }
     }
 
+    @Test("While an upload that the storage does not know cannot be aborted, its name is kept, and no other is begun")
+    func abortedLater() async throws {
+        try await withTransferFixture { fixture in
+            let (file, bytes) = try fixture.file(bytes: 10_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (cuts, lies, faults) = (Countdown(1), Countdown(1), Countdown(1))
+            fixture.storage.onCall { call throws(ObjectError) in
+                switch call {
+                case .putPart(5) where cuts.take(): throw ObjectError(.interrupted, "cut")
+                case .parts where lies.take(): throw ObjectError(.noSuchUpload, "there is none", status: 404)
+                case .abort where faults.take(): throw ObjectError(.unreachable, "away")
+                default: break
+                }
+            }
+            try await fixture.drain()
+            try await upload.finished(within: .zero)
+            #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
+            #expect(fixture.storage.calls.count { if case .beginUpload = $0 { true } else { false } } == 1)
+            #expect(fixture.storage.state.withLock { $0.uploads.isEmpty })
+        }
+    }
+
+    @Test("The log warns of an upload that the storage does not know and that the user may not abort")
+    func warned() async throws {
+        try await withTemporaryFolder { folder in
+            let log = RecordedLog(from: .warning)
+            var options = Store.Options()
+            options.logger = log.logger
+            let store = try Store.open(
+                at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema), options: options)
+            let fixture = TransferFixture(
+                folder: folder, store: store, app: try store.partition(), storage: MemoryStorage())
+            let (file, _) = try fixture.file(bytes: 10_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (cuts, lies) = (Countdown(1), Countdown(1))
+            fixture.storage.onCall { call throws(ObjectError) in
+                switch call {
+                case .putPart(5) where cuts.take(): throw ObjectError(.interrupted, "cut")
+                case .parts where lies.take(): throw ObjectError(.noSuchUpload, "there is none", status: 404)
+                case .abort: throw ObjectError(.accessDenied, "not you")
+                default: break
+                }
+            }
+            try await fixture.drain()
+            try await upload.finished(within: .zero)
+            let texts = log.texts.withLock { $0 }
+            #expect(texts.contains { $0.contains("may not be aborted") }, "\(texts)")
+            try store.close()
+        }
+    }
+
     @Test("What a transfer has left in a bucket that is gone is gone with it")
     func bucketGone() async throws {
         try await withTransferFixture { fixture in
@@ -296,6 +347,28 @@ struct LeftoverTests {
         }
     }
 
+    @Test("The partial file of a download that expires between two tries is removed by the runner that expires it")
+    func expiredDownload() async throws {
+        try await withTransferFixture { fixture in
+            fixture.storage.keep([UInt8](repeating: 7, count: 20_000), at: TransferFixture.location)
+            fixture.storage.onCall { call throws(ObjectError) in
+                if case .get = call { throw ObjectError(.unreachable, "away") }
+            }
+            let download = try await fixture.app.transfers.download(
+                TransferFixture.location, to: fixture.folder.appending(path: "copy"))
+            let runner = fixture.runner { $0.backoff = Backoff(first: .seconds(3_600), cap: .seconds(3_600)) }
+            let running = Task { try await runner.run() }
+            try await eventually { try download.status().failure != nil }
+            running.cancel()
+            try await running.value
+            #expect(fixture.partials.count == 1)
+            try OtherProgram(fixture.folder.appending(path: "store")).run("UPDATE transfer SET expires = 1")
+            try await fixture.drain()
+            await expectCode(.expiredTransfer) { try await download.finished() }
+            #expect(fixture.partials.isEmpty)
+        }
+    }
+
     @Test("Draining ends although there is what cannot be cleared away, and tries each once")
     func drained() async throws {
         try await withTransferFixture { fixture in
@@ -376,6 +449,31 @@ struct LeftoverTests {
             #expect(fixture.storage.calls.count == asked)
             #expect(try Array(Data(contentsOf: copy)) == bytes)
             try reopened.close()
+        }
+    }
+
+    @Test("An upload that is cancelled while its name has not arrived is looked for at the storage, and aborted there")
+    func cancelledUnnamed() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            fixture.storage.onAnswer { call throws(ObjectError) in
+                if case .beginUpload = call { throw ObjectError(.unreachable, "the answer is lost") }
+            }
+            let runner = fixture.runner {
+                $0.backoff = Backoff(first: .seconds(3_600), cap: .seconds(3_600))
+                $0.random = { 1 }
+            }
+            let running = Task { try await runner.run() }
+            try await eventually { try upload.status().failure != nil }
+            running.cancel()
+            try await running.value
+            #expect(fixture.storage.state.withLock { $0.uploads.count } == 1)
+            try await upload.cancel()
+            #expect(try upload.status().state == .cancelling)
+            try await fixture.drain()
+            #expect(fixture.storage.state.withLock { $0.uploads.isEmpty })
+            #expect(try upload.status().state == .cancelled)
         }
     }
 }

@@ -44,6 +44,8 @@ final class MemoryStorage: ObjectTransport {
         var landed = 0
         /// The version that it says all objects have.
         var version: String?
+        /// How many bytes each body that was sent asked to wait for at most at a time.
+        var turns: [Int?] = []
     }
 
     let limits: ObjectLimits
@@ -93,7 +95,8 @@ final class MemoryStorage: ObjectTransport {
     func put(
         _ body: ObjectBody, to location: ObjectLocation, _ attributes: ObjectAttributes, idle: Duration
     ) async throws(ObjectError) -> StoredObject {
-        try await carrying(.put(location.key)) { () async throws(ObjectError) in
+        state.withLock { $0.turns.append(body.turn) }
+        return try await carrying(.put(location.key)) { () async throws(ObjectError) in
             let bytes = try await Self.read(body)
             try await self.perhapsLate { _ = self.store(bytes, Self.tag(bytes), attributes, at: location) }
             return self.store(bytes, Self.tag(bytes), attributes, at: location)
@@ -113,7 +116,8 @@ final class MemoryStorage: ObjectTransport {
     func putPart(
         _ number: Int, _ body: ObjectBody, of upload: MultipartUpload, idle: Duration
     ) async throws(ObjectError) -> UploadedPart {
-        try await carrying(.putPart(number)) { () async throws(ObjectError) in
+        state.withLock { $0.turns.append(body.turn) }
+        return try await carrying(.putPart(number)) { () async throws(ObjectError) in
             let bytes = try await Self.read(body)
             try self.change(upload) { $0.parts[number] = bytes }
             return self.part(number, bytes)
@@ -273,7 +277,7 @@ final class MemoryStorage: ObjectTransport {
         let crc = tellsChecksums ? CRC32C(of: object.bytes).value : nil
         let stored = StoredObject(
             etag: object.etag, etagIsDigest: !isSealed, size: Int64(object.bytes.count), crc32c: crc,
-            sha256: saidDigest.withLock { $0 })
+            sha256: saidDigest.withLock { $0 }, attributes: object.attributes)
         return (stored, object.bytes)
     }
 

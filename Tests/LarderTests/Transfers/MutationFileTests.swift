@@ -191,6 +191,21 @@ struct MutationFileTests {
             }
         }
     }
+
+    @Test("A mutation with the file of an upload that is not known is refused, and not queued")
+    func unknownUpload() async throws {
+        try await withTemporaryFolder { folder in
+            try await withAlbum(ScriptedServer { _ in answered }, folder, MemoryStorage()) { (fixture) async throws in
+                let none = fixture.app.transfers[TransferID(UUID())]
+                await expectCode(.unknownTransfer) {
+                    _ = try await fixture.app.enqueue(
+                        addPhoto, options: .init(files: [MutationFile(none, in: "input.file")]))
+                }
+                #expect(try fixture.app.mutations().isEmpty)
+            }
+        }
+    }
+
     @Test("Of many that are queued at once each waits for its own file; with one whose upload is over none is queued")
     func many() async throws {
         try await withTemporaryFolder { folder in

@@ -61,6 +61,25 @@ struct NamedStorageTests {
         }
     }
 
+    @Test("A download from a storage that has a name is not handed to the executor outside of the program")
+    func backgroundDownload() async throws {
+        try await withTransferFixture { fixture in
+            let (other, background) = (MemoryStorage(), ScriptedBackground(fixture.storage))
+            other.keep([1, 2, 3], at: archive)
+            let copy = fixture.folder.appending(path: "copy")
+            let download = try await fixture.app.transfers.download(archive, to: copy)
+            let runner = fixture.runner(storage: fixture.storage, named: ["archive": other]) {
+                $0.background = background
+            }
+            let running = Task { try await runner.run() }
+            try await eventually { try !background.handedOver.isEmpty || download.status().isEnded }
+            running.cancel()
+            try await running.value
+            #expect(background.handedOver.isEmpty)
+            #expect(try Array(Data(contentsOf: copy)) == [1, 2, 3])
+        }
+    }
+
     @Test("A transfer whose storage the runner lacks waits and says so, and holds up nothing")
     func missing() async throws {
         try await withTransferFixture { fixture in

@@ -245,6 +245,21 @@ struct PatientTransferTests {
         }
     }
 
+    @Test(
+        "That the storage does not take the credentials is no fault of a transfer, however often",
+        arguments: [ObjectError.Code.expiredCredentials, .invalidCredentials])
+    func refusalsAreNoFaults(code: ObjectError.Code) async throws {
+        try await withTransferFixture { fixture in
+            let failures = Countdown(5)
+            fixture.storage.onCall { call throws(ObjectError) in
+                if case .put = call, failures.take() { throw ObjectError(code, "who?") }
+            }
+            let uploads = try await upload(1, fixture)
+            try await fixture.drain { $0.maximumFaults = 2 }
+            #expect(try uploads[0].status().state == .done)
+        }
+    }
+
     @Test("An exchange that waits for its place does not begin where the host asks for patience meanwhile")
     func heldWhileWaiting() async throws {
         let connections = Connections(limit: 1) { _, _ in .seconds(3_600) }
@@ -326,5 +341,64 @@ struct PatientTransferTests {
         waiting.cancel()
         await #expect(throws: CancellationError.self) { try await waiting.value }
         try await pacer.wait(for: 1)
+    }
+
+    @Test("An upload whose parts have all arrived is completed though its host is left alone")
+    func completed() async throws {
+        try await withTransferFixture { fixture in
+            let (large, bytes) = try fixture.file("large", bytes: 5 * 1024)
+            let first = try await fixture.app.transfers.upload(large, to: TransferFixture.location)
+            let (isLastAsked, haveArrived, isThrottled) = (Flag(), Flag(), Flag())
+            let left = Countdown(4)
+            fixture.storage.onAnswer { call in
+                guard case .putPart = call, left.take(), left.count == 0 else { return }
+                haveArrived.set()
+            }
+            fixture.storage.onCall { call throws(ObjectError) in
+                switch call {
+                case .putPart(5):
+                    isLastAsked.set()
+                    await isThrottled.wait()
+                case .put:
+                    // By then no part has to ask for a place any more.
+                    await isLastAsked.wait()
+                    await haveArrived.wait()
+                    throw ObjectError(.throttled, "SlowDown", retryAfter: .seconds(600))
+                default: break
+                }
+            }
+            let second = try await upload(1, fixture)[0]
+            let runner = fixture.runner()
+            let running = Task { try await runner.run() }
+            try await eventually { try second.status().failure != nil }
+            isThrottled.set()
+            try await eventually { try first.status().failure != nil || first.status().isEnded }
+            #expect(try first.status().state == .done)
+            #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
+            running.cancel()
+            try await running.value
+        }
+    }
+
+    @Test("An upload that is cancelled is aborted though its host is left alone", .timeLimit(.minutes(1)))
+    func aborted() async throws {
+        try await withTransferFixture { fixture in
+            let (large, _) = try fixture.file("large", bytes: 10_000)
+            let first = try await fixture.failedUpload(of: large)
+            try await first.pause()
+            fixture.storage.onCall { call throws(ObjectError) in
+                if case .put = call { throw ObjectError(.throttled, "SlowDown", retryAfter: .seconds(600)) }
+            }
+            let (small, _) = try fixture.file("small", bytes: 100)
+            let second = try await fixture.app.transfers.upload(small, to: TransferFixture.location)
+            let runner = fixture.runner()
+            let running = Task { try await runner.run() }
+            try await eventually { try second.status().failure != nil }
+            try await first.cancel()
+            try await eventually { try first.status().state == .cancelled }
+            #expect(fixture.storage.state.withLock { $0.uploads.isEmpty })
+            running.cancel()
+            try await running.value
+        }
     }
 }

@@ -154,6 +154,24 @@ struct RetriedTransferTests {
         }
     }
 
+    @Test("An object of the same length that was there before is not taken for an upload that is gone")
+    func otherObject() async throws {
+        try await withTransferFixture { fixture in
+            let (old, _) = try fixture.file("old", bytes: 20_000)
+            _ = try await fixture.app.transfers.upload(old, to: TransferFixture.location)
+            try await fixture.drain()
+            let (new, bytes) = try fixture.file("new", bytes: 20_000, seed: 8)
+            let upload = try await fixture.app.transfers.upload(new, to: TransferFixture.location)
+            let faults = Countdown(1)
+            fixture.storage.onCall { [storage = fixture.storage] call in
+                if call == .complete, faults.take() { storage.state.withLock { $0.uploads = [:] } }
+            }
+            try await fixture.drain()
+            try await upload.finished(within: .zero)
+            #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
+        }
+    }
+
     @Test(
         "A copy beside the destination that a killed program has left is made anew, or removed with the transfer",
         .enabled(if: canMount, "needs root"))

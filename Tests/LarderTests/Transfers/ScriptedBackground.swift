@@ -31,10 +31,11 @@ final class ScriptedBackground: BackgroundTransport {
     var ended: [UUID] { state.withLock { $0.ended } }
     var uploads: Set<UUID> { state.withLock { Set($0.uploads.keys) } }
 
-    /// Sends a file.
-    func send(_ id: UUID) throws {
+    /// Sends a file, or what a test has in its place.
+    func send(_ id: UUID, as bytes: [UInt8]? = nil) throws {
         guard let upload = state.withLock({ $0.uploads[id] }) else { return }
-        storage.keep(Array(try Data(contentsOf: upload.file)), at: upload.location)
+        let sent = if let bytes { bytes } else { Array(try Data(contentsOf: upload.file)) }
+        storage.keep(sent, at: upload.location)
         let etag = storage.object(upload.location)?.etag ?? ""
         state.withLock { $0.uploads[id]?.end = .success(StoredObject(etag: etag)) }
     }

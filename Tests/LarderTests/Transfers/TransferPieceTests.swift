@@ -45,6 +45,32 @@ struct TransferPieceTests {
         #expect(size(2, of: 10, limits) == 10 && size(2, of: 11, limits) == nil)
     }
 
+    @Test("Pauses grow up to two minutes, and are as long as the storage asks where that is longer")
+    func pauses() {
+        var options = RunOptions.Transfers()
+        options.random = { 1 }
+        #expect(options.pause(after: 1) == .seconds(1) && options.pause(after: 2) == .seconds(2))
+        #expect(options.pause(after: 99) == .seconds(120))
+        #expect(options.pause(after: 99, asked: .seconds(60)) == .seconds(120))
+        #expect(options.pause(after: 1, asked: .seconds(60)) == .seconds(60))
+    }
+
+    @Test("Pauses are of any length from none to their bound, as a random number says")
+    func jitter() {
+        var options = RunOptions.Transfers()
+        for (fraction, seconds) in [(0.0, 0.0), (0.25, 1.0), (1.0, 4.0)] {
+            options.random = { fraction }
+            #expect(options.pause(after: 3) == .seconds(seconds))
+        }
+    }
+
+    @Test("Amazon's storage takes 5 GiB in one piece and in a part, 10,000 parts, and 5 TiB in all")
+    func amazonsLimits() {
+        let limits = ObjectLimits.s3
+        #expect(limits.largestPut == 5 << 30 && limits.largestPart == 5 << 30)
+        #expect(limits.maximumParts == 10_000 && limits.largestObject == 5 << 40)
+    }
+
     @Test("A place is told by its bucket and key, with the storage's name before them where it has one")
     func places() {
         #expect("\(ObjectLocation(bucket: "b", key: "k/1", region: "r"))" == "b/k/1")

@@ -36,6 +36,20 @@ struct UnsentUploadTests {
         }
     }
 
+    @Test("The refusal to clear and to erase says how many uploads have not arrived")
+    func counted() async throws {
+        try await withTransferFixture { fixture in
+            for key in ["a", "b"] { _ = try await upload(fixture, key) }
+            for isErased in [false, true] {
+                let error = await #expect(throws: LarderError.self) {
+                    try await isErased ? fixture.app.erase() : fixture.app.clear()
+                }
+                #expect(error?.unsentUploads == 2 && error?.unsentMutations == 0)
+            }
+            try await fixture.app.clear(unsent: .discard)
+        }
+    }
+
     @Test("A paused upload has not arrived either")
     func paused() async throws {
         try await withTransferFixture { fixture in
@@ -88,6 +102,20 @@ struct UnsentUploadTests {
         }
     }
 
+    @Test("While a mutation is under way neither clear nor erase gives up a transfer")
+    func mutationUnderWay() async throws {
+        try await withTransferFixture { fixture in
+            let app = fixture.app
+            let transfers = [try await upload(fixture), try await download(fixture)]
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            let queue = try app.core.operationsStore.database().mutations
+            _ = try await queue.begin(receipt.id.uuid, owner: "another", now: Date())
+            await expectCode(.operationsUnsentWork) { try await app.clear(unsent: .discard) }
+            await expectCode(.operationsUnsentWork) { try await app.erase(unsent: .discard) }
+            #expect(try transfers.map { try $0.status().state } == [.pending, .pending])
+        }
+    }
+
     @Test("A caller that waits for a download is told that it was erased, and so is one that follows it")
     func toldOfErased() async throws {
         try await withTransferFixture { fixture in
@@ -99,6 +127,18 @@ struct UnsentUploadTests {
             try await fixture.app.erase()
             await expectCode(.unknownTransfer) { _ = try await waiting.value }
             await following.value
+        }
+    }
+
+    @Test("A caller that waits for an upload of which the storage has parts is told by an erasing that it was given up")
+    func toldOfGivenUp() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 20_000)
+            let upload = try await fixture.failedUpload(of: file)
+            let waiting = Task { try await upload.finished() }
+            try await fixture.app.erase(unsent: .discard)
+            await expectCode(.cancelledTransfer) { _ = try await waiting.value }
+            #expect(try upload.status().state == .cancelling)
         }
     }
 

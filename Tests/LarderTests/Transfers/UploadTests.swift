@@ -69,6 +69,61 @@ struct UploadTests {
         }
     }
 
+    @Test("A transfer that cannot be put on disk is refused, and no such transfer is known")
+    func notOnDisk() async throws {
+        try await withTransferFixture { fixture in
+            let transfers = fixture.app.transfers
+            let (file, _) = try fixture.file(bytes: 10)
+            let first = try await transfers.upload(file, to: TransferFixture.location)
+            let program = try OtherProgram(fixture.folder.appending(path: "store"))
+            try program.run(
+                "CREATE TRIGGER refused BEFORE INSERT ON transfer BEGIN SELECT RAISE(ABORT, 'no room'); END")
+            await expectCode(.operationsStorage) {
+                _ = try await transfers.upload(file, to: TransferFixture.location)
+            }
+            await expectCode(.operationsStorage) {
+                let place = fixture.folder.appending(path: "down")
+                _ = try await transfers.download(TransferFixture.location, to: place)
+            }
+            try program.run("DROP TRIGGER refused")
+            #expect(try transfers.all().map(\.id) == [first.id])
+        }
+    }
+
+    @Test("A key has 1,024 bytes at most, however many letters these are", arguments: [(512, true), (513, false)])
+    func keyBytes(letters: Int, isTaken: Bool) async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10)
+            // Each is of two bytes.
+            let location = ObjectLocation(bucket: "media", key: String(repeating: "\u{E9}", count: letters))
+            if isTaken {
+                let upload = try await fixture.app.transfers.upload(file, to: location)
+                #expect(try upload.status().location == location)
+            } else {
+                await expectCode(.invalidTransfer) { _ = try await fixture.app.transfers.upload(file, to: location) }
+            }
+        }
+    }
+
+    @Test("Metadata has 2 KiB at most, however many letters these are", arguments: [("ab", true), ("abc", false)])
+    func metadataBytes(name: String, isTaken: Bool) async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10)
+            // 2,046 bytes, and the name's.
+            let attributes = ObjectAttributes(metadata: [name: String(repeating: "\u{E9}", count: 1023)])
+            let options = UploadOptions(attributes: attributes)
+            if isTaken {
+                let upload = try await fixture.app.transfers.upload(
+                    file, to: TransferFixture.location, options: options)
+                #expect(try upload.status().state == .pending)
+            } else {
+                await expectCode(.invalidTransfer) {
+                    _ = try await fixture.app.transfers.upload(file, to: TransferFixture.location, options: options)
+                }
+            }
+        }
+    }
+
     @Test("A file that is written to after it was queued is not sent, and the reason is told")
     func changed() async throws {
         try await withTransferFixture { fixture in
@@ -153,6 +208,24 @@ struct UploadTests {
             try await fixture.drain { $0.maximumFaults = 4 }
             await expectCode(.init(rawValue: "object.serverFault")) { try await upload.finished() }
             #expect(try upload.status().attempts == 4)
+        }
+    }
+
+    @Test(
+        "Silence, broken connections and bytes that arrive as others are given up after so many in a row as well",
+        arguments: [ObjectError.Code.timedOut, .interrupted, .checksum])
+    func givenUpToo(code: ObjectError.Code) async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 100)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            fixture.storage.onCall { _ throws(ObjectError) in throw ObjectError(code, "for a test") }
+            let runner = fixture.runner { $0.maximumFaults = 4 }
+            let running = Task { try await runner.run() }
+            try await eventually { try upload.status().isEnded || upload.status().attempts > 4 }
+            running.cancel()
+            try await running.value
+            let status = try upload.status()
+            #expect(status.state == .failed && status.attempts == 4)
         }
     }
 

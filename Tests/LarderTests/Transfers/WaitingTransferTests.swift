@@ -77,6 +77,24 @@ struct WaitingTransferTests {
         }
     }
 
+    @Test("A transfer that waits for a sign-in goes on once the program has noted one")
+    func notedSignIn() async throws {
+        try await withTransferFixture { fixture in
+            let isSignedIn = Flag()
+            fixture.storage.onCall { _ throws(ObjectError) in
+                if !isSignedIn.isSet { throw ObjectError(.expiredCredentials, "expired") }
+            }
+            let upload = try await upload(fixture)
+            let runner = fixture.runner { $0.backoff = Backoff(first: .seconds(600), cap: .seconds(600)) }
+            try await running(runner) {
+                try await eventually { runner.state == .waitingForSignIn }
+                isSignedIn.set()
+                fixture.app.noteSignIn()
+                #expect(try await upload.finished(within: .seconds(60)).state == .done)
+            }
+        }
+    }
+
     @Test("A storage that asks for patience keeps all transfers to it waiting until then")
     func throttled() async throws {
         try await withTransferFixture { fixture in
@@ -110,6 +128,23 @@ struct WaitingTransferTests {
             try await running(runner) {
                 let waiting = await first(upload) { if case .retry = $0 { true } else { false } }?.waiting
                 #expect(waiting != nil)
+            }
+        }
+    }
+
+    @Test("The time at which a transfer is tried again is the one before which no runner begins it")
+    func failedUntil() async throws {
+        try await withTransferFixture { fixture in
+            fixture.storage.onCall { _ throws(ObjectError) in throw ObjectError(.serverFault, "broken") }
+            let upload = try await upload(fixture)
+            let runner = fixture.runner {
+                $0.backoff = Backoff(first: .seconds(600), cap: .seconds(600))
+                $0.random = { 1 }
+            }
+            try await running(runner) {
+                let waiting = await first(upload) { if case .retry = $0 { true } else { false } }?.waiting
+                guard case .retry(let time) = waiting else { throw Silence() }
+                #expect(try time == upload.status().notBefore && time.timeIntervalSinceNow > 300)
             }
         }
     }

@@ -1,0 +1,42 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Testing
+
+@Suite("Transfers with a limit of bandwidth", .timeLimit(.minutes(10)))
+struct BandwidthTests {
+    @Test(
+        "A body that is sent takes turns of a quarter of a second, whole or a part of a file", arguments: [100, 10_000])
+    func turns(count: Int) async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: count)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            try await fixture.drain { $0.bandwidth = 1 << 20 }
+            try await upload.finished(within: .zero)
+            let turns = fixture.storage.state.withLock { $0.turns }
+            #expect(!turns.isEmpty && turns.allSatisfy { $0 == 262_144 })
+        }
+    }
+
+    @Test("The limit holds for bytes that are sent and for bytes that are received", arguments: [true, false])
+    func limit(isUpload: Bool) async throws {
+        try await withTransferFixture { fixture in
+            let (file, bytes) = try fixture.file(bytes: 3_000)
+            fixture.storage.keep(bytes, at: TransferFixture.location)
+            let transfers = fixture.app.transfers
+            let transfer =
+                isUpload
+                ? try await transfers.upload(file, to: .init(bucket: "media", key: "new"))
+                : try await transfers.download(TransferFixture.location, to: fixture.folder.appending(path: "copy"))
+            let begun = SuspendingClock.now
+            try await fixture.drain { options in
+                options.bandwidth = 4_000
+                options.partSize = 4_096
+            }
+            let time = SuspendingClock.now - begun
+            try await transfer.finished(within: .zero)
+            // It moves three times a thousand bytes, of which the first do not wait.
+            #expect(time >= .milliseconds(500))
+        }
+    }
+}

@@ -1,0 +1,138 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Synchronization
+import Testing
+
+@Suite("What is known when a file is handed over, and when it is again", .timeLimit(.minutes(10)))
+struct HandOverTests {
+    /// As its base, and tells before it takes something over.
+    private struct TellingBackground: BackgroundTransport {
+        let base: ScriptedBackground
+        let tell: @Sendable () -> Void
+
+        func known() async throws(ObjectError) -> Set<UUID> { base.uploads }
+
+        func upload(
+            _ file: URL, as id: UUID, to location: ObjectLocation, _ attributes: ObjectAttributes, crc32c: UInt32
+        ) async throws(ObjectError) {
+            tell()
+            try await base.upload(file, as: id, to: location, attributes, crc32c: crc32c)
+        }
+
+        func download(
+            _ location: ObjectLocation, etag: String, as id: UUID, to file: URL
+        ) async throws(ObjectError) {
+            tell()
+            try await base.download(location, etag: etag, as: id, to: file)
+        }
+
+        func outcome(of id: UUID) async throws(ObjectError) -> StoredObject? { try await base.outcome(of: id) }
+
+        func end(_ id: UUID) async throws(ObjectError) { try await base.end(id) }
+    }
+
+    @Test(
+        "An executor gets a file after its hand-over is on disk, so that no other runner takes the transfer up",
+        arguments: [true, false])
+    func noted(isUpload: Bool) async throws {
+        try await withTransferFixture { fixture in
+            let (file, bytes) = try fixture.file(bytes: 100)
+            fixture.storage.keep(bytes, at: TransferFixture.location)
+            let transfers = fixture.app.transfers
+            let transfer =
+                isUpload
+                ? try await transfers.upload(file, to: .init(bucket: "media", key: "new"))
+                : try await transfers.download(TransferFixture.location, to: fixture.folder.appending(path: "copy"))
+            let isNoted = Mutex<[Bool]>([])
+            let background = TellingBackground(base: ScriptedBackground(fixture.storage)) {
+                let time = (try? transfer.status())?.handedOver
+                isNoted.withLock { $0.append(time != nil) }
+            }
+            let runner = fixture.runner { $0.background = background }
+            let running = Task { try await runner.run() }
+            try await eventually { isNoted.withLock { !$0.isEmpty } }
+            running.cancel()
+            try await running.value
+            #expect(isNoted.withLock { $0 } == [true])
+        }
+    }
+
+    @Test("An upload is handed over again where the storage does not tell which bytes its object of that size has")
+    func untold() async throws {
+        try await withTransferFixture(MemoryStorage(isSealed: true)) { fixture in
+            let (file, bytes) = try fixture.file(bytes: 100)
+            fixture.storage.keep(Array(bytes.reversed()), at: TransferFixture.location)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let background = ScriptedBackground(fixture.storage)
+            for times in 1...2 {
+                let runner = fixture.runner { $0.background = background }
+                let running = Task { try await runner.run() }
+                try await eventually { try background.handedOver.count == times || upload.status().isEnded }
+                running.cancel()
+                try await running.value
+                #expect(background.handedOver.count == times)
+                background.forget(upload.id.uuid)
+            }
+        }
+    }
+
+    /// Has a runner hand an upload over, unless it is done without, and end.
+    private func handOver(
+        _ upload: Transfer, to background: ScriptedBackground, _ fixture: TransferFixture, times: Int
+    ) async throws {
+        let runner = fixture.runner { $0.background = background }
+        let running = Task { try await runner.run() }
+        try await eventually { try background.handedOver.count == times || upload.status().isEnded }
+        running.cancel()
+        try await running.value
+    }
+
+    @Test("An upload whose object has its bytes and attributes is done, also where the storage has given that a type")
+    func defaultType() async throws {
+        try await withTransferFixture { fixture in
+            let (file, bytes) = try fixture.file(bytes: 100)
+            let place = TransferFixture.location
+            let upload = try await fixture.app.transfers.upload(
+                file, to: place, options: .init(attributes: .init(metadata: ["a": "b"])))
+            let background = ScriptedBackground(fixture.storage)
+            try await handOver(upload, to: background, fixture, times: 1)
+            background.forget(upload.id.uuid)
+            fixture.storage.keep(bytes, at: place)
+            fixture.storage.state.withLock {
+                $0.objects[place]?.attributes = .init(contentType: "binary/octet-stream", metadata: ["a": "b"])
+            }
+            try await handOver(upload, to: background, fixture, times: 2)
+            #expect(try upload.status().state == .done)
+            #expect(background.handedOver.count == 1)
+        }
+    }
+
+    @Test("An upload is handed over again where its user may send objects, and not look at them")
+    func mayNotLook() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 100)
+            fixture.storage.onCall { call throws(ObjectError) in
+                if case .head = call { throw ObjectError(.accessDenied, "not you", status: 403) }
+            }
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let background = ScriptedBackground(fixture.storage)
+            try await handOver(upload, to: background, fixture, times: 1)
+            background.forget(upload.id.uuid)
+            try await handOver(upload, to: background, fixture, times: 2)
+            #expect(background.handedOver.count == 2)
+        }
+    }
+
+    @Test("An executor gets a file whole that the process would send in parts")
+    func whole() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let background = ScriptedBackground(fixture.storage)
+            try await handOver(upload, to: background, fixture, times: 1)
+            #expect(background.handedOver == [upload.id.uuid])
+            #expect(fixture.storage.calls.isEmpty)
+        }
+    }
+}
