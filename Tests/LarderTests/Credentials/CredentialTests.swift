@@ -198,6 +198,17 @@ struct CredentialTests {
         }
     }
 
+    @Test("The error of a key that cannot be had is the cause of the session's error")
+    func causeOfKeys() async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(Self.secret, within: soon)
+            bench.keys.behaviour = .locked
+            let error = await larderError { try await bench.session().signIn(Self.secret, within: soon) }
+            #expect(error?.code == .keysLocked && (error?.cause as? KeyError)?.code == .locked, "\(error as Any)")
+            bench.keys.behaviour = .ready
+        }
+    }
+
     @Test("A sign-in that fails, since no new key can be made either, loses nothing")
     func signInWithoutKey() async throws {
         try await withSessions { bench in
@@ -325,6 +336,25 @@ struct CredentialTests {
             #expect(!isTaken(.userPool, tokens + more) && !isTaken(.cloud, cloud + more))
         }
         #expect(!isTaken(.userPool, tokens + field(7, [])) && !isTaken(.cloud, cloud + field(6, [])))
+    }
+
+    @Test("Each field of credentials is sealed under the number that the article on credentials gives it")
+    func fieldNumbers() {
+        func field(_ number: UInt8, _ text: String) -> [UInt8] {
+            [number, UInt8(text.utf8.count), 0, 0, 0] + text.utf8
+        }
+        let end = Date(timeIntervalSinceReferenceDate: 1)
+        let parts = Credentials(
+            userPool: .init(
+                idToken: "i", accessToken: "a", refreshToken: "r", deviceKey: "d", expires: end, clientSecret: "s"),
+            cloud: .init(identityID: "p", accessKeyID: "k", secretAccessKey: "x", sessionToken: "t", expires: end)
+        ).parts
+        // The bits of 1, the lowest byte first.
+        let time: [UInt8] = [5, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xF0, 0x3F]
+        let tokens = [field(1, "i"), field(2, "a"), field(3, "r"), field(4, "d"), time, field(6, "s")]
+        let cloud = [field(1, "p"), field(2, "k"), field(3, "x"), field(4, "t"), time]
+        #expect(parts.map(\.kind) == [.userPool, .cloud])
+        #expect(parts.map(\.bytes) == [Array(tokens.joined()), Array(cloud.joined())])
     }
 
     @Test("What an answer leaves out of either part stays as it was")

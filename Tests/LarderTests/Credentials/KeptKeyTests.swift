@@ -1,4 +1,5 @@
 import Crypto
+import Dispatch
 import Foundation
 import LarderFiles
 import LarderTestSupport
@@ -24,6 +25,15 @@ struct KeptKeyTests {
         #expect(error?.code == .damaged)
     }
 
+    @Test("Of several keys in a file the first one is in use")
+    func firstKey() throws {
+        let keys = MasterKeys(current: MasterKey(), previous: [MasterKey(), MasterKey()])
+        let text = KeyText(keys).text
+        let lines = text.split(separator: "\n").filter { $0.hasPrefix("key ") }
+        #expect(lines.map { String($0.split(separator: " ")[1]) } == keys.all.map(\.id))
+        #expect(try KeyText(parsing: Array(text.utf8), of: "the test").keys == keys)
+    }
+
     @Test("A change of a key file that waits for another process ends with its task, and changes nothing")
     func cancelled() async throws {
         try await withTemporaryFolder { folder in
@@ -37,6 +47,78 @@ struct KeptKeyTests {
             #expect(error?.code == .cancelled)
             #expect(try await provider.keys(within: soon) == made)
             withExtendedLifetime(lock) {}
+        }
+    }
+
+    private static let secret = Credentials(userPool: .init(idToken: "i", accessToken: "a", expires: nil))
+
+    @Test("A damaged key file leaves credentials unavailable and their user signed in, until the file is back")
+    func damagedFile() async throws {
+        try await withTemporaryFolder { folder in
+            let provider = FileKeyProvider(file: folder.appending(path: "k"))
+            try await withSessions { bench in
+                try await bench.session(keys: provider).signIn(Self.secret, within: soon)
+                let whole = try Data(contentsOf: provider.file)
+                let handle = try FileHandle(forWritingTo: provider.file)
+                try handle.truncate(atOffset: UInt64(whole.count - 1))
+                let session = bench.session(keys: provider)
+                let reading = try await session.storedCredentials(within: soon)
+                #expect(reading == .unavailable(KeyError(.damaged, "")))
+                #expect(session.state == .signedIn)
+                #expect(try session.status().quarantined == [])
+                try handle.seek(toOffset: 0)
+                try handle.write(contentsOf: whole)
+                try handle.close()
+                #expect(try await session.storedCredentials(within: soon) == .present(Self.secret))
+            }
+        }
+    }
+
+    /// Keeps the thread of each call until it is released.
+    private struct BlockingKeys: KeyProvider {
+        let isReleased = Flag()
+        let description = "keys that block"
+
+        private func block() -> MasterKeys {
+            while !isReleased.isSet { usleep(1_000) }
+            return MasterKeys(current: MasterKey())
+        }
+
+        func keys(within time: Duration) async throws(KeyError) -> MasterKeys { block() }
+        func makeKey(within time: Duration) async throws(KeyError) -> MasterKeys { block() }
+        func addKey(within time: Duration) async throws(KeyError) -> MasterKeys { block() }
+        func dropKeys(_ ids: Set<String>, within time: Duration) async throws(KeyError) {}
+    }
+
+    @Test("A key provider that blocks its threads keeps no other work waiting, and no caller past the deadline")
+    func blocking() async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(Self.secret, within: soon)
+            let keys = BlockingKeys()
+            defer { keys.isReleased.set() }
+            // Were they Swift's own threads, nothing would go on before this.
+            DispatchQueue.global().asyncAfter(deadline: .now() + 30) { keys.isReleased.set() }
+            // More calls than Swift has threads.
+            for _ in 0...ProcessInfo.processInfo.processorCount {
+                let reading = try await bench.session(keys: keys).storedCredentials(within: .milliseconds(1))
+                #expect(reading == .unavailable(KeyError(.timedOut, "")))
+            }
+            for priority in [TaskPriority.high, .medium] { await Task(priority: priority) {}.value }
+            #expect(!keys.isReleased.isSet)
+        }
+    }
+
+    @Test(
+        "A key file that may not be opened, or that the disk does not give, is unreadable, and the reason is the cause",
+        arguments: [(FileCall.Kind.open, EACCES), (.status, EIO), (.read, EIO)])
+    func unreadable(kind: FileCall.Kind, status: Int32) async throws {
+        try await withTemporaryFolder { folder in
+            var provider = FileKeyProvider(file: folder.appending(path: "k"))
+            _ = try await provider.makeKey(within: soon)
+            provider.files = FileSystem(injecting: { $0.kind == kind ? .failure(status) : nil })
+            let failing = provider
+            let error = await #expect(throws: KeyError.self) { _ = try await failing.keys(within: soon) }
+            #expect(error?.code == .unreadable && error?.cause is FileError, "\(error as Any)")
         }
     }
 

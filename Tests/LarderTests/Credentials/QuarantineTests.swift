@@ -72,6 +72,23 @@ struct QuarantineTests {
         }
     }
 
+    @Test("A credential that was sealed for another partition is found out without any key")
+    func otherPartitionWhileHanging() async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(bench.provider.signIn("ada"), within: soon)
+            try await bench.makePartitions("other")
+            try await bench.session("other").signIn(bench.provider.signIn("bob"), within: soon)
+            try await bench.database.credentials.forget(in: "other") { _ in nil }
+            try run("UPDATE credential SET partition = 2", bench)
+            bench.keys.behaviour = .hanging
+            let (reads, reader) = (bench.keys.reads, bench.session("other"))
+            #expect(try await reader.storedCredentials(within: .milliseconds(300)) == .absent)
+            #expect(bench.keys.reads == reads)
+            #expect(try reader.status().quarantined.map(\.reasonName) == ["otherPartition", "otherPartition"])
+            bench.keys.behaviour = .ready
+        }
+    }
+
     @Test(
         "A credential that claims this environment and was sealed in another is found out",
         arguments: [
@@ -203,7 +220,9 @@ struct QuarantineTests {
             let session = bench.session()
             #expect(try await session.storedCredentials(within: soon) == .absent)
             #expect(session.state == .signedOut)
-            #expect(Set(try session.status().quarantined.map(\.kind)) == ["cloud", "userPool", "partitionKey"])
+            let quarantined = try session.status().quarantined
+            #expect(Set(quarantined.map(\.kind)) == ["cloud", "userPool", "partitionKey"])
+            #expect(quarantined.filter { $0.part != nil }.map(\.reason) == [.keyDamaged, .keyDamaged])
             try await session.signIn(mine, within: soon)
             #expect(try await session.storedCredentials(within: soon) == .present(mine))
         }

@@ -207,6 +207,16 @@ struct ConfigurationFileTests {
         }
     }
 
+    @Test("Of the APIs of a file on disk the one is read that is named")
+    func namedOnDisk() async throws {
+        try await withTemporaryFolder { folder in
+            let file = folder.appending(path: "awsconfiguration.json")
+            try Data(WrittenConfiguration.aws.utf8).write(to: file)
+            let other = try BackendEnvironment.read(contentsOf: file, name: "x", api: "Other")
+            #expect(other.api.url.host() == "def.appsync-api.eu-west-1.amazonaws.com")
+        }
+    }
+
     @Test("A missing file, a folder, a pipe and a huge file are errors that name them, and none is waited for")
     func unreadable() async throws {
         try await withTemporaryFolder { folder in

@@ -118,4 +118,53 @@ struct ConfigurationPartTests {
                 "\(error?.message ?? "")")
         }
     }
+
+    @Test("A misspelt member of the pages is an error in Larder's own file, with its place")
+    func misspeltPages() throws {
+        let text = WrittenConfiguration.own.replacing(
+            #""succeeds": "prototype""#,
+            with: """
+                "succeeds": "prototype", "hostedSignIn": {
+                  "domain": "movies.example", "scope": ["openid"], "signInRedirects": ["movies://in"] }
+                """)
+        let error = #expect(throws: LarderError.self) { try configuration(text).environment(named: "staging") }
+        #expect(
+            error?.message.hasPrefix("file.json: environments.staging.hostedSignIn.scope: this is not known") == true,
+            "\(error?.message ?? "")")
+    }
+
+    @Test("The secret of a client is read from a file of Amplify's first generation as well")
+    func amplifySecret() throws {
+        let text = WrittenConfiguration.amplify.replacing(
+            #""AppClientId": "client""#, with: #""AppClientId": "client", "AppClientSecret": "very-secret""#)
+        #expect(try configuration(text).environment(named: "a").clientSecret == "very-secret")
+    }
+
+    @Test("Larder's own file says how an API is authorized, by one of AppSync's names for it")
+    func ownAuthorization() throws {
+        func text(_ name: String) -> String {
+            WrittenConfiguration.own.replacing(
+                #""apiKey": "da2-secret""#, with: #""apiKey": "da2-secret", "authorization": "\#(name)""#)
+        }
+        for mode in BackendEnvironment.Authorization.allCases {
+            #expect(try configuration(text(mode.rawValue)).environment(named: "staging").authorization == mode)
+        }
+        let error = #expect(throws: LarderError.self) { try configuration(text("MAGIC")).environment(named: "staging") }
+        #expect(error?.message.contains("environments.staging.authorization") == true)
+    }
+
+    @Test(
+        "An environment has no part whose section is missing in the file, whatever tool wrote that",
+        arguments: [
+            #"{"AppSync":{"Default":{"ApiUrl":"https://x.example/g","Region":"eu-west-1"}}}"#,
+            """
+            {"api":{"plugins":{"awsAPIPlugin":{"movies":{
+              "endpointType":"GraphQL","endpoint":"https://x.example/g","region":"eu-west-1"}}}}}
+            """, #"{"version":"1","data":{"url":"https://x.example/g","aws_region":"eu-west-1"}}"#,
+        ])
+    func missingSections(_ text: String) throws {
+        let url = try #require(URL(string: "https://x.example/g"))
+        let expected = BackendEnvironment(name: "a", api: .init(url: url, region: "eu-west-1"))
+        #expect(try configuration(text).environment(named: "a") == expected)
+    }
 }

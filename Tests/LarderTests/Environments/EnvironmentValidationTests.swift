@@ -124,6 +124,15 @@ struct EnvironmentValidationTests {
         }
     }
 
+    @Test("A client's secret that is empty, or has signs in it that cannot be seen, is refused, and no message has it")
+    func clientSecret() {
+        for secret in ["", "hush hush", "hush\n"] {
+            let error = refusal(BackendEnvironment(name: "e", api: api, clientSecret: secret))
+            #expect(error?.message.contains("the client's secret") == true)
+            #expect(error?.message.contains("hush") == false)
+        }
+    }
+
     @Test("A URL of AppSync's is of its region, in whatever letters it is written")
     func capitals() throws {
         let url = try #require(URL(string: "https://ABC.AppSync-API.US-EAST-1.AmazonAWS.com/graphql"))

@@ -166,6 +166,30 @@ struct SigningInTests {
         }
     }
 
+    @Test("A guest's partition in which a user has signed in stays a guest's: its queue goes along with the next user")
+    func userOfGuestsPartition() async throws {
+        try await withGuest { store, guest in
+            try await guest.session.signIn(tokens(1), within: soon)
+            #expect(try store.current()?.user == .guest)
+            try await guest.enqueue(giveStars("1", 4))
+            let change = try await store.signIn(tokens(2), as: "ada", pending: .carry, within: soon)
+            #expect(change.carried == 1 && change.left?.after.pending == 0)
+            #expect(try change.partition.mutations().count == 1)
+        }
+    }
+
+    @Test("A session takes the credentials that it is given, whichever user they name, and switches nothing")
+    func anyUser() async throws {
+        try await withGuest { store, _ in
+            let app = try await store.signIn(tokens(1), as: "ada", pending: .park, within: soon).partition
+            let claims = Data(#"{"sub":"7a-3f"}"#.utf8).base64EncodedString().replacing("=", with: "")
+            let given = tokens(2, id: "e30.\(claims).x")
+            try await app.session.signIn(given, within: soon)
+            #expect(try await app.session.storedCredentials(within: soon) == .present(given))
+            #expect(try store.current()?.user == .user("ada"))
+        }
+    }
+
     @Test("Signing out leaves the program in the user's partition, signed out, and leads to no guest by itself")
     func signingOut() async throws {
         try await withGuest { store, _ in
@@ -185,6 +209,16 @@ struct SigningInTests {
             await expectCode(.noEnvironment) {
                 _ = try await store.signIn(tokens(1), as: "ada", pending: .park, within: soon)
             }
+            try store.close()
+        }
+    }
+
+    @Test("A switch to another user says so where no environment is chosen")
+    func switchWithoutEnvironment() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(
+                at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema))
+            await expectCode(.noEnvironment) { _ = try await store.switch(toUser: .user("ada"), pending: .park) }
             try store.close()
         }
     }

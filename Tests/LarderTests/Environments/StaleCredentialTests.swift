@@ -226,6 +226,33 @@ struct StaleCredentialTests {
         }
     }
 
+    @Test("A partition that was forgotten is not known any more, and forgetting it again says so")
+    func forgottenTwice() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            _ = try store.partition(of: backend("a"))
+            _ = try await store.switch(to: backend("b"))
+            let identity = try #require(try store.partitionIdentities().first { $0.environment == "a" })
+            try await store.forget(identity)
+            await expectCode(.operationsUnknownPartition) { try await store.forget(identity) }
+            try store.close()
+        }
+    }
+
+    @Test("A partition that is made anew after a forgetting has another name than the forgotten one")
+    func anotherName() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            _ = try store.partition(of: backend("a"))
+            let old = try #require(try store.current())
+            _ = try await store.switch(to: backend("b"))
+            try await store.forget(environment: "a")
+            let change = try await store.switch(to: backend("a"))
+            #expect(change.entered.partition.name != old.name)
+            try store.close()
+        }
+    }
+
     @Test("A forgotten environment is destroyed, its key first, and the current one is not")
     func forgotten() async throws {
         try await withTemporaryFolder { folder in
@@ -253,6 +280,29 @@ struct StaleCredentialTests {
             let again = try await store.switch(to: prototype, user: .user("ada")).partition
             #expect(try again.session.state == .signedOut && again.mutations().isEmpty)
             #expect(await code { _ = try again.read(recipeList) } == "larder.miss")
+            try store.close()
+        }
+    }
+
+    @Test("A protected environment is not forgotten for a caller who repeats another name")
+    func otherName() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try open(folder)
+            var guarded = development
+            guarded.isProtected = true
+            _ = try store.partition(of: guarded)
+            _ = try await store.switch(to: prototype)
+            let left = try #require(try store.partitionIdentities().first { $0.environment == "development" })
+            for name in ["prototype", "Development", ""] {
+                await expectCode(.init(rawValue: "operations.protected")) {
+                    try await store.forget(environment: "development", confirming: name)
+                }
+                await expectCode(.init(rawValue: "operations.protected")) {
+                    try await store.forget(left, confirming: name)
+                }
+            }
+            try await store.forget(environment: "development", confirming: "development")
+            #expect(try store.partitionIdentities().map(\.environment) == ["prototype"])
             try store.close()
         }
     }

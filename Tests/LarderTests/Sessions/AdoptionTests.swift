@@ -150,6 +150,17 @@ struct AdoptionTests {
         }
     }
 
+    @Test("An environment without a user pool takes no tokens over, and says so")
+    func withoutPool() async throws {
+        try await withSessions { (bench) async throws in
+            let session = bench.session()
+            await expectCode(.noUserPool) {
+                _ = try await session.adopt(Self.legacy(), of: backend("a"), within: soon)
+            }
+            #expect(try session.standing().since == nil)
+        }
+    }
+
     @Test("An item that is larger than any token is none")
     func hugeItem() {
         let items = ["client.currentUser": "ann", "client.ann.idToken": Self.id()].mapValues { Data($0.utf8) }

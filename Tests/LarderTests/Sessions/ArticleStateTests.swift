@@ -90,6 +90,23 @@ struct ArticleStateTests {
         }
     }
 
+    @Test("A guest whom the identity pool refuses is no guest any more, until it continues as one")
+    func refusedGuest() async throws {
+        try await withSessions { (bench) async throws in
+            let session = bench.session()
+            #expect(try await session.continueAsGuest(within: soon))
+            bench.clock.advance(by: .seconds(3600))
+            bench.provider.behaviour = .refusingFederated
+            await expectCode(.init(rawValue: "identity.federatedRefused")) {
+                _ = try await session.cloudCredentials(within: soon)
+            }
+            #expect(session.state == .federatedTokensInvalid)
+            bench.provider.behaviour = .ready
+            #expect(try await session.continueAsGuest(within: soon))
+            #expect(session.state == .guest)
+        }
+    }
+
     @Test("A user of the user pool stays signedIn where the identity pool refuses")
     func identityPoolRefuses() async throws {
         try await withSessions { bench in
@@ -148,6 +165,21 @@ struct ArticleStateTests {
             #expect(session.state == .unknown && !session.isSignedIn)
             try await session.signIn(bench.provider.signIn("ada"), within: soon)
             #expect(session.state == .signedIn)
+        }
+    }
+
+    @Test("A guest is not signed in, and neither is a user whose tokens a server has refused")
+    func notSignedIn() async throws {
+        try await withSessions { (bench) async throws in
+            let session = bench.session()
+            #expect(try await session.continueAsGuest(within: soon))
+            #expect(session.state == .guest && !session.isSignedIn)
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            #expect(session.isSignedIn)
+            bench.clock.advance(by: .seconds(3600))
+            bench.provider.behaviour = .refusingUserPool
+            await expectCode(.notSignedIn) { _ = try await session.userPoolTokens(within: soon) }
+            #expect(session.state == .userPoolTokensInvalid && !session.isSignedIn)
         }
     }
 }

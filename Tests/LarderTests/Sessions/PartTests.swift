@@ -172,6 +172,17 @@ struct PartTests {
         }
     }
 
+    @Test("Cloud credentials that no caller has asked for are not got")
+    func unasked() async throws {
+        try await withParts { bench, provider, session in
+            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
+            #expect(try await session.credentials(within: soon).cloud == nil)
+            bench.clock.advance(by: .seconds(3600))
+            _ = try await session.credentials(within: soon)
+            #expect(provider.given == [.userPool])
+        }
+    }
+
     @Test("Tokens of which a server has refused one are replaced, whichever of them it knows")
     func refusedToken() async throws {
         try await withParts { bench, provider, session in
@@ -432,6 +443,26 @@ struct PartTests {
                 _ = try await session.userPoolTokens(within: soon)
             }
             #expect(try bench.snapshot().credentials.map(\.kind) == ["userPool"])
+        }
+    }
+
+    @Test("Credentials that name no identity are of no use where the identity is asked for")
+    func nameless() async throws {
+        struct Nameless: IdentityProvider {
+            func refresh(
+                _ part: Credentials.Part, of credentials: Credentials, within time: Duration
+            ) async throws(IdentityError) -> Credentials {
+                Credentials(cloud: .init(accessKeyID: "AK", secretAccessKey: "s", expires: .distantFuture))
+            }
+            func signOut(_ credentials: Credentials, within time: Duration) async throws(IdentityError) {}
+        }
+        try await withSessions { bench in
+            let session = Session(
+                database: bench.database, partition: "main", identity: "x", keys: bench.keys, provider: Nameless(),
+                locksFolder: bench.locks)
+            let tokens = Credentials.UserPoolTokens(idToken: "i", accessToken: "a", expires: .distantFuture)
+            try await session.signIn(Credentials(userPool: tokens), within: soon)
+            await expectCode(.identityUnusable) { _ = try await session.identityID(within: soon) }
         }
     }
 

@@ -113,6 +113,22 @@ struct RefreshTests {
         }
     }
 
+    @Test("Cloud credentials that are good are given although the user's tokens have ended and no new ones can be had")
+    func goodCloud() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            var mine = bench.provider.signIn("ada")
+            mine.cloud?.expires = .distantFuture
+            try await session.signIn(mine, within: soon)
+            bench.clock.advance(by: .seconds(3600))
+            bench.provider.behaviour = .unreachable
+            await expectCode(.identityUnreachable) { _ = try await session.userPoolTokens(within: soon) }
+            let asked = bench.provider.attempts
+            #expect(try await session.cloudCredentials(within: soon) == mine.cloud)
+            #expect(bench.provider.attempts == asked)
+        }
+    }
+
     @Test("Token refreshes race, and none signs the user out: two that hold the same file, many times")
     func race() async throws {
         try await withSessions { bench in
@@ -271,6 +287,84 @@ struct RefreshTests {
             bench.provider.behaviour = .ready
             #expect(try await refresh.value == new)
             #expect(try await session.storedCredentials(within: soon) == .present(new))
+        }
+    }
+
+    @Test(
+        "A refresh whose lock cannot be made, or cannot be taken, says so, and has the reason as its cause",
+        arguments: [FileCall.Kind.open, .lock])
+    func unusableLock(kind: FileCall.Kind) async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(bench.provider.signIn("ada"), within: soon)
+            bench.clock.advance(by: .seconds(3600))
+            let session = bench.session { options in
+                options.files = FileSystem(injecting: { call in
+                    call.kind == kind && call.path.contains("/locks/") ? .failure(EIO) : nil
+                })
+            }
+            let error = await larderError { try await session.userPoolTokens(within: soon) }
+            #expect(error?.code == .lock && error?.cause is FileError, "\(error as Any)")
+            #expect(bench.provider.attempts == 0)
+        }
+    }
+
+    @Test("The error of the identity provider is the cause of the session's, and says when to try again")
+    func causeOfProvider() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            bench.clock.advance(by: .seconds(3600))
+            bench.provider.behaviour = .throttled
+            let error = await larderError { try await session.userPoolTokens(within: soon) }
+            #expect(error?.code == .identityThrottled && (error?.cause as? IdentityError)?.code == .throttled)
+            #expect(error?.remedy == .tryAgain(after: .seconds(30)))
+        }
+    }
+
+    @Test("A refusal that comes after another user has signed in says nothing of that user")
+    func lateRefusal() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            // The provider never issued this refresh token, and refuses it.
+            let unknown = Credentials.UserPoolTokens(
+                idToken: "i", accessToken: "a", refreshToken: "r", expires: bench.clock.now)
+            try await session.signIn(Credentials(userPool: unknown), within: soon)
+            bench.provider.behaviour = .hanging
+            let refresh = Task { try await session.credentials(within: .seconds(60)) }
+            try await eventually { bench.provider.attempts == 1 }
+            let new = bench.provider.signIn("bob")
+            try await session.signIn(new, within: soon)
+            bench.provider.behaviour = .ready
+            #expect(try await refresh.value == new)
+            #expect(bench.provider.refusals == 1 && session.state == .signedIn)
+        }
+    }
+
+    @Test("An answer that comes after the refresh was to end is stored and given, and not lost")
+    func answerAfterEnd() async throws {
+        struct Late: IdentityProvider {
+            func refresh(
+                _ part: Credentials.Part, of credentials: Credentials, within time: Duration
+            ) async throws(IdentityError) -> Credentials {
+                // The end of the refresh cancels it.
+                while !Task.isCancelled { try? await Task.sleep(for: .seconds(60)) }
+                return Credentials(
+                    userPool: .init(idToken: "i2", accessToken: "a2", refreshToken: "r2", expires: .distantFuture))
+            }
+            func signOut(_ credentials: Credentials, within time: Duration) async throws(IdentityError) {}
+        }
+        try await withSessions { bench in
+            var options = Session.Options()
+            options.refreshTimeout = .milliseconds(500)
+            let session = Session(
+                database: bench.database, partition: "main", identity: "x", keys: bench.keys, provider: Late(),
+                locksFolder: bench.locks, options: options)
+            let old = Credentials.UserPoolTokens(
+                idToken: "i", accessToken: "a", refreshToken: "r", expires: .distantPast)
+            try await session.signIn(Credentials(userPool: old), within: soon)
+            let new = try await session.userPoolTokens(within: soon)
+            #expect(new.refreshToken == "r2")
+            #expect(try await session.storedCredentials(within: soon) == .present(Credentials(userPool: new)))
         }
     }
 

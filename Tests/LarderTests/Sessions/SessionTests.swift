@@ -162,12 +162,15 @@ struct SessionTests {
         }
     }
 
-    @Test("A wait for a sign-in of which nothing is said lasts as long as a refresh may take")
-    func defaultWait() async throws {
+    @Test(
+        "A wait for a sign-in of which nothing is said lasts as long as a refresh may take", arguments: [true, false])
+    func defaultWait(wantsCredentials: Bool) async throws {
         try await withSessions { bench in
             let session = bench.session { ($0.refreshTimeout, $0.keyTimeout) = (.milliseconds(50), .seconds(60)) }
             let begun = SuspendingClock.now
-            await expectCode(.notSignedIn) { try await session.signedIn() }
+            await expectCode(.notSignedIn) {
+                if wantsCredentials { _ = try await session.credentials() } else { try await session.signedIn() }
+            }
             try requireNear(begun)
         }
     }
@@ -312,6 +315,7 @@ struct SessionTests {
             #expect(session.state == .signedOut)
             #expect(try bench.snapshot().credentials == [])
             #expect(try bench.database.mutations.counts(in: "main") == [.pending: 3])
+            #expect(try bench.database.transfers.counts(in: "main") == [.pending: 3])
             bench.provider.behaviour = .ready
             try await session.signIn(bench.provider.signIn("ada"), within: soon)
             #expect(try await session.signOut(within: soon).isServerTold == true)

@@ -1,0 +1,38 @@
+import Foundation
+import Larder
+import LarderFiles
+import LarderOperations
+import LarderTestSupport
+import Testing
+
+@Suite("The lock of a forgetting", .timeLimit(.minutes(10)))
+struct ForgettingLockTests {
+    @Test(
+        "Forgetting holds the migration lock until the cache is removed, so that no process makes a backup meanwhile",
+        arguments: [true, false])
+    func held(isOfEnvironment: Bool) async throws {
+        try await withTemporaryFolder { folder in
+            let (isRemoving, isHeld) = (Flag(), Flag())
+            var options = Store.Options()
+            options.files = FileSystem(injecting: { call in
+                let isOfCache = (call.path as NSString).deletingLastPathComponent.hasSuffix("/records")
+                guard call.kind == .rename, isOfCache else { return nil }
+                isRemoving.set()
+                if MigrationLock.holder(in: folder)?.contains("forgetting") == true { isHeld.set() }
+                return nil
+            })
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+            let title = GraphQLFragment("fragment F on Recipe { title }")
+            try await store.partition(of: backend("a")).write("Recipe:1", title, ["title": "Soup"])
+            let left = try #require(try store.current())
+            _ = try await store.switch(to: backend("b"))
+            if isOfEnvironment {
+                try await store.forget(environment: "a")
+            } else {
+                try await store.forget(left)
+            }
+            #expect(isRemoving.isSet && isHeld.isSet)
+            try store.close()
+        }
+    }
+}

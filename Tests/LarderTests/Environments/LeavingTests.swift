@@ -1,0 +1,49 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Testing
+
+@Suite("Leaving an environment", .timeLimit(.minutes(10)))
+struct LeavingTests {
+    @Test(
+        "Opening with another environment parks, carries or gives up what is pending, as the program says",
+        arguments: PendingWork.allCases)
+    func opened(leaving work: PendingWork) async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            let receipt = try await store.partition(of: backend("a")).enqueue(giveStars("1", 5))
+            let app = try store.partition(of: backend("b"), leaving: work)
+            #expect(try app.mutations().map(\.id) == (work == .carry ? [receipt.id] : []))
+            let state: MutationStatus.State = work == .discard ? .discarded : .pending
+            #expect(try receipt.status()?.state == state)
+            try store.close()
+        }
+    }
+
+    @Test("A reader of the current partition is told of a switch that its own process makes")
+    func told() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            _ = try store.partition(of: backend("a"))
+            var currents = try store.currentPartitions().makeAsyncIterator()
+            #expect(try await next(&currents)??.environment == "a")
+            _ = try await store.switch(to: backend("b"))
+            #expect(try await next(&currents, within: .seconds(20))??.environment == "b")
+            try store.close()
+        }
+    }
+
+    @Test("The report of a switch says what each side had before, and what it has after")
+    func report() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            let app = try store.partition(of: backend("a"))
+            for stars in 1...2 { try await app.enqueue(giveStars("1", stars)) }
+            let change = try await store.switch(to: backend("b"), pending: .carry)
+            let left = try #require(change.left)
+            #expect(left.before.pending == 2 && left.after.pending == 0)
+            #expect(change.entered.before.pending == 0 && change.entered.after.pending == 2)
+            try store.close()
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import Foundation
+import LarderOperations
+import LarderTestSupport
+import Testing
+
+@testable import Larder
+
+@Suite("Sessions that another process changes", .timeLimit(.minutes(5)))
+struct FollowedSessionTests {
+    /// Expects that each state which another process stores is told to who follows the session.
+    private func expectTold(_ app: Partition, of name: String, in folder: URL) async throws {
+        var changes = try app.session.changes.makeAsyncIterator()
+        #expect(try await next(&changes) == .signedOut)
+        let other = try OperationsDatabase(folder: folder)
+        for state in [SessionState.signedIn, .signedOut] {
+            try await other.credentials.changeSession(of: name) { _ in
+                StoredSession(state: state.rawValue, changed: Date())
+            }
+            #expect(try await next(&changes, within: .seconds(60)) == state)
+        }
+        try other.close()
+    }
+
+    @Test("A program that follows its session is told what another process does")
+    func told() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            let app = try store.partition(of: backend("a"))
+            let name = try #require(try store.current()).name
+            try await expectTold(app, of: name, in: folder)
+            try store.close()
+        }
+    }
+
+    @Test("A program that is the first to ask for a session is told as well what another process does")
+    func toldFirst() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            try await expectTold(try store.partition(), of: Store.unnamedPartition, in: folder)
+            try store.close()
+        }
+    }
+
+    @Test("A runner that waits for a sign-in goes on when another process signs a user in")
+    func runner() async throws {
+        let isSignedIn = Flag()
+        let server = ScriptedServer { _ in
+            guard isSignedIn.isSet else { throw TransportError(.status, "who?", status: 401) }
+            return #"{"data":{"rate":{"__typename":"Recipe","id":"1","title":"Soup","rating":5}}}"#
+        }
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            let app = try store.partition(server: server)
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            let runner = MutationRunner(app)
+            let running = Task { try await runner.run() }
+            try await eventually { runner.state == .waitingForSignIn }
+            isSignedIn.set()
+            let other = try OperationsDatabase(folder: folder)
+            try await other.credentials.changeSession(of: Store.unnamedPartition) { _ in
+                StoredSession(state: SessionState.signedIn.rawValue, changed: Date())
+            }
+            #expect(try await receipt.outcome(within: .seconds(60)).isApplied)
+            running.cancel()
+            try await running.value
+            try other.close()
+            try store.close()
+        }
+    }
+}

@@ -1,0 +1,55 @@
+import Foundation
+import Larder
+import LarderOperations
+import LarderTestSupport
+import Synchronization
+import Testing
+
+/// Looks at what is stored when it is told first that the user signs out.
+private final class Witness: IdentityProvider {
+    let seen = Mutex<CredentialSnapshot?>(nil)
+    private let database: OperationsDatabase
+
+    init(_ database: OperationsDatabase) { self.database = database }
+
+    func refresh(
+        _ part: Credentials.Part, of credentials: Credentials, within time: Duration
+    ) async throws(IdentityError) -> Credentials {
+        throw IdentityError(.unreachable, "away")
+    }
+
+    func signOut(_ credentials: Credentials, within time: Duration) async throws(IdentityError) {
+        let snapshot = try? database.credentials.snapshot(of: "main")
+        seen.withLock { $0 = $0 ?? snapshot }
+    }
+}
+
+@Suite("Signing out", .timeLimit(.minutes(5)))
+struct SignOutTests {
+    @Test("The credentials are gone here before the server is told")
+    func goneFirst() async throws {
+        try await withSessions { bench in
+            let witness = Witness(bench.database)
+            let session = Session(
+                database: bench.database, partition: "main", identity: "x", keys: bench.keys, provider: witness,
+                locksFolder: bench.locks)
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            let left = try await session.signOut(within: soon)
+            #expect(left.isServerTold == true)
+            let seen = try #require(witness.seen.withLock { $0 })
+            #expect(seen.credentials.isEmpty && seen.session?.state == "signedOut")
+        }
+    }
+
+    @Test("A session that is over signs no user out, and empties no quarantine")
+    func over() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            session.close()
+            await expectCode(.parked) { _ = try await session.signOut(within: soon) }
+            await expectCode(.parked) { _ = try await session.emptyQuarantine() }
+            #expect(bench.session().state == .signedIn)
+        }
+    }
+}
