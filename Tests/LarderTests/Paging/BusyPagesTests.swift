@@ -91,4 +91,38 @@ struct BusyPagesTests {
             try expectSound(folder)
         }
     }
+
+    private func load(_ pages: Pages, by call: String) async throws {
+        switch call {
+        case "next": _ = try await pages.next()
+        case "previous": _ = try await pages.previous()
+        case "refresh": try await pages.refresh()
+        case "all": try await pages.all()
+        default: try await pages.atLeast(1)
+        }
+    }
+
+    @Test(
+        "A call that loads waits for the one that is loading, whichever it is",
+        arguments: ["next", "previous", "refresh", "all", "atLeast"])
+    func waits(call: String) async throws {
+        let (isAsked, isFree) = (Flag(), Flag())
+        let server = ScriptedServer { _ in
+            isAsked.set()
+            await isFree.wait()
+            return #"{"data":{\#(OrderDesk.tokenPage(1...2, next: nil))}}"#
+        }
+        try await withStoreFixture(server, schema: orderSchema) { app in
+            let pages = try app.pages(orderList)
+            let loading = Task { try await pages.next() }
+            await isAsked.wait()
+            let waiting = Task { try await load(pages, by: call) }
+            // One that waits ends at once, and has asked the server nothing.
+            waiting.cancel()
+            #expect(await larderError { try await waiting.value }?.code == .cancelled)
+            #expect(server.requests.count == 1)
+            isFree.set()
+            #expect(try await loading.value?.skus == skus(1...2))
+        }
+    }
 }

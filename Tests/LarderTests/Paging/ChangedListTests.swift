@@ -231,6 +231,20 @@ struct ChangedListTests {
         }
     }
 
+    @Test("A watcher of a list by offset whose first page came later shows the other pages that are there")
+    func watchedUntilThen() async throws {
+        try await withList(Array(1...7)) { (operation, desk, app, clock) async throws in
+            Self.fill(desk, Array(0...7))
+            clock.advance(by: .seconds(5))
+            _ = try await app.fetch(operation, policy: .networkOnly)
+            let pages = try app.pages(operation)
+            #expect(try await pages.status().pageCount == 1)
+            var states = try pages.watch().makeAsyncIterator()
+            let state = await states.next()
+            #expect(state?.pages.flatMap(\.skus) == skus([0, 1, 2, 4, 5, 6, 7]) && state?.isComplete == true)
+        }
+    }
+
     @Test("A list by offset that another call begins anew meanwhile is loaded anew to its end")
     func begunAnew() async throws {
         try await withList(Array(1...7)) { (operation, desk, app, clock) async throws in
@@ -361,6 +375,35 @@ struct ChangedListTests {
             desk.set(OrderDesk.tokenPage(4...6, next: nil), at: "c")
             #expect(try await app.pages(orderList).all().objectCount == 6)
             #expect(desk.requests == ["/1000", "a/1000", "/1000", "c/1000"])
+        }
+    }
+
+    @Test("An old token of a list below an object that the server refuses at the list's place is renewed")
+    func refusedBelowObject() async throws {
+        func page(_ ids: ClosedRange<Int>, next: String?) -> String {
+            let list = OrderDesk.tokenPage(ids, next: next).dropFirst(#""listOrders":"#.count)
+            return #""depot":{"__typename":"Depot","id":"1","orders":\#(list)}"#
+        }
+        let desk = OrderDesk(["1": page(1...3, next: "a"), "a": page(4...6, next: nil)])
+        let server = ScriptedServer { request in
+            let answer = await desk.answer(request)
+            guard answer.contains("expired") else { return answer }
+            return #"{"data":{"depot":{"__typename":"Depot","id":"1","orders":null}},"#
+                + #""errors":[{"message":"expired","path":["depot","orders"]}]}"#
+        }
+        let operation = GraphQLOperation(
+            """
+            query D($id: ID!, $limit: Int, $nextToken: String) {
+              depot(id: $id) { orders(limit: $limit, nextToken: $nextToken) { items { sku } nextToken } }
+            }
+            """, variables: ["id": "1"])
+        try await withStoreFixture(server, schema: orderSchema) { app in
+            _ = try await app.pages(operation).next()
+            desk.removePage(at: "a")
+            desk.set(page(1...3, next: "c"), at: "1")
+            desk.set(page(4...6, next: nil), at: "c")
+            #expect(try await app.pages(operation).all().objectCount == 6)
+            #expect(desk.requests == ["1/1000", "a/1000", "1/1000", "c/1000"])
         }
     }
 

@@ -76,6 +76,17 @@ struct PageEdgeTests {
         }
     }
 
+    @Test("The first page of an operation that only goes backward is as large as the policy allows, too")
+    func onlyBackwardSize() async throws {
+        let operation = GraphQLOperation(
+            "query B($last: Int, $before: String) { orders(last: $last, before: $before) { edges { node { sku } } "
+                + "pageInfo { hasPreviousPage startCursor } } }")
+        try await withPages(Self.connection, operation) { (pages, desk, _, _) async throws in
+            #expect(try await pages.all().objectCount == 6)
+            #expect(desk.requests == ["/100", "x/100", "y/100"])
+        }
+    }
+
     @Test("A token that is no newer than this value, and a network that is away, start nothing over")
     func startsNothingOver() async throws {
         let page = ["": OrderDesk.tokenPage(1...3, next: "a")]

@@ -133,7 +133,7 @@ struct PageKindTests {
         ]).transport
         var operation = orderConnection
         operation.variables = ["first": 2]
-        try await withStoreFixture(server, schema: orderSchema) { [operation] app in
+        try await withStoreFixture(server, schema: orderSchema) { [operation] (app) async throws in
             let pages = try app.pages(operation)
             _ = try await pages.next()
             #expect(try await pages.previous()?.skus == skus(1...2))
@@ -206,13 +206,44 @@ struct PageKindTests {
     }
 
     @Test(
+        "A first page by number that is another one now is followed by no page of the list as it was",
+        arguments: [true, false])
+    func changedByNumber(isRefreshed: Bool) async throws {
+        let desk = OrderDesk([:])
+        func fill(_ ids: [Int]) {
+            for (index, start) in stride(from: 0, to: ids.count, by: 3).enumerated() {
+                let page = ids[start..<min(start + 3, ids.count)]
+                desk.set(#""ordersOn":[\#(OrderDesk.objects(page))]"#, at: index == 0 ? "" : "\(index + 1)")
+            }
+        }
+        let operation = GraphQLOperation(
+            "query N($page: Int, $size: Int) { ordersOn(page: $page, size: $size) { sku } }", variables: ["size": 3])
+        try await withAgedStore(desk.transport, schema: orderSchema) { app, wait in
+            fill(Array(1...7))
+            #expect(try await app.pages(operation).all().objectCount == 7)
+            fill(Array(0...7))
+            if isRefreshed {
+                #expect(try await app.pages(operation).refresh().stalePageCount == 2)
+            } else {
+                // Of another call, that does not know of a list.
+                wait(5)
+                _ = try await app.fetch(operation, policy: .networkOnly)
+            }
+            let pages = try app.pages(operation)
+            #expect(try await pages.status() == PagesStatus(pageCount: 1, objectCount: 3))
+            #expect(try await pages.all().isComplete)
+            #expect(try await pages.skus() == skus(0...7))
+        }
+    }
+
+    @Test(
         "A limit that the server does not give is refused before anything is asked",
         arguments: [Value.int(1_001), .int(-1), .int(2_147_483_647)])
     func refusesLimits(limit: Value) async throws {
         let desk = OrderDesk([:])
         var operation = orderList
         operation.variables = ["limit": limit]
-        try await withStoreFixture(desk.transport, schema: orderSchema) { [operation] app in
+        try await withStoreFixture(desk.transport, schema: orderSchema) { [operation] (app) async throws in
             #expect(await larderError { try app.pages(operation) }?.code == .variables)
             #expect(await larderError { try await app.fetch(operation) }?.code == .variables)
             #expect(await larderError { try app.read(operation) }?.code == .variables)
@@ -247,6 +278,16 @@ struct PageKindTests {
                 + "{ nodes { id } pageInfo { hasNextPage endCursor } } }")
         operation.variables = ["limit": .int(limit)]
         #expect(try await refusal(operation, schema: schema)?.code == (limit == 10 ? nil : .variables))
+    }
+
+    @Test(
+        "A list by tokens may have pages as large as its policy says, larger than those of AppSync too",
+        arguments: [2_000, 2_001])
+    func largerThanAppSyncs(limit: Int64) async throws {
+        let schema = orderSchema.replacing(#""limit nextToken")"#, with: #""limit nextToken", maxLimit: 2000)"#)
+        var operation = orderList
+        operation.variables = ["limit": .int(limit)]
+        #expect(try await refusal(operation, schema: schema)?.code == (limit == 2_000 ? nil : .variables))
     }
 
     @Test("A limit in the document is refused when it is compiled")
@@ -326,5 +367,87 @@ struct PageKindTests {
             #expect(await larderError { try await pages.refresh() }?.code == .paging)
             #expect(try await pages.status() == PagesStatus())
         }
+    }
+
+    @Test("What a connection is asked for of its last is held to what the server gives as well", arguments: [100, 101])
+    func lastOfConnection(last: Int64) async throws {
+        var operation = orderConnection
+        operation.variables = ["last": .int(last)]
+        #expect(try await refusal(operation)?.code == (last == 100 ? nil : .variables))
+    }
+
+    @Test(
+        "A list by offset or number is asked for in pages as large as the server gives, and in no larger ones",
+        arguments: ["offset", "page"])
+    func largestPage(position: String) async throws {
+        let schema = """
+            type Query @fieldPolicy(forField: "list", paginationArgs: "\(position) limit", maxLimit: 2) {
+              list(\(position): Int, limit: Int): [Order]
+            }
+            type Order { id: ID! sku: String }
+            """
+        var operation = GraphQLOperation(
+            "query L($\(position): Int, $limit: Int) { list(\(position): $\(position), limit: $limit) { sku } }")
+        let desk = OrderDesk([
+            "": #""list":[\#(OrderDesk.objects(1...2))]"#, "2": #""list":[\#(OrderDesk.objects(3...3))]"#,
+        ])
+        try await withStoreFixture(desk.transport, schema: schema) { [operation] (app) async throws in
+            #expect(try await app.pages(operation).all().objectCount == 3)
+        }
+        #expect(desk.requests == ["/2", "2/2"])
+        operation.variables = ["limit": 3]
+        #expect(try await refusal(operation, schema: schema)?.code == .variables)
+    }
+
+    @Test(
+        "A connection that is not asked for what leads on in its direction is refused with the field that it lacks",
+        arguments: [
+            ("after", "endCursor", "hasNextPage"), ("after", "hasNextPage", "endCursor"),
+            ("before", "startCursor", "hasPreviousPage"), ("before", "hasPreviousPage", "startCursor"),
+        ])
+    func lacksPageInfo(argument: String, asked: String, missing: String) async throws {
+        let operation = GraphQLOperation(
+            "query ($c: String) { orders(\(argument): $c) { nodes { sku } pageInfo { \(asked) } } }")
+        let error = try #require(try await refusal(operation))
+        #expect(error.code == .operation)
+        #expect(error.message.contains("need the field \(missing)"), "\(error.message)")
+    }
+
+    @Test("A list goes by a token of whatever name its argument and its page's field have")
+    func tokenName() async throws {
+        let schema = """
+            type Query @fieldPolicy(forField: "listOrders", paginationArgs: "limit marker") {
+              listOrders(limit: Int, marker: String): OrderList
+            }
+            type OrderList { items: [Order] marker: String }
+            type Order { id: ID! sku: String }
+            """
+        func page(_ ids: ClosedRange<Int>, next: String) -> String {
+            #""listOrders":{"__typename":"OrderList","items":[\#(OrderDesk.objects(ids))],"marker":\#(next)}"#
+        }
+        let desk = OrderDesk(["": page(1...2, next: #""a""#), "a": page(3...3, next: "null")])
+        let operation = GraphQLOperation(
+            "query L($limit: Int, $nextToken: String) { listOrders(limit: $limit, marker: $nextToken) "
+                + "{ items { sku } marker } }")
+        try await withStoreFixture(desk.transport, schema: schema) { app in
+            let pages = try app.pages(operation)
+            #expect(try await pages.all() == PagesStatus(pageCount: 2, objectCount: 3, isComplete: true))
+            #expect(try await pages.skus() == skus(1...3))
+        }
+    }
+
+    @Test("The same list in pages of another size is loaded by itself")
+    func otherSize() async throws {
+        let desk = OrderDesk(["": OrderDesk.tokenPage(1...2, next: "a"), "a": OrderDesk.tokenPage(3...3, next: nil)])
+        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
+            for limit in [2, 3] as [Int64] {
+                var operation = orderList
+                operation.variables = ["limit": .int(limit)]
+                let pages = try app.pages(operation)
+                #expect(try await pages.status() == PagesStatus())
+                #expect(try await pages.all().objectCount == 3)
+            }
+        }
+        #expect(desk.requests == ["/2", "a/2", "/3", "a/3"])
     }
 }

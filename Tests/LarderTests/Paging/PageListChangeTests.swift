@@ -169,6 +169,47 @@ struct PageListChangeTests {
         }
     }
 
+    @Test("An object that goes to the front of a list whose front is not loaded comes with the first page")
+    func frontBeyond() async throws {
+        let loaded = [
+            "": OrderDesk.connectionPage([7, 9], previous: "x"), "x": OrderDesk.connectionPage([3, 5]),
+        ]
+        var operation = orderConnection
+        operation.variables = ["last": 2]
+        try await withPages(loaded, operation) { (pages, _, app) async throws in
+            _ = try await pages.previous()
+            try await queue(app, 1, pages.inserting("Order:1", at: .start))
+            #expect(try await pages.skus() == skus([7, 9]))
+            _ = try await pages.previous()
+            #expect(try await pages.skus() == skus([1, 3, 5, 7, 9]))
+        }
+    }
+
+    @Test("An object is shown on the page on which its place is in descending order, too")
+    func descending() async throws {
+        let loaded = [
+            "": OrderDesk.tokenPage([9, 8], next: "a"), "a": OrderDesk.tokenPage([7, 5], next: "b"),
+            "b": OrderDesk.tokenPage([3], next: nil),
+        ]
+        try await withPages(loaded) { (pages, _, app) async throws in
+            try await pages.all()
+            for id in [6, 2] { try await queue(app, id, pages.inserting("Order:\(id)", at: .descending(field: "sku"))) }
+            #expect(try await pages.skus() == skus([9, 8, 7, 6, 5, 3, 2]))
+            #expect(try pages.page(1)?.skus == skus([7, 6, 5]))
+        }
+    }
+
+    @Test("A connection whose only page has cursors and says that no other page is there takes in objects at both ends")
+    func cursorsAtEnds() async throws {
+        let page = OrderDesk.connectionPage([1, 3]).replacing(#"Cursor":null"#, with: #"Cursor":"c""#)
+        try await withPages(["": page], orderConnection) { (pages, _, app) async throws in
+            try await pages.all()
+            try await queue(app, 20, pages.inserting("Order:20"))
+            try await queue(app, 0, pages.inserting("Order:0", at: .start))
+            #expect(try await pages.skus() == skus([0, 1, 3, 20]))
+        }
+    }
+
     private static let edges = GraphQLOperation(
         "query E($first: Int, $after: String) { orders(first: $first, after: $after) { edges { node { sku } } "
             + "pageInfo { hasNextPage endCursor } } }")

@@ -51,6 +51,23 @@ struct PageMergerTests {
         }
     }
 
+    @Test("The merger goes on from the variables by which each page was asked for")
+    func goesOnByVariables() async throws {
+        let desk = OrderDesk([
+            "": page([9], oldest: 0), "1": page([8], oldest: 0), "2": page([7], oldest: nil),
+        ])
+        let counting = PageMerger(elements: ["feed", "stories"]) { page, variables in
+            guard page["feed"]?["oldest"]?.int != nil else { return nil }
+            guard case .int(let number)? = variables["before"] else { return ["before": 1] }
+            return ["before": .int(number + 1)]
+        }
+        try await withStoreFixture(desk.transport, schema: schema) { app in
+            let pages = try app.pages(feed, merger: counting)
+            #expect(try await pages.all().isComplete)
+            #expect(try await pages.skus() == skus([9, 8, 7]))
+        }
+    }
+
     @Test("A merger that leads back is an error, and the pages stay")
     func circle() async throws {
         let desk = OrderDesk(["": page([9], oldest: 8), "8": page([7], oldest: 8)])

@@ -312,6 +312,22 @@ struct PagesTests {
         }
     }
 
+    @Test("The call after one that was led back gives the page to which the server leads by then")
+    func nextAfterCircle() async throws {
+        let pages = ["": OrderDesk.tokenPage(1...3, next: "a"), "a": OrderDesk.tokenPage(4...6, next: "a")]
+        try await withPages(pages) { (pages, desk, _) async throws in
+            for _ in 0..<2 { #expect(try await pages.next() != nil) }
+            #expect(await larderError { try await pages.next() }?.code == .paging)
+            desk.set(OrderDesk.tokenPage(4...6, next: "b"), at: "a")
+            desk.set(OrderDesk.tokenPage(7...8, next: "c"), at: "b")
+            desk.set(OrderDesk.tokenPage(9...9, next: nil), at: "c")
+            #expect(try await pages.next()?.skus == skus(7...8))
+            #expect(try await pages.next()?.skus == skus(9...9))
+            #expect(try await pages.next() == nil)
+            #expect(try await pages.skus() == skus(1...9))
+        }
+    }
+
     @Test("Pages without matches are passed until there are enough")
     func passesEmptyPages() async throws {
         let pages = [

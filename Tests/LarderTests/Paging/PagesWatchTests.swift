@@ -119,6 +119,21 @@ struct PagesWatchTests {
         }
     }
 
+    @Test("A page of which an object is evicted goes, and so do those after it, until it comes again")
+    func seesEviction() async throws {
+        try await withPages { (pages, _, app) async throws in
+            try await pages.all()
+            var states = try pages.watch().makeAsyncIterator()
+            _ = try await state(&states) { $0.isComplete }
+            try await app.remove("Order:2", as: .evicted)
+            let left = try await state(&states, within: .seconds(20)) { _ in true }
+            #expect(left.pages.isEmpty && !left.isComplete)
+            try await pages.all()
+            let whole = try await state(&states, within: .seconds(20)) { $0.isComplete }
+            #expect(skus(whole) == ["s1", "s2", "s3", "s4", "s5", "s6"])
+        }
+    }
+
     @Test("A refreshed first page that leads elsewhere takes the rest out of the list")
     func seesRefresh() async throws {
         try await withPages { (pages, desk, _) async throws in

@@ -117,6 +117,45 @@ extension SyncTests {
         }
     }
 
+    @Test(
+        "A mutation's answer that says an older version than the cache has is not stored, and the call returns it",
+        arguments: [true, false])
+    func olderAnswer(isQueued: Bool) async throws {
+        try await withServer(["a"]) { server, app in
+            for title in ["a2", "a3"] { server.put("a", title) }
+            try await app.sync(paged)
+            let answer = """
+                {"data":{"rename":{"__typename":"Todo","id":"a","title":"old","_version":2,"_deleted":null,\
+                "_lastChangedAt":9}}}
+                """
+            let writer = app.with(server: ScriptedServer { (_: GraphQLRequest) in answer })
+            let rename = GraphQLOperation(#"mutation { rename(id: "a", title: "old") { id title } }"#)
+            if isQueued {
+                let receipt = try await writer.enqueue(rename)
+                try await MutationRunner(writer).drain()
+                #expect(try receipt.status()?.state == .applied)
+            } else {
+                let sent = try await writer.send(rename)
+                #expect(sent["rename"]?["title"]?.string == "old")
+            }
+            #expect(title(app, "a") == "a3")
+        }
+    }
+
+    @Test("A page that says an older version of an object than the cache has leaves that as it is")
+    func olderPage() async throws {
+        try await withServer(["a", "b"]) { _, app in
+            let answer = """
+                {"data":{"todo":{"__typename":"Todo","id":"a","title":"newer","_version":2,"_deleted":null,\
+                "_lastChangedAt":9}}}
+                """
+            let other = app.with(server: ScriptedServer { (_: GraphQLRequest) in answer })
+            _ = try await other.fetch(GraphQLOperation("{ todo(id: 1) { id title } }"), policy: .networkOnly)
+            try await app.sync(paged)
+            #expect(["a", "b"].map { title(app, $0) } == ["newer", "b1"])
+        }
+    }
+
     @Test("A mutation with several objects says the version that the cache has of each")
     func sendsVersions() async throws {
         try await withServer(["a", "a", "b"]) { _, app in
@@ -139,6 +178,24 @@ extension SyncTests {
             let inputs = ["a", "b"].map { request.values[$0] as? [String: Any] }
             let versions = inputs.map { ($0?["_version"] as? NSNumber)?.intValue }
             #expect(versions == [2, 1])
+        }
+    }
+
+    @Test("A call returns what the server sent, an older object included, and the cache has the newer one")
+    func returnsOlder() async throws {
+        let server = ScriptedServer { number, _ in
+            """
+            {"data":{"todo":{"__typename":"Todo","id":"a","title":"version \(3 - number)","_version":\(3 - number),
+             "_deleted":null,"_lastChangedAt":9}}}
+            """
+        }
+        try await withStoreFixture(server, schema: SyncServer.schema) { app in
+            let todo = GraphQLOperation(#"{ todo(id: "a") { id title } }"#)
+            for title in ["version 3", "version 2"] {
+                let answer = try await app.fetch(todo, policy: .networkOnly)
+                #expect(answer["todo"]?["title"]?.string == title)
+            }
+            #expect(try app.read(todo)["todo"]?["title"]?.string == "version 3")
         }
     }
 }

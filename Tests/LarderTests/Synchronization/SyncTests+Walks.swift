@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderRecords
 import LarderTestSupport
 import LarderTesting
 import Synchronization
@@ -59,6 +60,63 @@ extension SyncTests {
         }
     }
 
+    @Test("A server that has no time for a page has refused no token: the walk goes on with that page")
+    func throttledPage() async throws {
+        let busy = #"{"data":null,"errors":[{"message":"m","extensions":{"code":"THROTTLED"}}]}"#
+        try await withServer(["a", "b", "c", "d", "e"]) { (server, app) async throws in
+            server.wait(10_000)
+            server.change { $0.script = { $0 == 1 ? busy : nil } }
+            await expectCode(.serverErrors) { _ = try await app.sync(paged) }
+            #expect(try app.synchronizations().map(\.openPageCount) == [1])
+            #expect(try await app.sync(paged).isFinished)
+            // No page is asked for twice but the one that failed; at the end comes what has changed meanwhile.
+            #expect(server.requests.map { $0.token == nil } == [true, false, false, false, true])
+        }
+    }
+
+    @Test("A token that is refused amid what has changed leaves the position: the next call asks for the changes again")
+    func refusedAmidChanges() async throws {
+        let refusal = #"{"data":null,"errors":[{"message":"The token is not valid","errorType":"BadRequest"}]}"#
+        try await withServer(["a", "b", "c"]) { server, app in
+            let before = try await app.sync(paged).startedAt
+            server.wait(10_000)
+            for id in ["a", "b", "c"] { server.put(id, "\(id)2") }
+            let count = server.requests.count
+            server.change { $0.script = { $0 == count + 1 ? refusal : nil } }
+            await expectCode(.serverErrors) { _ = try await app.sync(paged) }
+            #expect(try app.synchronizations().map(\.startedAt) == [before])
+            #expect(try await !app.sync(paged).isBase)
+            #expect(title(app, "c") == "c2")
+        }
+    }
+
+    @Test("A removal that is broken off goes on with the next call, and keeps what the walk had")
+    func brokenOffRemoval() async throws {
+        try await withServer(["a", "b"]) { server, app in
+            try await app.sync(paged)
+            server.delete("b")
+            server.wait(31 * 60_000)
+            let isReady = Flag()
+            let syncing = Task {
+                await isReady.wait()
+                return try await app.sync(paged)
+            }
+            // The question for changes is followed by that for everything.
+            server.change { state in
+                state.script = { number in
+                    if number == 2 { syncing.cancel() }
+                    return nil
+                }
+            }
+            isReady.set()
+            await expectCode(.cancelled) { _ = try await syncing.value }
+            #expect(server.requests.count == 3)
+            #expect(["a", "b"].map { title(app, $0) } == ["a1", "b1"])
+            try await app.sync(paged)
+            #expect(["a", "b"].map { title(app, $0) } == ["a1", nil])
+        }
+    }
+
     @Test("A token that an earlier call has left and that is refused begins the walk again at once")
     func oldToken() async throws {
         let refusal = #"{"data":null,"errors":[{"message":"The token is not valid","errorType":"BadRequest"}]}"#
@@ -92,6 +150,57 @@ extension SyncTests {
             #expect(server.requests.count == asked.reduce(0, +))
             let statuses = try app.synchronizations()
             #expect(statuses.allSatisfy { $0.openPageCount == nil })
+        }
+    }
+
+    @Test("The position is when the walk began, by its first page, whatever later pages say")
+    func beginOfWalk() async throws {
+        @Sendable func page(_ startedAt: Int64, next: String) -> String {
+            #"{"data":{"syncTodos":{"items":[],"nextToken":\#(next),"startedAt":\#(startedAt)}}}"#
+        }
+        try await withServer([]) { server, app in
+            server.change { state in
+                state.script = { number in
+                    number == 0 ? page(1_700_000_000_000, next: #""t""#) : page(1_700_000_060_000, next: "null")
+                }
+            }
+            let report = try await app.sync(paged)
+            #expect(report.pageCount == 2 && report.milliseconds == 1_700_000_000_000)
+            try await app.sync(paged)
+            let lastSync = try #require(server.requests.last?.lastSync)
+            #expect(lastSync == 1_699_999_998_000)
+        }
+    }
+
+    @Test("A walk through everything that has not come to its last page removes nothing")
+    func removesAfterLastPage() async throws {
+        try await withServer(["a", "b", "c", "d", "e"]) { server, app in
+            try await app.sync(paged)
+            server.delete("b")
+            server.wait(31 * 60_000)
+            var limited = paged
+            limited.maximumPageCount = 1
+            let report = try await app.sync(limited)
+            #expect(report.isBase && !report.isFinished)
+            #expect(["a", "b", "c", "d", "e"].map { title(app, $0) } == ["a1", "b1", "c1", "d1", "e1"])
+            #expect(try await app.sync(paged).isFinished)
+            #expect(["a", "b", "c", "d", "e"].map { title(app, $0) } == ["a1", nil, "c1", "d1", "e1"])
+        }
+    }
+
+    @Test("What a walk did not have is removed in several short commits, between which others write")
+    func shortRemovals() async throws {
+        try await withServer((0..<600).map { "\($0)" }) { server, app in
+            try await app.sync(SyncServer.sync)
+            server.change { $0.todos = [:] }
+            server.wait(31 * 60_000)
+            let removals = Mutex(0)
+            app.records.observe { commit in
+                if !commit.changes.isEmpty { removals.withLock { $0 += 1 } }
+            }
+            #expect(try await app.sync(SyncServer.sync).isBase)
+            #expect(["0", "599"].map { title(app, $0) } == [nil, nil])
+            #expect(removals.withLock(\.self) >= 3)
         }
     }
 
@@ -248,6 +357,16 @@ extension SyncTests {
             sync.operation.variables = ["limit": 1]
             let report = try await app.sync(sync)
             #expect(report.pageCount == 3)
+        }
+    }
+
+    @Test("The list of a page is not stored, and its objects are read by their keys")
+    func storesNoList() async throws {
+        try await withServer(["a"]) { _, app in
+            try await app.sync(paged)
+            #expect(title(app, "a") == "a1")
+            let page = GraphQLOperation(paged.operation.document, variables: ["limit": 2])
+            await expectCode(.miss) { _ = try app.read(page) }
         }
     }
 }

@@ -178,6 +178,28 @@ struct SyncTests {
         }
     }
 
+    @Test("A walk whose filter stands in the document removes nothing either")
+    func writtenFilter() async throws {
+        try await withServer(["a", "b"]) { _, app in
+            let answer = """
+                {"data":{"todo":{"__typename":"Todo","id":"x","title":"x1","_version":1,"_lastChangedAt":1600000000000}}}
+                """
+            let other = app.with(server: ScriptedServer { (_: GraphQLRequest) in answer })
+            _ = try await other.fetch(GraphQLOperation("{ todo(id: 1) { id title } }"), policy: .networkOnly)
+            var sync = paged
+            sync.operation = GraphQLOperation(
+                """
+                query Sync($limit: Int, $nextToken: String, $lastSync: AWSTimestamp) {
+                  syncTodos(limit: $limit, nextToken: $nextToken, lastSync: $lastSync, filter: {title: "a"}) {
+                    items { id } nextToken startedAt
+                  }
+                }
+                """)
+            #expect(try await app.sync(sync).isFinished)
+            #expect(title(app, "x") == "x1")
+        }
+    }
+
     @Test("A partition whose server is another begins with everything, and removes what that one has not")
     func otherServer() async throws {
         try await withServer(["a", "b"]) { _, app in
@@ -196,6 +218,25 @@ struct SyncTests {
             #expect(title(app, "a") == nil)
             #expect(title(app, "b") == "moved")
             #expect(try await second.app.sync(paged).isBase == false)
+        }
+    }
+
+    @Test("A walk that was begun with another server begins anew: no server is sent another one's token")
+    func otherServerAmidWalk() async throws {
+        try await withServer([]) { _, app in
+            let (one, two) = (SyncServer(), SyncServer())
+            for id in ["a", "b", "c"] {
+                one.put(id, "\(id)1")
+                // Twice, so that its versions are the greater ones.
+                for _ in 0..<2 { two.put(id, "\(id)2") }
+            }
+            var limited = paged
+            limited.maximumPageCount = 1
+            try await NamedServer(app, "https://one.example", one).app.sync(limited)
+            let report = try await NamedServer(app, "https://two.example", two).app.sync(paged)
+            #expect(report.isBase && report.isFinished)
+            #expect(two.requests.map { $0.token == nil } == [true, false])
+            #expect(["a", "b", "c"].map { title(app, $0) } == ["a2", "b2", "c2"])
         }
     }
 
