@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import Foundation
 import Larder
 import LarderHTTP
+import LarderURLSession
 import NIOCore
 import Testing
 
@@ -48,6 +49,17 @@ struct AnswerTests {
             try await expect(#" {"data":null}"#, from: transport, for: .query())
             let error = try await transportError { try await transport.send(.query(), within: .ample) }
             #expect(error.code == .unusableAnswer)
+        }
+    }
+
+    @Test("The answer is as old, and may become as old, as the server's headers say")
+    func ages() async throws {
+        try await withServer { _ in
+            .json("{}", headers: ["Cache-Control": "private, max-age=60", "Age": "12"])
+        } _: { _, transport in
+            let answer = try await transport.send(.query(), within: .ample)
+            #expect(answer.age == .seconds(12))
+            #expect(answer.maxAge == .seconds(60))
         }
     }
 
@@ -159,6 +171,12 @@ struct AnswerTests {
                 #expect(error.body.count == 1_024)
             }
         }
+    }
+
+    @Test("Every transport takes a response of up to 64 MiB, unless the program says otherwise")
+    func standardLimit() {
+        #expect(HTTPTransport.Options().maximumAnswerSize == 64 << 20)
+        #expect(URLSessionTransport.Options().maximumAnswerSize == 64 << 20)
     }
 
     @Test("A compressed answer arrives decompressed, and one that swells beyond the limit is given up")

@@ -164,6 +164,17 @@ struct RequestTests {
         }
     }
 
+    @Test("A transport that is made of a URL and options sends the headers that the options give")
+    func byURL() async throws {
+        let options = options { $0.headersForRequest = { _ in [.init(name: "Authorization", value: "Bearer t")] } }
+        try await ScriptedServer.run { _ in
+            .json(Self.answer)
+        } _: { server in
+            _ = try await HTTPTransport.http(server.url, options: options).send(.query(), within: .ample)
+            #expect(server.requests.map { $0.headers["Authorization"] } == [["Bearer t"]])
+        }
+    }
+
     @Test(
         "A header that HTTP does not allow is refused before anything is sent, and its value is not told",
         arguments: [

@@ -223,6 +223,51 @@ struct MultipartSubscriptionTests {
         }
     }
 
+    @Test("An answer that ends without a part has begun no subscription")
+    func noPart() async throws {
+        let reply = Reply(
+            headers: ["Content-Type": #"multipart/mixed;boundary="b";subscriptionSpec=1.0"#],
+            body: Array("--b--\r\n".utf8))
+        try await withServer(options: options { $0.subscriptions.carrier = .multipart }) { _ in
+            reply
+        } _: { _, transport in
+            let (commands, commanding) = AsyncStream.makeStream(of: [SubscriptionLine.Command].self)
+            let told = Mutex<[String]>([])
+            let line = SubscriptionLine(commands: commands) { messages in
+                told.withLock { $0 += messages.map { "\($0)" } }
+                for case .completed in messages { commanding.finish() }
+                for case .broken in messages { commanding.finish() }
+            }
+            commanding.yield([.start(id: "1", .query())])
+            try await transport.carry(line, openedWithin: .ample)
+            let all = told.withLock { $0 }
+            #expect(all.count == 2 && all.last?.hasPrefix("completed") == true, "\(all)")
+        }
+    }
+
+    @Test("A subscription whose request the server does not answer in time breaks off")
+    func unanswered() async throws {
+        let options = options {
+            $0.subscriptions.carrier = .multipart
+            $0.subscriptions.pacing.opening = .milliseconds(100)
+        }
+        try await withServer(options: options) { _ in
+            .hang
+        } _: { _, transport in
+            let (commands, commanding) = AsyncStream.makeStream(of: [SubscriptionLine.Command].self)
+            let codes = Mutex<[TransportError.Code]>([])
+            let line = SubscriptionLine(commands: commands) { messages in
+                for case .broken(_, let error) in messages { codes.withLock { $0.append(error.code) } }
+            }
+            commanding.yield([.start(id: "1", .query())])
+            let carrying = Task { try await transport.carry(line, openedWithin: .ample) }
+            try await waitUntil("it is given up") { codes.withLock { !$0.isEmpty } }
+            commanding.finish()
+            try await carrying.value
+            #expect(codes.withLock { $0 } == [.timedOut])
+        }
+    }
+
     @Test("A subscription whose head is larger than 32 KiB is not asked for, and ends the line")
     func longHead() async throws {
         let options = options {

@@ -11,13 +11,12 @@ import Testing
 struct SilentConnectionTests {
     /// Reads from a server that says what a script says.
     private func run(
-        _ steps: String, silence: Duration, pings: Bool = false,
+        _ steps: String, silence: Duration, pings: Bool = true,
         _ body: (inout WebSocketConnection.Messages, WebSocketConnection.Writer) async throws -> Void
     ) async throws {
         try await ForeignServer.run("frames.py", #"{"subprotocol": "ours", "script": [\#(steps)]}"#) { server in
             var connection = WebSocketConnection(url: server.url, subprotocols: ["ours"])
-            connection.silence = silence
-            connection.pings = pings
+            (connection.silence, connection.pings) = (silence, pings)
             try await connection.run(on: MultiThreadedEventLoopGroup.singleton, openedBy: .now + .ample, body)
         }
     }
@@ -28,7 +27,7 @@ struct SilentConnectionTests {
 
     @Test("A server that answers pings is not given up, however long it says nothing else")
     func answersPings() async throws {
-        try await run("", silence: .seconds(4), pings: true) { messages, _ in
+        try await run("", silence: .seconds(4)) { messages, _ in
             var answers = 0
             while answers < 2, let together = try await messages.next() {
                 answers += together.count { if case .alive = $0 { true } else { false } }
@@ -39,7 +38,7 @@ struct SilentConnectionTests {
 
     @Test("A silence is told once, and the next one is told as well")
     func toldAgain() async throws {
-        try await run(#"{"wait": 1}, {"text": "{}"}"#, silence: .seconds(6)) { messages, writer in
+        try await run(#"{"wait": 1}, {"text": "{}"}"#, silence: .seconds(6), pings: false) { messages, writer in
             var told: [String] = []
             while told.count < 3, let together = try await messages.next() {
                 for message in together {
@@ -63,6 +62,25 @@ struct SilentConnectionTests {
             var texts = 0
             while texts < 1, let together = try await messages.next() { texts += countTexts(together) }
             #expect(texts == 1)
+        }
+    }
+
+    @Test("Where the server is not asked, a third of the time for which it may be silent is told as a silence")
+    func toldSilence() async throws {
+        // The text comes after a third, and well before the end.
+        try await run(#"{"sleep": 1.8}, {"text": ""}"#, silence: .seconds(3), pings: false) { messages, _ in
+            let first = try await messages.next()
+            let together = try #require(first)
+            #expect(together.count == 1 && countTexts(together) == 0)
+        }
+    }
+
+    @Test("That a server leaves a ping unanswered is told before its connection is given up")
+    func unansweredPing() async throws {
+        try await run(#"{"sleep": 30}"#, silence: .seconds(2)) { messages, _ in
+            let together = try await messages.next()
+            let isSilent = if case .silent? = together?.first { true } else { false }
+            #expect(isSilent)
         }
     }
 

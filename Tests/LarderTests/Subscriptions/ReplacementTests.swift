@@ -92,6 +92,26 @@ struct ReplacementTests {
         }
     }
 
+    @Test("The old connection is asked to end nothing before all subscriptions have begun on the other")
+    func waitsForAll() async throws {
+        try await live { live in
+            let added = try await live.app.subscribe(GraphQLOperation("subscription { changed { id } }"))
+            let id = try #require(await live.first.nextStart())
+            await live.first.line.take(.started(id: id))
+            await live.first.line.take(.expiring(after: .zero))
+            let (second, other) = try await live.second()
+            await second.line.take(.started(id: other))
+            // Commands come in their order: where this start is the next, no end was asked for.
+            let late = try await live.app.subscribe(GraphQLOperation("subscription { changed { text } }"))
+            for await command in live.first.commands {
+                let isStart = if case .start = command { true } else { false }
+                #expect(isStart, "\(command)")
+                break
+            }
+            withExtendedLifetime([added, late]) {}
+        }
+    }
+
     @Test("An old connection that breaks before the other is ready is a gap, which the other closes")
     func breaks() async throws {
         try await live { live in
@@ -212,6 +232,35 @@ struct ReplacementTests {
             _ = await live.ends(second).value
             _ = try await live.second()
             #expect(live.subscription.state.staleSince == nil)
+        }
+    }
+
+    @Test("A start on the other connection has its time to be acknowledged also where the old one breaks meanwhile")
+    func givesUpOther() async throws {
+        var pacing = SubscriptionPacing.quick
+        pacing.starting = .seconds(1)
+        try await live(pacing: pacing) { live in
+            await live.first.line.take(.expiring(after: .zero))
+            let (second, _) = try await live.second()
+            live.first.end(TransportError(.interrupted, "cut"))
+            _ = await live.ends(second).value
+            _ = try await live.second()
+            #expect(live.subscription.state.error?.code == .transportTimedOut)
+            #expect(live.transport.attemptCount == 3)
+        }
+    }
+
+    @Test("A connection that has taken the place of a broken one is replaced when its server has announced")
+    func replacesAfterBreak() async throws {
+        try await live { live in
+            await live.first.line.take(.expiring(after: .zero))
+            let (second, other) = try await live.second()
+            await second.line.take(.expiring(after: .milliseconds(50)))
+            live.first.end(TransportError(.interrupted, "cut"))
+            await second.line.take(.started(id: other))
+            _ = try await live.second()
+            #expect(live.subscription.state.phase != .connecting)
+            #expect(live.transport.attemptCount == 3)
         }
     }
 

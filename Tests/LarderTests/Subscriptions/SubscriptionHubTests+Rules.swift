@@ -266,6 +266,34 @@ extension SubscriptionHubTests {
         }
     }
 
+    @Test("While the server only shows that it is there the cache is told each minute, and when the connection ends")
+    func notesEachMinute() async throws {
+        let clock = Mutex(Date(timeIntervalSince1970: 1_000_000))
+        var options = Store.Options()
+        options.now = { clock.withLock { $0 } }
+        let transport = ScriptedLine()
+        try await withApp(transport, options) { app in
+            let subscription = try await app.subscribe(
+                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
+            let (connection, _) = try await transport.started()
+            #expect(await state(subscription) { $0.phase == .live } != nil)
+            let start = clock.withLock { $0 }
+            try await eventually { try app.subscriptions().first?.completeUntil == start }
+            func tellAlive(after seconds: Double) async {
+                clock.withLock { $0 = start + seconds }
+                await connection.line.take(.alive)
+            }
+            await tellAlive(after: 59)
+            try await Task.sleep(for: .milliseconds(20))
+            #expect(try app.subscriptions().first?.completeUntil == start)
+            await tellAlive(after: 60)
+            try await eventually { try app.subscriptions().first?.completeUntil == start + 60 }
+            await tellAlive(after: 90)
+            connection.end(TransportError(.interrupted, "cut"))
+            try await eventually { try app.subscriptions().first?.completeUntil == start + 90 }
+        }
+    }
+
     @Test("Where the clock was set back since a restart, a subscription is stale since now")
     func staleSinceClockSetBack() async throws {
         try await withTemporaryFolder { folder in
@@ -337,6 +365,23 @@ extension SubscriptionHubTests {
         }
     }
 
+    @Test(
+        "What the options say of null counts, whatever the transport says",
+        arguments: [(.trust, nil), (.ignore, "known")] as [(NullsInEvents, String?)])
+    func ownNulls(said: NullsInEvents, expected: String?) async throws {
+        let transport = ScriptedLine(nulls: said == .trust ? .ignore : .trust)
+        try await withApp(transport) { app in
+            try await app.write(Self.items, json: Array(#"{"items":[{"id":"1","text":"known"}]}"#.utf8))
+            var options = SubscriptionOptions()
+            options.nulls = said
+            let subscription = try await app.subscribe(Self.changed, options: options)
+            let (connection, id) = try await transport.started()
+            await connection.line.tell(id, #"{"id":"1","text":null}"#)
+            for await event in subscription { if case .data = event { break } }
+            #expect(text(app) == expected)
+        }
+    }
+
     @Test("What is to close gaps and cannot be asked is refused with the subscription")
     func catchUpIsQuery() async throws {
         let transport = ScriptedLine()
@@ -368,6 +413,25 @@ extension SubscriptionHubTests {
             #expect(await state(subscription) { $0.phase == .live } != nil)
             #expect(server.requests.count == 1)
             #expect(asked.withLock { $0 } == 1)
+        }
+    }
+
+    @Test("A parked partition's subscriptions end as parked, and others begin once it is the current one again")
+    func endsWhenParked() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema))
+            let transport = ScriptedLine()
+            let app = try store.partition(of: backend("a"), server: transport)
+            let subscription = try await app.subscribe(Self.changed)
+            _ = try await transport.started()
+            _ = try await store.switch(to: backend("b"))
+            #expect(await state(subscription) { $0.phase == .ended }?.error?.code == .parked)
+            _ = try await store.switch(to: backend("a"))
+            let again = try await app.subscribe(Self.changed)
+            try #require(again.state.phase != .ended)
+            _ = try await transport.started()
+            #expect(await state(again) { $0.phase == .live } != nil)
+            try store.close()
         }
     }
 

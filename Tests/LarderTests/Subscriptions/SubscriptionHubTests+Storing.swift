@@ -190,6 +190,24 @@ extension SubscriptionHubTests {
         }
     }
 
+    @Test("A connection that breaks again and again is opened after ever longer pauses")
+    func opensAfterLongerPauses() async throws {
+        var pacing = SubscriptionPacing.quick
+        pacing.backoff = Backoff(first: .milliseconds(1), cap: .seconds(80_000))
+        let transport = ScriptedLine(pacing: pacing)
+        try await withApp(transport) { app in
+            let subscription = try await app.subscribe(Self.changed)
+            let breaking = Task {
+                while let connection = await transport.next() { connection.end(TransportError(.interrupted, "cut")) }
+            }
+            // Pauses that grow take minutes until the twentieth; of those that do not, each is a millisecond at most.
+            try await Task.sleep(for: .milliseconds(300))
+            #expect(transport.attemptCount < 20)
+            breaking.cancel()
+            withExtendedLifetime(subscription) {}
+        }
+    }
+
     @Test("A subscription that had begun is started again after a short pause, however often it has failed before")
     func pausesShortly() async throws {
         var pacing = SubscriptionPacing.quick
@@ -346,6 +364,30 @@ extension SubscriptionHubTests {
             subscription = try await app.subscribe(Self.changed)
             #expect(await connection.nextStart() != nil)
             #expect(subscription != nil && transport.attemptCount == 1)
+        }
+    }
+
+    @Test("A connection is kept for as long after each end as after the first")
+    func keptSinceLastEnd() async throws {
+        var pacing = SubscriptionPacing.quick
+        pacing.lingering = .milliseconds(500)
+        let transport = ScriptedLine(pacing: pacing)
+        try await withApp(transport) { app in
+            var subscription: Subscription? = try await app.subscribe(Self.changed)
+            let (connection, id) = try await transport.started()
+            #expect(subscription != nil)
+            subscription = nil
+            for await command in connection.commands where command == .stop(id: id) { break }
+            try await Task.sleep(for: .milliseconds(250))
+            subscription = try await app.subscribe(Self.changed)
+            // On a loaded machine the connection may have ended by now.
+            guard await connection.nextStart() != nil else { return }
+            #expect(subscription != nil)
+            let ended = SuspendingClock.now
+            subscription = nil
+            for await _ in connection.commands {}
+            #expect(.now - ended >= .milliseconds(500))
+            connection.end(nil)
         }
     }
 

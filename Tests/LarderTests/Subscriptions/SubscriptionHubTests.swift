@@ -309,6 +309,18 @@ struct SubscriptionHubTests {
         }
     }
 
+    @Test("A closed store's subscriptions end with the error that their partition is parked")
+    func endsWithStore() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema))
+            let transport = ScriptedLine()
+            let subscription = try await store.partition(server: transport).subscribe(Self.changed)
+            _ = try await transport.started()
+            try store.close()
+            #expect(await state(subscription) { $0.phase == .ended }?.error?.code == .parked)
+        }
+    }
+
     @Test("A failed catching up is tried again, and the subscription is stale until then")
     func triesAgain() async throws {
         let count = Mutex(0)

@@ -65,6 +65,36 @@ struct SuspendedSubscriptionTests {
         }
     }
 
+    @Test("A connection that is to take another's place ends with that where the store is suspended")
+    func suspendedWhileReplacing() async throws {
+        let transport = ScriptedLine()
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema))
+            let app = try store.partition(server: transport)
+            let subscription = try await app.subscribe(GraphQLOperation("subscription { changed { id text } }"))
+            let first = try #require(await transport.next())
+            try await begin(first)
+            await first.line.take(.expiring(after: .zero))
+            let second = try #require(await transport.next())
+            await second.line.take(.opened)
+            let lines = [first, second].map { connection in
+                Task {
+                    // As transports do.
+                    for await _ in connection.commands {}
+                    connection.end(nil)
+                }
+            }
+            try await store.suspend(within: .seconds(300))
+            for line in lines { await line.value }
+            try await eventually { subscription.state.phase == .connecting }
+            #expect(transport.attemptCount == 2)
+            try store.resume()
+            try await begin(try #require(await transport.next()))
+            try await eventually { subscription.state.phase == .live }
+            try store.close()
+        }
+    }
+
     private func begin(_ connection: ScriptedLine.Opened) async throws {
         await connection.line.take(.opened)
         let id = try #require(await connection.nextStart())
