@@ -62,6 +62,21 @@ struct ChangedSchemaTests {
         }
     }
 
+    @Test("A kept schema that is damaged, or gone, is compiled again from its text")
+    func compiledAgain() async throws {
+        try await withTemporaryFolder { folder in
+            let (text, schema) = ("type Query { a: Int }", try Schema(parsing: "type Query { a: Int }"))
+            var kept: [URL] = []
+            try keep(text, in: folder, beside: &kept)
+            try Data("damaged".utf8).write(to: kept[0])
+            try Store.open(at: folder, schemaText: [text]).close()
+            #expect(Store.keptSchema(in: folder) == schema)
+            try FileManager.default.removeItem(at: kept[0])
+            try Store.open(at: folder, schemaText: [text]).close()
+            #expect(Store.keptSchema(in: folder) == schema)
+        }
+    }
+
     @Test("Of the schemas that a store keeps, the one that was compiled first goes when there are too many")
     func oldestGoes() async throws {
         try await withTemporaryFolder { folder in

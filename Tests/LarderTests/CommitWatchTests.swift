@@ -72,6 +72,26 @@ struct CommitWatchTests {
         }
     }
 
+    @Test("What others commit is noticed about a tenth of a second later, also where commits follow each other")
+    func soonAfter() async throws {
+        try await withTemporaryFolder { folder in
+            let other = try OperationsDatabase(folder: folder)
+            let left = Countdown(1_000_000)
+            let (store, app) = try Self.open(folder) { _ = left.take() }
+            let begun = SuspendingClock.now
+            for round in 1...5 {
+                let before = left.count
+                try await queue(other, "\(round)")
+                try await eventually { left.count < before }
+            }
+            // With room for a machine that is busy.
+            #expect(SuspendingClock.now - begun < .seconds(8))
+            #expect(try app.mutations(in: [.pending]).count == 5)
+            try other.close()
+            try store.close()
+        }
+    }
+
     @Test("What a look itself reads in the folder brings about no other look")
     func ownLooks() async throws {
         try await withTemporaryFolder { folder in
@@ -126,6 +146,63 @@ struct CommitWatchTests {
         }
     }
 
+    /// Options of a store that counts how often anything looks for something to do: whatever does asks for the time.
+    private static func counting(_ left: Countdown) -> Store.Options {
+        var options = Self.options()
+        options.now = {
+            _ = left.take()
+            return Date()
+        }
+        return options
+    }
+
+    @Test(
+        "A runner with mutations looks for nothing while it has no network, or waits for a sign-in",
+        arguments: [false, true])
+    func waitingRunner(isSignedOut: Bool) async throws {
+        try await withTemporaryFolder { folder in
+            let left = Countdown(1_000_000)
+            let options = Self.counting(left)
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+            let app = try store.partition(server: ScriptedServer { _, _ in ScriptedServer.status(401) })
+            try await app.enqueue(giveStars("1", 5))
+            let network = SwitchedConnectivity()
+            network.set(isSignedOut)
+            let runner = quickRunner(app) { $0.connectivity = network }
+            let running = Task { try await runner.run() }
+            try await eventually { runner.state == (isSignedOut ? .waitingForSignIn : .offline) }
+            try await requireRest { 1_000_000 - left.count }
+            running.cancel()
+            try await running.value
+            try store.close()
+        }
+    }
+
+    @Test("A runner with transfers looks for nothing while it has no network")
+    func waitingTransfers() async throws {
+        try await withTemporaryFolder { folder in
+            let left = Countdown(1_000_000)
+            let options = Self.counting(left)
+            let store = try Store.open(
+                at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema), options: options)
+            let app = try store.partition()
+            let file = folder.appending(path: "file")
+            try Data("bytes".utf8).write(to: file)
+            _ = try await app.transfers.upload(file, to: ObjectLocation(bucket: "b", key: "k"))
+            let network = SwitchedConnectivity()
+            network.set(false)
+            var transferring = TransferRunner.Options()
+            transferring.connectivity = network
+            let runner = TransferRunner(app, storage: MemoryStorage(), options: transferring)
+            let running = Task { try await runner.run() }
+            try await eventually { runner.state == .offline }
+            try await requireRest { 1_000_000 - left.count }
+            running.cancel()
+            try await running.value
+            try store.close()
+        }
+    }
+
     @Test("A runner at rest sends each mutation that another connection queues, one after the other")
     func each() async throws {
         try await withTemporaryFolder { folder in
@@ -169,6 +246,11 @@ struct CommitWatchTests {
         }
     }
 
+    @Test("What no notification tells of is looked for once a minute, unless a test says otherwise")
+    func onceMinute() {
+        #expect(Store.Options().longestWait == .seconds(60))
+    }
+
     @Test("Where the system watches no folder a store looks again and again")
     func unwatched() async throws {
         try await withTemporaryFolder { folder in
@@ -182,6 +264,26 @@ struct CommitWatchTests {
             try await eventually { left.count == 0 }
             await partitions.endFollowing()
             try operations.close()
+        }
+    }
+
+    @Test("Where the system watches no folder a store looks twelve times a second")
+    func unwatchedPace() async throws {
+        try await withTemporaryFolder { folder in
+            let operations = OperationsStore(
+                folder: folder, options: OperationsDatabase.Options(), longestWait: .seconds(3600))
+            let looks = Mutex<[SuspendingClock.Instant]>([])
+            let partitions = OpenPartitions(
+                operationsStore: operations, logger: Logger(label: "test"), openWatch: { _, _ in nil },
+                lookedAtOthers: { looks.withLock { $0.append(.now) } })
+            partitions.followOthers()
+            try await eventually { looks.withLock { $0.count > 12 } }
+            await partitions.endFollowing()
+            try operations.close()
+            let times = looks.withLock(\.self)
+            // A busy machine makes pauses longer, and not each of them.
+            let shortest = try #require(zip(times, times.dropFirst()).map { $0.duration(to: $1) }.min())
+            #expect(shortest > .milliseconds(60) && shortest < .milliseconds(140))
         }
     }
 
@@ -237,6 +339,44 @@ struct CommitWatchTests {
                 }
                 #expect(seen == last)
             }
+            try store.close()
+        }
+    }
+
+    @Test("A process opens the folder before it commits to the cache, so that the kernel tells of one that is killed")
+    func openedBefore() async throws {
+        try await withTemporaryFolder { folder in
+            let (store, app) = try Self.open(folder)
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            let path = folder.resolvingSymlinksInPath().path
+            let wasOpen = Mutex(false)
+            // The change is made before the commit ends.
+            try await app.update(recipeList) { _ in
+                let isOpen = try openFiles(below: folder).contains(path)
+                wasOpen.withLock { $0 = isOpen }
+            }
+            #expect(wasOpen.withLock { $0 })
+            #expect(try !openFiles(below: folder).contains(path))
+            try store.close()
+        }
+    }
+
+    @Test("However often other processes commit, a store looks twelve times a second at most")
+    func bounded() async throws {
+        try await withTemporaryFolder { folder in
+            try OperationsDatabase(folder: folder).close()
+            let left = Countdown(1_000_000)
+            let (store, _) = try Self.open(folder) { _ = left.take() }
+            let begun = ContinuousClock.now
+            let before = left.count
+            for _ in 0..<100 {
+                FolderNotice(folder.path).tell()
+                try await Task.sleep(for: .milliseconds(3))
+            }
+            let looks = before - left.count
+            let time = ContinuousClock.now - begun
+            // One look may end at once, whatever came before.
+            #expect(looks <= 1 + Int(time / .milliseconds(80)))
             try store.close()
         }
     }

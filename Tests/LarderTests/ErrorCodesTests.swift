@@ -106,6 +106,13 @@ struct ErrorCodesTests {
         #expect(LarderError(translating: file(EACCES)).code == .notRunnable)
     }
 
+    @Test("A backup that fails for a reason of its own has that as its cause")
+    func causeOfBackup() {
+        let reason = FileError(EIO, doing: "writing", path: "x")
+        let error = BackupFailure.typed(reason)
+        #expect(error.code == .backup && (error.cause as? FileError) == reason)
+    }
+
     /// The public codes that follow a text: those of this package's layers that a program sees.
     private func codes(in text: String, declaredAs start: String) -> [String] {
         text.components(separatedBy: start).dropFirst().compactMap { rest in

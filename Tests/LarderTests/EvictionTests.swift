@@ -43,6 +43,21 @@ struct EvictionTests {
         }
     }
 
+    @Test("What the answer of a pin leads to, and is not made of, is evicted")
+    func beyondPin() async throws {
+        try await withAgedStore { app, wait in
+            try await app.store(1)
+            let titles = GraphQLOperation(
+                "query Some($first: Int) { recipes(first: $first) { title } }", variables: ["first": .int(1)])
+            try await app.pin(named: "offline", titles)
+            wait(100)
+            try await app.evict(maxAge: .seconds(60))
+            #expect(try app.read(titles).isComplete)
+            let name = GraphQLFragment("fragment Name on Cook { name }")
+            #expect(await larderError { try app.read("Cook:1", name) }?.code == .miss)
+        }
+    }
+
     @Test("What a queued mutation names is not evicted")
     func queued() async throws {
         try await withAgedStore { app, wait in
@@ -194,6 +209,38 @@ struct EvictionTests {
             task.cancel()
             _ = await task.result
             #expect(try app.read(stored(2)).isComplete)
+        }
+    }
+
+    @Test("Where garbage is enough for the bound to be kept, nothing else goes")
+    func garbageFirst() async throws {
+        try await withAgedStore { app, wait in
+            let title = String(repeating: "x", count: 4_000)
+            for number in 1...20 { try await app.store(number, title: title) }
+            let needed = try app.records.bytesInUse()
+            wait(60)
+            for number in 21...40 { try await app.store(number, title: title) }
+            let all = try app.records.bytesInUse()
+            // What came last becomes garbage.
+            for number in 21...40 { try await app.write(stored(number), json: Array(#"{"recipes":[]}"#.utf8)) }
+            #expect(try await app.evict(maxBytes: (needed + all) / 2).objects == 0)
+            for number in 1...20 { #expect(try app.read(stored(number)).isComplete) }
+        }
+    }
+
+    @Test("That a bound cannot be kept is a warning in the log")
+    func loggedBound() async throws {
+        let log = RecordedLog(from: .warning)
+        try await withTemporaryFolder { folder in
+            var options = Store.Options()
+            options.logger = log.logger
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+            let app = try store.partition()
+            try await app.store(1)
+            try await app.pin(named: "offline", stored(1))
+            await app.putInOrder(CacheUpkeep(maxBytes: 1)) { _ in }
+            #expect(log.texts.withLock { $0 }.contains("the cache could not be kept in order"))
+            try store.close()
         }
     }
 

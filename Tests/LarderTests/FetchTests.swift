@@ -78,6 +78,24 @@ struct FetchTests {
         }
     }
 
+    @Test("networkFirst answers from the cache where no user is signed in, and the other policies say so")
+    func signedOut() async throws {
+        let isSignedOut = Flag()
+        let server = ScriptedServer { _ in
+            if isSignedOut.isSet { throw TransportError(.notSignedIn, "the sign-in has ended") }
+            return recipeListAnswer
+        }
+        try await withStoreFixture(server) { (app) throws in
+            _ = try await app.fetch(recipeList, policy: .networkFirst)
+            isSignedOut.set()
+            #expect(try await app.fetch(recipeList, policy: .networkFirst)["recipes"]?.count == 2)
+            let error = await #expect(throws: LarderError.self) {
+                try await app.fetch(recipeList, policy: .networkOnly)
+            }
+            #expect(error?.code == .transportNotSignedIn)
+        }
+    }
+
     @Test(
         "networkFirst does not answer from the cache where the server has answered, with errors or with what does not fit"
     )
@@ -92,6 +110,22 @@ struct FetchTests {
                 }
                 #expect(error?.code == code)
             }
+        }
+    }
+
+    @Test("networkFirst answers from the cache where the server has not answered by the deadline")
+    func networkFirstLate() async throws {
+        let isLate = Flag()
+        let server = ScriptedServer { _ in
+            if isLate.isSet { throw TransportError(.timedOut, "late") }
+            return recipeListAnswer
+        }
+        try await withStoreFixture(server) { app in
+            _ = try await app.fetch(recipeList, policy: .networkFirst)
+            isLate.set()
+            let cached = try await app.fetch(recipeList, policy: .networkFirst)
+            #expect(cached["recipes"]?.count == 2)
+            #expect(server.requests.count == 2)
         }
     }
 
@@ -122,6 +156,19 @@ struct FetchTests {
             #expect(answers.count == 2)
             #expect(answers.first == answers.last)
             #expect(server.requests.count == 2)
+        }
+    }
+
+    @Test("cacheAndNetwork gives what the cache had before the server was asked, where the two differ")
+    func cacheAndNetworkDiffer() async throws {
+        let server = ScriptedServer { number, _ in recipeListAnswer.replacing("Soup", with: "Soup \(number)") }
+        try await withStoreFixture(server) { app in
+            _ = try await app.fetch(recipeList)
+            var titles: [String?] = []
+            for try await answer in app.fetches(recipeList, policy: .cacheAndNetwork) {
+                titles.append(answer["recipes"]?[0]?["title"]?.string)
+            }
+            #expect(titles == ["Soup 0", "Soup 1"])
         }
     }
 
@@ -190,13 +237,19 @@ struct FetchTests {
         }
     }
 
-    @Test("A mutation that is sent at once has the time that it was given, and not that of the options")
-    func immediateDeadline() async throws {
+    @Test(
+        "A mutation that is sent at once has the time that it was given, and not that of the options",
+        arguments: [true, false])
+    func immediateDeadline(isTyped: Bool) async throws {
         let transport = ScriptedServer.away
         try await withStoreFixture(transport) { app in
             let before = SuspendingClock.now
-            _ = try? await app.send(
-                rateAtOnce, within: .seconds(1), options: FetchOptions(timeout: .seconds(900)))
+            let options = FetchOptions(timeout: .seconds(900))
+            if isTyped {
+                _ = try? await app.send(Rate(), within: .seconds(1), options: options)
+            } else {
+                _ = try? await app.send(rateAtOnce, within: .seconds(1), options: options)
+            }
             let after = SuspendingClock.now
             let deadline = try #require(transport.deadlines.first)
             #expect(deadline >= before + .seconds(1) && deadline <= after + .seconds(1))
@@ -217,33 +270,6 @@ struct FetchTests {
             let fetched = try await app.fetch(List())
             #expect(fetched.recipes.map(\.title) == ["Soup", "Bread"])
             #expect(try app.read(List()) == fetched)
-        }
-    }
-
-    @Test("Documents that do not parse, fit the schema or have their variables are typed errors")
-    func badOperations() async throws {
-        try await withStoreFixture { app in
-            func code(_ operation: GraphQLOperation) -> LarderError.Code? {
-                do throws(LarderError) {
-                    _ = try app.read(operation)
-                    return nil
-                } catch { return error.code }
-            }
-            #expect(code(GraphQLOperation("query {")) == .syntax)
-            #expect(code(GraphQLOperation("{ nothing }")) == .operation)
-            #expect(code(GraphQLOperation("query A { latest { id } } query B { latest { id } }")) == .operation)
-            #expect(code(GraphQLOperation("query A { latest { id } }", name: "B")) == .operation)
-            #expect(code(GraphQLOperation("query($id: ID!) { recipe(id: $id) { title } }")) == .variables)
-            #expect(code(GraphQLOperation("{ latest { id } }", variables: ["x": 1])) == .variables)
-            let rate = "mutation($input: Rating!) { rate(input: $input) { id } }"
-            for input in [
-                ["recipe": "1"], ["recipe": "1", "stars": .null], ["recipe": "1", "stars": 1, "x": 1],
-                ["recipe": "1", "stars": "five"], ["recipe": ["1", "2"], "stars": 1],
-            ] as [Value] {
-                await expectCode(.variables) {
-                    _ = try await app.enqueue(GraphQLOperation(rate, variables: ["input": input]))
-                }
-            }
         }
     }
 
@@ -392,43 +418,6 @@ struct FetchTests {
             let title = try app.read("Recipe:1", GraphQLFragment(fragments, name: "B"))["title"]?.string
             #expect(title == "Soup")
             await expectCode(.miss) { _ = try app.read("Recipe:1", GraphQLFragment(fragments, name: "A")) }
-        }
-    }
-
-    @Test("The errors of an answer whose status is a refusal say the status, and for how long the server asks to wait")
-    func refusedWithStatus() async throws {
-        let server = ScriptedServer(search: nil) { _, _, _ in
-            let body = #"{"data":null,"errors":[{"message":"slow down"}]}"#
-            return GraphQLAnswer(body: Array(body.utf8), status: 429, retryAfter: .seconds(7))
-        }
-        try await withStoreFixture(server) { app in
-            let error = await larderError { try await app.fetch(recipeList) }
-            #expect(error?.code == .serverErrors && error?.errors.map(\.message) == ["slow down"])
-            let cause = error?.cause as? TransportError
-            #expect(cause?.status == 429 && cause?.retryAfter == .seconds(7))
-        }
-    }
-
-    @Test("The error of an answer that does not fit the operation names the place")
-    func misfitPlace() async throws {
-        let server = ScriptedServer { _ in
-            #"{"data":{"recipes":[{"__typename":"Recipe","id":"1","title":7,"author":null}]}}"#
-        }
-        try await withStoreFixture(server) { app in
-            let error = await larderError { try await app.fetch(recipeList) }
-            #expect(error?.code == .recordsResponseMismatch)
-            #expect(error?.message.hasSuffix(", at recipes[0].title") == true, "\(error?.message ?? "none")")
-        }
-    }
-
-    @Test("A miss says what the cache lacks, and has what there is")
-    func missing() async throws {
-        try await withStoreFixture { app in
-            try await app.write("Recipe:1", GraphQLFragment("fragment F on Recipe { title }"), ["title": "Soup"])
-            let more = GraphQLFragment("fragment F on Recipe { title rating author { name } }")
-            let error = await larderError { try app.read("Recipe:1", more) }
-            #expect(error?.code == .miss && error?.missing.map(\.description) == ["rating", "author"])
-            #expect(error?.response?["title"]?.string == "Soup")
         }
     }
 }

@@ -2,6 +2,7 @@ import Foundation
 import InMemoryTracing
 import Larder
 import LarderTestSupport
+import Metrics
 import MetricsTestKit
 import Synchronization
 import Testing
@@ -261,6 +262,128 @@ struct MeasuringTests {
             isAnswered.set()
             running.cancel()
             try await running.value
+        }
+    }
+
+    @Test("A read that fails is timed as a failure, and is no miss")
+    func failedReads() async throws {
+        try await withTemporaryFolder { folder in
+            let metrics = TestMetrics()
+            var options = Store.Options()
+            options.metrics = metrics
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+            let app = try store.partition()
+            try store.close()
+            await expectCode(.parked) { _ = try app.read(recipeList) }
+            #expect(count("larder.read.duration", "failure", in: metrics) == 1)
+            #expect(count("larder.read.duration", "success", in: metrics) == 0)
+            #expect(metrics.counterTotal(label: "larder.read.misses") == 0)
+        }
+    }
+
+    @Test("Nothing of what lies under a failure, such as headers, stands in the span, nor anything of the request")
+    func failureWithCause() async throws {
+        struct Refusal: Error { let header = "Authorization: hush" }
+        let server = ScriptedServer { _ in
+            throw TransportError(.unreachable, "There is no server.", cause: Refusal())
+        }
+        try await measured(server) { app, _, tracer in
+            await #expect(throws: LarderError.self) { try await app.fetch(Self.names, policy: .networkOnly) }
+            let span = try #require(tracer.finishedSpans.first)
+            #expect(span.status?.message == "There is no server.")
+            var attributes: Set<String> = []
+            span.attributes.forEach { name, _ in attributes.insert(name) }
+            #expect(attributes == ["graphql.operation.type", "graphql.operation.name", "error.type"])
+        }
+    }
+
+    /// As in a process that has a factory for all that measures there.
+    private func opened(_ folder: URL, besides metrics: TestMetrics) throws -> (Store, Partition) {
+        try withMetricsFactory(metrics) { () throws in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            return (store, try store.partition())
+        }
+    }
+
+    @Test("A store without a factory of its own measures nothing, though the process has one")
+    func factoryOfProcess() async throws {
+        try await withTemporaryFolder { folder in
+            let metrics = TestMetrics()
+            let (store, app) = try opened(folder, besides: metrics)
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            _ = try app.read(recipeList)
+            try store.close()
+            #expect(metrics.timers(label: "larder.read.duration").isEmpty)
+            #expect(metrics.timers(label: "larder.commit.duration").isEmpty)
+        }
+    }
+
+    @Test("A request that sends a mutation is timed as one")
+    func timedMutation() async throws {
+        try await measured(ScriptedServer.rating()) { app, metrics, _ in
+            try await app.enqueue(rate(1))
+            try await MutationRunner(app).drain()
+            let told = metrics.timers(label: "larder.request.duration").map { timer in
+                timer.dimensions.map { "\($0.0)=\($0.1)" }.sorted().joined(separator: " ")
+            }
+            #expect(Set(told) == ["kind=mutation outcome=success"])
+        }
+    }
+
+    @Test("Each page of a synchronization is a span with the operation's name, and is timed")
+    func synchronization() async throws {
+        try await withTemporaryFolder { folder in
+            let (metrics, tracer) = (TestMetrics(), InMemoryTracer())
+            var options = Store.Options()
+            options.metrics = metrics
+            options.tracer = tracer
+            let server = SyncServer()
+            server.put("a", "a1")
+            let schema = try Schema(parsing: SyncServer.schema)
+            let store = try Store.open(at: folder, schema: schema, options: options)
+            _ = try await store.partition(server: server.transport).sync(SyncServer.sync)
+            #expect(tracer.finishedSpans.map(\.operationName) == ["Sync"])
+            #expect(count("larder.request.duration", "success", in: metrics) == 1)
+            try store.close()
+        }
+    }
+
+    @Test("A request by which a runner looks for the server is a span, and is timed as a query")
+    func probes() async throws {
+        let server = ScriptedServer(ScriptedServer.key) { _, _ in
+            ScriptedServer.found
+        } _: { number, request in
+            number == 0 ? ScriptedServer.status(500) : ScriptedServer.done(request)
+        }
+        try await measured(server) { app, metrics, tracer in
+            try await app.enqueue(rate(1))
+            try await quickRunner(app).drain()
+            let probes = tracer.finishedSpans.filter {
+                $0.attributes.get("graphql.operation.type") == .string("query")
+            }
+            #expect(!probes.isEmpty)
+            let timers = metrics.timers(label: "larder.request.duration")
+            #expect(timers.contains { timer in timer.dimensions.contains { $0 == ("kind", "query") } })
+        }
+    }
+
+    @Test("An attempt of a transfer that fails and is made again is timed as a failure, before the one that succeeds")
+    func repeatedTransfer() async throws {
+        try await withTemporaryFolder { folder in
+            try await measured { app, metrics, _ in
+                let source = folder.appending(path: "source")
+                try Data(repeating: 7, count: 100).write(to: source)
+                let (storage, failures) = (MemoryStorage(), Countdown(1))
+                storage.onCall { call throws(ObjectError) in
+                    if case .put = call, failures.take() { throw ObjectError(.interrupted, "cut") }
+                }
+                var options = TransferRunner.Options()
+                options.backoff = Backoff(first: .milliseconds(1), cap: .milliseconds(5))
+                _ = try await app.transfers.upload(source, to: ObjectLocation(bucket: "media", key: "k"))
+                try await TransferRunner(app, storage: storage, options: options).drain()
+                #expect(count("larder.transfer.duration", "failure", in: metrics) == 1)
+                #expect(count("larder.transfer.duration", "success", in: metrics) == 1)
+            }
         }
     }
 }

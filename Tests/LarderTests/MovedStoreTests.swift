@@ -344,6 +344,44 @@ struct MovedStoreTests {
         }
     }
 
+    @Test("A copy that is made before the store is resumed is known when it is brought back to its device")
+    func broughtBackAfterResume() async throws {
+        try await withTemporaryFolder { folder in
+            let (place, backup) = (folder.appending(path: "store"), folder.appending(path: "backup"))
+            let tokens = FileDeviceTokens(folder: folder.appending(path: "tokens"))
+            let (store, app) = try open(place, tokens: tokens)
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            try await store.suspend(within: .seconds(300))
+            try FileManager.default.copyItem(at: place, to: backup)
+            try store.resume()
+            try store.close()
+            try FileManager.default.removeItem(at: place)
+            try FileManager.default.copyItem(at: backup, to: place)
+            let (restored, last) = try open(place, tokens: tokens)
+            #expect(try state(last, receipt)?.failure?.kind == .restored)
+            try restored.close()
+        }
+    }
+
+    @Test("An opening without tokens sets nothing aside, and the device knows the store afterwards as before")
+    func withoutTokens() async throws {
+        try await withTemporaryFolder { folder in
+            let place = folder.appending(path: "store")
+            let tokens = FileDeviceTokens(folder: folder.appending(path: "tokens"))
+            let (store, app) = try open(place, tokens: tokens)
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            try store.close()
+            for home in [nil, folder] {
+                let (other, tokenless) = try open(place, home: home)
+                #expect(try state(tokenless, receipt)?.state == .pending)
+                try other.close()
+            }
+            let (again, reopened) = try open(place, tokens: tokens)
+            #expect(try state(reopened, receipt)?.state == .pending)
+            try again.close()
+        }
+    }
+
     /// Tokens of which the keeping fails, before or after it is done.
     private final class FailingTokens: DeviceTokens {
         struct Failure: Error {}

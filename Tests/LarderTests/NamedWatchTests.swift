@@ -85,6 +85,28 @@ struct NamedWatchTests {
         }
     }
 
+    @Test("A reader that asks while the store is suspended waits, and is given what has changed after resume")
+    func suspended() async throws {
+        try await withTemporaryFolder { folder in
+            let (store, app) = try open(folder)
+            try await app.write(recipeList, data)
+            var states = try await app.watch(named: "inbox", recipeList).makeAsyncIterator()
+            #expect(try await next(&states)?.changes == .anything)
+            try await store.suspend(within: .seconds(300))
+            let resuming = Task { [card] in
+                // The reader asks meanwhile.
+                try await Task.sleep(for: .milliseconds(50))
+                try store.resume()
+                try await app.write("Recipe:1", card, ["title": "Broth"])
+            }
+            let state = try await next(&states)
+            #expect(state?.changes == .objects(["Recipe:1"]))
+            #expect(titles(state) == ["Broth", "Bread"])
+            try await resuming.value
+            try store.close()
+        }
+    }
+
     @Test("A name that was never stored, and one that was removed, are errors, also while it is iterated")
     func unknown() async throws {
         try await withStoreFixture { (app) throws in

@@ -21,6 +21,22 @@ struct OperationCacheTests {
         #expect(cache.size <= OperationCache.compiledLimit + OperationCache.boundLimit)
     }
 
+    @Test("Compiled operations are kept up to 64 MiB, and operations with variables up to 16 MiB")
+    func limits() {
+        #expect(OperationCache.compiledLimit == 64 << 20)
+        #expect(OperationCache.boundLimit == 16 << 20)
+    }
+
+    @Test("An operation that its fragments make too deep is refused as an operation, and not for its variables")
+    func tooComplex() throws {
+        let cache = OperationCache(
+            try SchemaIndex(parsing: "type Query { viewer: User } type User { name: String best: User }"))
+        let bodies = (0..<150).map { "fragment F\($0) on User { best { ...F\($0 + 1) } }" }.joined(separator: " ")
+        let operation = GraphQLOperation("{ viewer { ...F0 } } \(bodies) fragment F150 on User { name }")
+        let error = #expect(throws: LarderError.self) { try cache.bound(operation) }
+        #expect(error?.code == .operation)
+    }
+
     @Test("Fragments are equal by the bytes of their documents, by their names and by their variables")
     func fragments() {
         let one = GraphQLFragment("fragment F on Caf\u{E9} { id }", name: "F", variables: ["a": 1])

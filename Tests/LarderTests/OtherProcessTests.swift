@@ -215,6 +215,19 @@ struct OtherProcessTests {
         }
     }
 
+    @Test("A watcher of a whole object by its key hears of it when another process stores it")
+    func createdObject() async throws {
+        try await withTemporaryFolder { folder in
+            let (store, app) = try openShelf(folder)
+            var states = app.watch("Book:1").makeAsyncIterator()
+            #expect(try await next(&states)?.presence == .absent)
+            // By its seed it writes the shelf once.
+            _ = try await ChildProgram.run(folder, "churn", "7", "1")
+            #expect(try await next(&states, within: .seconds(20))?.presence == .present)
+            try store.close()
+        }
+    }
+
     @Test("A watcher hears of this process's writes after another process has cleared the cache")
     func clearedByAnother() async throws {
         try await withTemporaryFolder { folder in
@@ -228,6 +241,28 @@ struct OtherProcessTests {
             var title: String?
             while title != "8" { title = try await next(&states)?.complete?["books"]?[0]?["title"]?.string }
             #expect(title == "8")
+            try store.close()
+        }
+    }
+
+    @Test("A watcher of a list hears of the pages that another process loads")
+    func loadedPages() async throws {
+        let schema = """
+            type Query @fieldPolicy(forField: "orders", paginationArgs: "limit nextToken") {
+              orders(limit: Int, nextToken: String): OrderList
+            }
+            type Order { id: ID! }
+            type OrderList { items: [Order] nextToken: String }
+            """
+        let list = GraphQLOperation(
+            "query L($limit: Int, $nextToken: String) { orders(limit: $limit, nextToken: $nextToken) "
+                + "{ items { id } nextToken } }")
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
+            var states = try store.partition().pages(list).watch(.whenComplete).makeAsyncIterator()
+            // It loads eight pages of ten, and would kill itself after a thousand steps.
+            _ = try await ChildProgram.run(folder, "pages", "1000")
+            #expect(try await next(&states, within: .seconds(60))?.objects.count == 80)
             try store.close()
         }
     }

@@ -1,4 +1,5 @@
 import Foundation
+import LarderFiles
 import LarderOperations
 import LarderPowerLoss
 import LarderTestSupport
@@ -213,6 +214,22 @@ struct PrivateFilesTests {
             #expect(texts.count == 1)
             #expect(texts.first?.contains("chmod -R go=") == true, "\(texts)")
             #expect(try modes(in: place).filter { before[$0.key] != nil } == before)
+        }
+    }
+
+    @Test("A store on a volume that keeps no rights is opened, and the log does not say that it was narrowed")
+    func withoutRights() async throws {
+        try await withExposedStore { place, warnings in
+            var options = Store.Options()
+            options.logger = warnings.logger
+            options.files = FileSystem { $0.kind == .setMode ? .pretence : nil }
+            let store = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema), options: options)
+            _ = try store.partition()
+            try store.close()
+            let modes = try modes(in: place)
+            #expect(modes["larder.sqlite"] == 0o644 && modes["records"] == 0o755)
+            let text = try #require(warnings.texts.withLock { $0.last })
+            #expect(text.contains("this user cannot change that"), "\(text)")
         }
     }
 

@@ -49,6 +49,19 @@ struct PromiseTests {
         #expect(FetchOptions() == said)
     }
 
+    @Test("An answer from the cache may take 1 GiB of memory, unless the program says otherwise")
+    func answerSize() {
+        #expect(Store.Options().maximumAnswerSize == 1 << 30)
+    }
+
+    @Test("A cache may grow to 64 GiB, another process is waited for five seconds, and a suspension not at all")
+    func storeOptions() {
+        let options = Store.Options()
+        #expect(options.maximumSize == 64 << 30)
+        #expect(options.lockTimeout == .seconds(5))
+        #expect(options.suspensionWait == .zero)
+    }
+
     @Test("A partition that is parked asks no server, and changes nothing there")
     func parked() async throws {
         let server = ScriptedServer { _ in renamed }

@@ -4,6 +4,8 @@ import Synchronization
 /// What was logged, from a level on.
 final class RecordedLog: LogHandler, Sendable {
     let texts = Mutex<[String]>([])
+    /// What stands beside each text.
+    let details = Mutex<[String]>([])
     private let lowest: Logger.Level
     var logLevel: Logger.Level {
         get { .trace }
@@ -22,7 +24,10 @@ final class RecordedLog: LogHandler, Sendable {
     }
 
     func log(event: LogEvent) {
-        if event.level >= lowest { texts.withLock { $0.append("\(event.message)") } }
+        guard event.level >= lowest else { return }
+        texts.withLock { $0.append("\(event.message)") }
+        let values = (event.metadata ?? [:]).values.map { "\($0)" }
+        details.withLock { $0.append(values.sorted().joined(separator: "; ")) }
     }
 
     var logger: Logger { Logger(label: "test") { _ in self } }

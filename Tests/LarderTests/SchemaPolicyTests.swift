@@ -60,6 +60,12 @@ struct SchemaPolicyTests {
         #expect(error?.code == .schema && error?.message.contains("own.graphql") == true, "\(error as Any)")
     }
 
+    @Test("A schema that cannot be used is told with the line and the column of what is wrong")
+    func place() {
+        let error = #expect(throws: LarderError.self) { try Schema(parsing: "type Query {\n  a Int\n}") }
+        #expect(error?.code == .schema && error?.message.contains(":2:5:") == true, "\(error as Any)")
+    }
+
     @Test("A maximum age below zero is zero, and one in parts of a second has whole seconds")
     func oddAges() throws {
         func schema(_ age: Duration) throws -> Schema {

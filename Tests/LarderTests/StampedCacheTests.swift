@@ -1,6 +1,8 @@
 import Foundation
+import LarderFiles
 import LarderGraphQL
 import LarderTestSupport
+import Synchronization
 import Testing
 
 @testable import LarderRecords
@@ -40,6 +42,34 @@ struct StampedCacheTests {
                 try cache.close()
                 await #expect(throws: RecordError.self) { try await cache.stamp() }
             }
+        }
+    }
+
+    @Test("A cache is stamped once nothing was written for two seconds, unless its options say another time")
+    func standardDelay() {
+        #expect(RecordCache.Options().idleDelay == .seconds(2))
+    }
+
+    @Test("A cache that is written to again is stamped no sooner after that than after the first write")
+    func writtenAgain() async throws {
+        try await withTemporaryFolder { folder in
+            let stamps = Mutex<[SuspendingClock.Instant]>([])
+            var options = RecordCache.Options()
+            options.idleDelay = .milliseconds(300)
+            options.files = FileSystem { call in
+                if call.kind == .write, call.path.contains("/clean.stamp") { stamps.withLock { $0.append(.now) } }
+                return nil
+            }
+            let cache = try RecordCache(folder: folder.path, stamp: "stamping", options: options)
+            try await Self.write(1, to: cache)
+            // The first write's wait has begun, and is not over.
+            try await Task.sleep(for: .milliseconds(100))
+            let again = SuspendingClock.now
+            try await Self.write(2, to: cache)
+            try await eventually { Self.isStamped(folder) }
+            let stamped = try #require(stamps.withLock { $0.last })
+            #expect(again.duration(to: stamped) >= .milliseconds(300))
+            try cache.close()
         }
     }
 

@@ -33,6 +33,18 @@ struct TemporaryStoreTests {
         #expect(try leftovers(of: store.folder) == [])
     }
 
+    #if os(Linux)
+    @Test(
+        "A temporary store is in memory where the system has a place for that",
+        .enabled(if: FileManager.default.isWritableFile(atPath: "/dev/shm"), "needs a writable /dev/shm"))
+    func inMemory() throws {
+        let store = try Store.temporary(schemaText: [fixtureSchema])
+        _ = try store.partition()
+        #expect(store.folder.path.hasPrefix("/dev/shm/") && exists(store.folder))
+        try store.close()
+    }
+    #endif
+
     @Test("A temporary store that is never closed lives as long as a partition of it is held, and no longer")
     func released() async throws {
         let folder: URL

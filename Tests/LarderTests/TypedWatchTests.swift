@@ -192,6 +192,33 @@ struct TypedWatchTests {
         }
     }
 
+    @Test("A typed watcher says that its data has a change that the server has not confirmed")
+    func unconfirmed() async throws {
+        try await withStoreFixture { app in
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            var states = try app.watch(Recipes()).makeAsyncIterator()
+            #expect(await states.next()?.isOptimistic == false)
+            try await app.enqueue(Rate(), optimistic: .init(rate: .init(title: "Stew", rating: 5)))
+            let state = try #require(await states.next())
+            #expect(state.data?.recipes.map(\.title) == ["Stew", "Bread"])
+            #expect(state.isOptimistic && !state.isStale)
+        }
+    }
+
+    @Test("A typed watcher says that its data is older than the schema allows")
+    func stale() async throws {
+        let server = ScriptedServer { _ in recipeListAnswer }
+        try await withAgedStore(server, { try $0.setMaxAge(.seconds(30), of: "Recipe") }) { app, wait in
+            _ = try await app.fetch(recipeList)
+            for (seconds, isStale) in [(29.0, false), (1, true)] {
+                wait(seconds)
+                var states = try app.watch(Recipes()).makeAsyncIterator()
+                let state = try #require(await states.next())
+                #expect(state.data != nil && state.isStale == isStale && !state.isOptimistic)
+            }
+        }
+    }
+
     @Test("A typed watcher asks the server as its options say")
     func options() async throws {
         let server = ScriptedServer { _ in recipeListAnswer }

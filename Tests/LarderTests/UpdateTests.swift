@@ -74,6 +74,34 @@ struct UpdateTests {
         }
     }
 
+    /// Whose data no encoder takes.
+    private struct Unsayable: TypedOperation {
+        struct Data: Codable, Sendable {
+            var title = "Soup"
+            func encode(to encoder: any Encoder) throws { throw Refusal() }
+        }
+        let operation: GraphQLOperation
+    }
+
+    @Test("Data of the program's own type that cannot be encoded is refused, and nothing is stored")
+    func unencodable() async throws {
+        try await withStoreFixture { app in
+            let query = GraphQLOperation("{ recipe(id: 1) { title } }")
+            await expectCode(.data) { try await app.write(Unsayable(operation: query), data: .init()) }
+            await expectCode(.miss) { _ = try app.read(query) }
+        }
+    }
+
+    @Test("A mutation whose expected answer cannot be encoded is refused, and not queued")
+    func unencodableExpectation() async throws {
+        try await withStoreFixture { (app) async throws in
+            await expectCode(.data) {
+                try await app.enqueue(Unsayable(operation: giveStars("1", 5)), optimistic: .init())
+            }
+            #expect(try app.mutations().isEmpty)
+        }
+    }
+
     @Test("An update of an object may leave out what its key tells, and cannot make it another object")
     func updateOfObject() async throws {
         try await withStoreFixture { app in

@@ -50,6 +50,48 @@ struct WatchTests {
         }
     }
 
+    @Test("A cacheAndNetwork watcher gives what the cache has at once, while the server is asked")
+    func atOnce() async throws {
+        let isFree = Flag()
+        let server = ScriptedServer { _ in
+            await isFree.wait()
+            return recipeListAnswer
+        }
+        try await withStoreFixture(server) { app in
+            defer { isFree.set() }
+            try await app.write(recipeList, json: soupAndBread("Stew"))
+            var states = try app.watch(recipeList, policy: .cacheAndNetwork).makeAsyncIterator()
+            let state = try #require(try await next(&states))
+            #expect(state.isFetching)
+            #expect(state.complete?["recipes"]?[0]?["title"]?.string == "Stew")
+        }
+    }
+
+    @Test("The error of a fetch comes beside the data that was there, and ends with the next fetch that succeeds")
+    func errorBesideData() async throws {
+        let isAway = Flag()
+        let server = ScriptedServer { _ in
+            if isAway.isSet { throw TransportError.away }
+            return recipeListAnswer
+        }
+        try await withStoreFixture(server) { app in
+            _ = try await app.fetch(recipeList)
+            isAway.set()
+            let watch = try app.watch(recipeList, policy: .cacheAndNetwork)
+            var states = watch.makeAsyncIterator()
+            var state = try await next(&states)
+            while state?.isFetching == true { state = try await next(&states) }
+            #expect(state?.error?.code == .transportUnreachable)
+            #expect(state?.complete?["recipes"]?[0]?["title"]?.string == "Soup")
+            isAway.set(false)
+            watch.refetch()
+            // The answer is the same as before.
+            repeat { state = try await next(&states) } while state?.isFetching == true
+            #expect(server.requests.count == 3)
+            #expect(state?.complete != nil && state?.error == nil)
+        }
+    }
+
     @Test("Own writes do not echo back: writing the same again, or something else, wakes no watcher")
     func unconcerned() async throws {
         try await withStoreFixture { app in
@@ -117,6 +159,44 @@ struct WatchTests {
         }
     }
 
+    @Test("Compacting wakes no watcher, and the next change is told as ever")
+    func compacting() async throws {
+        try await withStoreFixture { app in
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            var states = app.watch("Recipe:1").makeAsyncIterator()
+            #expect(try await next(&states)?.presence == .present)
+            // Whether a look at other processes comes before or after the compaction is up to its timer.
+            try await app.records.noticeOtherProcesses()
+            _ = try await app.records.compact()
+            try await app.write(recipeList, json: soupAndBread("Stew"))
+            // Were it woken in between, this would say that anything may have changed.
+            #expect(try await next(&states)?.changedFields == ["title"])
+        }
+    }
+
+    @Test("A watcher whose answer another write made partial asks no server for what is missing now")
+    func asksNothingAnew() async throws {
+        let isFree = Flag()
+        let server = ScriptedServer { number, _ in
+            if number > 0 { await isFree.wait() }
+            return #"{"data":{"recipe":{"__typename":"Recipe","id":"1","title":"Soup","rating":4}}}"#
+        }
+        try await withStoreFixture(server) { app in
+            defer { isFree.set() }
+            let rated = GraphQLOperation("{ recipe(id: 1) { title rating } }")
+            var states = try app.watch(rated, policy: .cacheFirst).makeAsyncIterator()
+            var state = try await next(&states)
+            while state?.complete == nil || state?.isFetching == true { state = try await next(&states) }
+            try await app.remove("Recipe:1", as: .evicted)
+            #expect(try await next(&states)?.response?.missing.map(\.description) == ["recipe"])
+            try await app.write("Recipe:1", GraphQLFragment("fragment F on Recipe { title }"), ["title": "Stew"])
+            state = try await next(&states, within: .seconds(60))
+            #expect(state?.response?.missing.map(\.description) == ["recipe.rating"])
+            #expect(state?.isFetching == false)
+            #expect(server.requests.count == 1)
+        }
+    }
+
     @Test("A fragment of one object is watched by its key")
     func fragment() async throws {
         try await withStoreFixture { app in
@@ -128,6 +208,29 @@ struct WatchTests {
             #expect(state.complete?["rating"]?.double == 4.5)
             try await app.remove("Recipe:5", as: .deleted)
             #expect(try await next(&states)?.isDeleted == true)
+        }
+    }
+
+    @Test("Watchers of two objects by one fragment are each given their own")
+    func twoObjects() async throws {
+        try await withStoreFixture { app in
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            let title = GraphQLFragment("fragment F on Recipe { title }")
+            var soups = try app.watch("Recipe:1", title).makeAsyncIterator()
+            #expect(try await next(&soups)?.complete?["title"]?.string == "Soup")
+            var breads = try app.watch("Recipe:2", title).makeAsyncIterator()
+            #expect(try await next(&breads)?.complete?["title"]?.string == "Bread")
+        }
+    }
+
+    @Test("Watchers of one document with two variables are each given their own answer")
+    func twoVariables() async throws {
+        try await withStoreFixture { app in
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            var soups = try app.watch(recipe(1)).makeAsyncIterator()
+            #expect(try await next(&soups)?.complete?["recipe"]?["title"]?.string == "Soup")
+            var breads = try app.watch(recipe(2)).makeAsyncIterator()
+            #expect(try await next(&breads)?.complete?["recipe"]?["title"]?.string == "Bread")
         }
     }
 

@@ -105,4 +105,32 @@ struct BackupDraftTests {
             #expect(idle.omitted == nil && idle.cache == nil && idle.format == nil)
         }
     }
+
+    @Test("No cache is in a backup before larder.sqlite is, so that none is older than the queue")
+    func order() async throws {
+        try await withClosedStore { place, backups throws in
+            let store = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
+            try await store.partition().enqueue(giveStars("1", 5))
+            try store.close()
+            var isLooked = false
+            _ = try StoreBackup.make(of: place, into: backups) { moment in
+                guard moment == .database else { return }
+                isLooked = true
+                let draft = try #require(try FileSystem().names(in: backups.path).first)
+                #expect(try FileSystem().names(in: "\(backups.path)/\(draft)").contains("larder.sqlite"))
+                #expect(try !FileSystem().exists("\(backups.path)/\(draft)/records"))
+            }
+            #expect(isLooked)
+        }
+    }
+
+    @Test("A backup is called by the time at which it is made, and its manifest says that time")
+    func time() async throws {
+        try await withClosedStore { place, backups throws in
+            let now = Date(timeIntervalSince1970: 1_795_298_823)
+            let folder = try StoreBackup.make(of: place, into: backups, now: now).folder
+            #expect(folder.lastPathComponent == "2026-11-21T220703Z")
+            #expect(try StoreBackup(at: folder).manifest.created == now)
+        }
+    }
 }

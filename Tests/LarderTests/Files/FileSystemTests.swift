@@ -175,6 +175,21 @@ struct FileSystemTests {
         }
     }
 
+    @Test(
+        "A folder that this user may not open is passed over where its names are to be synced, and no other failure is",
+        arguments: [(EACCES, true), (EPERM, true), (EIO, false), (EMFILE, false)])
+    func unopenedFolder(status: Int32, isPassedOver: Bool) async throws {
+        try await withTemporaryFolder { folder in
+            let files = FileSystem { $0.kind == .open ? .failure(status) : nil }
+            if isPassedOver {
+                try files.synchronizeFolder(folder.path)
+            } else {
+                let error = #expect(throws: FileError.self) { try files.synchronizeFolder(folder.path) }
+                #expect(error?.status == status)
+            }
+        }
+    }
+
     @Test("A file that another process makes meanwhile is there, and one that vanishes on the way is an error")
     func madeMeanwhile() async throws {
         for isMade in [true, false] {

@@ -1,0 +1,97 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Synchronization
+import Testing
+
+@Suite("Errors of fetches and reads", .timeLimit(.minutes(10)))
+struct FetchErrorTests {
+    @Test("An answer that does not fit the program's own type says so, whether it was fetched or read")
+    func misfitType() async throws {
+        struct Numbered: TypedOperation {
+            struct Data: Decodable, Sendable {
+                struct Recipe: Decodable, Sendable { var title: Int }
+                var recipes: [Recipe]
+            }
+            var operation: GraphQLOperation { GraphQLOperation("{ recipes(first: 2) { title } }") }
+        }
+        let server = ScriptedServer { _ in recipeListAnswer }
+        try await withStoreFixture(server) { app in
+            await expectCode(.data) { _ = try await app.fetch(Numbered()) }
+            await expectCode(.data) { _ = try app.read(Numbered()) }
+        }
+    }
+
+    @Test("Documents that do not parse, fit the schema or have their variables are typed errors")
+    func badOperations() async throws {
+        try await withStoreFixture { app in
+            func code(_ operation: GraphQLOperation) -> LarderError.Code? {
+                do throws(LarderError) {
+                    _ = try app.read(operation)
+                    return nil
+                } catch { return error.code }
+            }
+            #expect(code(GraphQLOperation("query {")) == .syntax)
+            #expect(code(GraphQLOperation("{ nothing }")) == .operation)
+            #expect(code(GraphQLOperation("query A { latest { id } } query B { latest { id } }")) == .operation)
+            #expect(code(GraphQLOperation("query A { latest { id } }", name: "B")) == .operation)
+            #expect(code(GraphQLOperation("query($id: ID!) { recipe(id: $id) { title } }")) == .variables)
+            #expect(code(GraphQLOperation("{ latest { id } }", variables: ["x": 1])) == .variables)
+            let rate = "mutation($input: Rating!) { rate(input: $input) { id } }"
+            for input in [
+                ["recipe": "1"], ["recipe": "1", "stars": .null], ["recipe": "1", "stars": 1, "x": 1],
+                ["recipe": "1", "stars": "five"], ["recipe": ["1", "2"], "stars": 1],
+            ] as [Value] {
+                await expectCode(.variables) {
+                    _ = try await app.enqueue(GraphQLOperation(rate, variables: ["input": input]))
+                }
+            }
+        }
+    }
+
+    @Test("A document that is not GraphQL is told with the line and the column where it stops being so")
+    func syntaxPlace() async throws {
+        try await withStoreFixture { app in
+            let document = "query {\n  recipe(id: 1) { title } }\n}"
+            let error = await larderError { try app.read(GraphQLOperation(document)) }
+            #expect(error?.code == .syntax && error?.message.contains(":3:1:") == true, "\(error?.message ?? "none")")
+        }
+    }
+
+    @Test("The errors of an answer whose status is a refusal say the status, and for how long the server asks to wait")
+    func refusedWithStatus() async throws {
+        let server = ScriptedServer(search: nil) { _, _, _ in
+            let body = #"{"data":null,"errors":[{"message":"slow down"}]}"#
+            return GraphQLAnswer(body: Array(body.utf8), status: 429, retryAfter: .seconds(7))
+        }
+        try await withStoreFixture(server) { app in
+            let error = await larderError { try await app.fetch(recipeList) }
+            #expect(error?.code == .serverErrors && error?.errors.map(\.message) == ["slow down"])
+            let cause = error?.cause as? TransportError
+            #expect(cause?.status == 429 && cause?.retryAfter == .seconds(7))
+        }
+    }
+
+    @Test("The error of an answer that does not fit the operation names the place")
+    func misfitPlace() async throws {
+        let server = ScriptedServer { _ in
+            #"{"data":{"recipes":[{"__typename":"Recipe","id":"1","title":7,"author":null}]}}"#
+        }
+        try await withStoreFixture(server) { app in
+            let error = await larderError { try await app.fetch(recipeList) }
+            #expect(error?.code == .recordsResponseMismatch)
+            #expect(error?.message.hasSuffix(", at recipes[0].title") == true, "\(error?.message ?? "none")")
+        }
+    }
+
+    @Test("A miss says what the cache lacks, and has what there is")
+    func missing() async throws {
+        try await withStoreFixture { app in
+            try await app.write("Recipe:1", GraphQLFragment("fragment F on Recipe { title }"), ["title": "Soup"])
+            let more = GraphQLFragment("fragment F on Recipe { title rating author { name } }")
+            let error = await larderError { try app.read("Recipe:1", more) }
+            #expect(error?.code == .miss && error?.missing.map(\.description) == ["rating", "author"])
+            #expect(error?.response?["title"]?.string == "Soup")
+        }
+    }
+}

@@ -1,0 +1,160 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+@testable import Larder
+
+@Suite("What is under way, or followed, when a store is suspended", .timeLimit(.minutes(10)))
+struct SuspendedWorkTests {
+    @Test("A refresh that is under way keeps a suspension waiting until its new credentials are stored")
+    func refresh() async throws {
+        try await withTemporaryFolder { folder in
+            let identities = InMemoryIdentityProvider(lifetime: .zero)
+            var options = Store.Options()
+            options.keys = InMemoryKeyProvider()
+            options.identityProvider = { _ in identities }
+            let schema = try Schema(parsing: fixtureSchema)
+            let store = try Store.open(at: folder.appending(path: "store"), schema: schema, options: options)
+            let app = try store.partition()
+            let issued = identities.signIn("ada")
+            try await app.session.signIn(issued, within: soon)
+            identities.behaviour = .hanging
+            let asking = Task { try await app.session.credentials(within: soon) }
+            try await eventually { identities.attempts == 1 }
+            let isSuspended = Flag()
+            let suspending = Task {
+                try await store.suspend(within: .seconds(300))
+                isSuspended.set()
+            }
+            try await eventually { store.suspension.isAsked }
+            // Long enough for a suspension that does not wait: that nothing happens gives no signal.
+            try await Task.sleep(for: .milliseconds(100))
+            #expect(!isSuspended.isSet)
+            identities.behaviour = .ready
+            try await suspending.value
+            // The caller may be told that the store is suspended.
+            _ = await asking.result
+            try store.resume()
+            let reading = try await app.session.storedCredentials(within: soon)
+            guard case .present(let stored) = reading else {
+                Issue.record("\(reading)")
+                return
+            }
+            #expect(stored.userPool?.accessToken != issued.userPool?.accessToken)
+            try store.close()
+        }
+    }
+
+    @Test("The streams of a mutation, the queue and transfers stand still during a suspension, and go on after it")
+    func streams() async throws {
+        try await withTransferFixture { fixture in
+            let app = fixture.app
+            let (file, _) = try fixture.file(bytes: 100)
+            let upload = try await app.transfers.upload(file, to: TransferFixture.location)
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            let begun = (0..<4).map { _ in Flag() }
+            let changes = Task {
+                var last: MutationStatus.State?
+                for await status in receipt.changes {
+                    last = status.state
+                    begun[0].set()
+                }
+                return last
+            }
+            let progress = Task {
+                var last: TransferStatus.State?
+                for await progress in upload.progress {
+                    last = progress.state
+                    begun[1].set()
+                }
+                return last
+            }
+            let queue = Task {
+                for await status in app.queue {
+                    begun[2].set()
+                    if status.error != nil || status.unsentCount == 0 { return status.error == nil }
+                }
+                return false
+            }
+            let events = Task {
+                var events = app.transfers.events.makeAsyncIterator()
+                begun[3].set()
+                while let status = await events.next(isolation: #isolation) {
+                    if status.state == .cancelled { return true }
+                }
+                return false
+            }
+            try await eventually { begun.allSatisfy { $0.isSet } }
+            try await fixture.store.suspend(within: .seconds(300))
+            // Longer than each of them pauses between two looks.
+            try await Task.sleep(for: .milliseconds(200))
+            try fixture.store.resume()
+            try await upload.cancel()
+            try await app.core.operationsStore.database().mutations.discardAll(in: app.core.name, now: Date())
+            #expect(await changes.value == .discarded)
+            #expect(await progress.value == .cancelled)
+            #expect(await queue.value)
+            #expect(await events.value)
+        }
+    }
+
+    @Test("A call during a suspension waits for as long as the store's options say, and throws suspended then")
+    func endOfWait() async throws {
+        try await withTemporaryFolder { folder in
+            var options = Store.Options()
+            options.suspensionWait = .milliseconds(200)
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+            let app = try store.partition()
+            try await app.enqueue(giveStars("1", 5))
+            try await store.suspend(within: .seconds(300))
+            let calls: [@Sendable () async throws -> Void] = [
+                { _ = try app.read(recipeList, allowsPartial: true) },
+                { _ = try await app.enqueue(giveStars("1", 4)) },
+                { _ = try app.mutations(in: [.pending]) },
+            ]
+            for call in calls {
+                let begun = SuspendingClock.now
+                await expectCode(.suspended) { try await call() }
+                #expect(begun.duration(to: .now) >= .milliseconds(200))
+                try requireNear(begun)
+            }
+            try store.resume()
+            try store.close()
+        }
+    }
+
+    @Test("A mutation that a suspension breaks off is set aside, and not sent again, where the server knows no repeat")
+    func brokenOffOnce() async throws {
+        try await withTemporaryFolder { folder in
+            let server = ScriptedServer { number, request in
+                if number == 0 {
+                    do { try await Task.sleep(for: .seconds(600)) } catch {
+                        return .failure(TransportError(.cancelled, "The exchange was broken off"))
+                    }
+                }
+                return ScriptedServer.done(request)
+            }
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            let app = try store.partition(server: server)
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            let service = Task { try await app.run() }
+            try await eventually { server.requests.count == 1 }
+            // As `suspend` and `resume` do, but that the work is waited for however slow the machine is.
+            let number = try await store.suspension.ask()
+            store.operationsStore.changeSignal.notify()
+            while try await !store.suspension.workHasEnded(number, within: .milliseconds(20)) {}
+            try store.resume()
+            let outcome = try await receipt.outcome(within: .seconds(300))
+            guard case .setAside(let failure) = outcome else {
+                Issue.record("\(outcome)")
+                return
+            }
+            #expect(failure?.kind == .outcomeUnknown)
+            #expect(server.requests.count == 1)
+            service.cancel()
+            try await service.value
+            try store.close()
+            try expectSound(folder)
+        }
+    }
+}
