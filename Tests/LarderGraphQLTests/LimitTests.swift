@@ -37,6 +37,13 @@ struct LimitTests {
         #expect(syntaxFault(text(13), limits: limits)?.contains("Nested more than 12 levels deep") == true)
     }
 
+    @Test("A document nests 120 levels where nothing else is said, and no more")
+    func standardNesting() {
+        func text(_ depth: Int) -> String { Self.nested("{a", depth) + Self.nested("}", depth) }
+        #expect(syntaxFault(text(120)) == nil)
+        #expect(syntaxFault(text(121))?.contains("Nested more than 120 levels deep") == true)
+    }
+
     @Test("More tokens than allowed are refused at the first that is too many")
     func tokenLimit() {
         let limits = ParserLimits(tokens: 4)

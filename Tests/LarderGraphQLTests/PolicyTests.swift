@@ -177,6 +177,13 @@ struct PolicyTests {
         #expect(schema.types[schema.queryType].fields.map(\.maxAge) == [5, nil, Int(Int32.max)])
     }
 
+    @Test("A greatest age may be 0 seconds")
+    func noAge() throws {
+        let schema = try SchemaIndex(parsing: "type Query @cacheControl(maxAge: 0) { a: Int @cacheControl(maxAge: 0) }")
+        #expect(schema.types[schema.queryType].maxAge == 0)
+        #expect(schema.types[schema.queryType].fields.map(\.maxAge) == [0])
+    }
+
     @Test("Of several greatest ages at one place the last counts, and that of an extension before the definition's")
     func laterAge() throws {
         let twice = "@cacheControl(maxAge: 5) @cacheControl(maxAge: 6)"
@@ -271,6 +278,17 @@ struct PolicyTests {
         func parts(_ type: String) -> PartPolicy? { schema.type(named: type).flatMap { schema.types[$0].parts } }
         #expect([parts("Inner"), parts("Outer")] == [.merge, .merge])
         #expect([parts("Other"), parts("Node"), parts("Lists")] == [.replace, nil, nil])
+    }
+
+    @Test("A part that has pages is replaced where the policy of its type says so")
+    func replacedPartWithPages() throws {
+        let schema = try SchemaIndex(
+            parsing: """
+                type Query { outer: Outer } type Outer { inner: Inner } type Inner { l(n: Int): [Int] }
+                extend type Inner @typePolicy(parts: replace) @fieldPolicy(forField: "l", paginationArgs: "n")
+                """)
+        func parts(_ type: String) -> PartPolicy? { schema.type(named: type).flatMap { schema.types[$0].parts } }
+        #expect([parts("Inner"), parts("Outer")] == [.replace, nil])
     }
 
     @Test(

@@ -84,6 +84,21 @@ struct ValueTests {
         #expect(try keys("mutation M($i: In) { any(input: $i) { __typename \(parts) } }", ["i": input]) == [])
     }
 
+    @Test("A mutation whose input object has no room for a version is not sent with one")
+    func inputWithoutVersion() throws {
+        let schema = try SchemaIndex(
+            parsing: """
+                type Query { a: Int }
+                type Mutation { one(input: In): Todo }
+                type Todo @typePolicy(versioned: true) { id: ID! _version: Int }
+                input In { id: ID }
+                """)
+        let document = try Document(parsing: "mutation M($i: In) { one(input: $i) { id _version } }")
+        let operation = try #require(document.operations.first)
+        let plan = try Plan.compile(operation, of: document, schema, conditions: [:])
+        #expect(VersionedInput.all(plan, ["i": .object(["id": .string("1")])], schema).isEmpty)
+    }
+
     @Test("The key of a page that begins at a number has the number, or its text where the argument is one")
     func pageKeys() {
         func key(isText: Bool) -> String {

@@ -384,6 +384,23 @@ struct EnvironmentTests {
         }
     }
 
+    @Test("Both meta pages are written once more before the commit by which an opening makes a table, too")
+    func metaPagesBeforeTables() async throws {
+        try await withTemporaryFolder { folder in
+            try Environment(folder: folder.path, tables: [sampleTables[0]], options: .fast).close()
+            let calls = Mutex<[FileCall]>([])
+            var options = Environment.Options.fast
+            options.files = FileSystem { call in
+                calls.withLock { $0.append(call) }
+                return nil
+            }
+            let environment = try Environment(folder: folder.path, tables: sampleTables, options: options)
+            let writes = calls.withLock { $0 }.filter { $0.kind == .write && $0.path.hasSuffix("/data.mdb") }
+            #expect(writes.map(\.count) == [2 * pageSize])
+            try environment.close()
+        }
+    }
+
     @Test("A table of other keys is a mismatch")
     func tableMismatch() async throws {
         try await withTemporaryFolder { folder in

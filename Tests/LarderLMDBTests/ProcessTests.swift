@@ -1,4 +1,5 @@
 import Foundation
+import LarderFiles
 import LarderTestSupport
 import Testing
 
@@ -67,6 +68,28 @@ struct ProcessTests {
                 kill(holder, SIGKILL)
             }
             try environment.write { try $0.put(2, bytes("two").rawSpan, in: records) }
+        }
+    }
+
+    @Test("Beside a writer that goes no further syncing and making a table end at the deadline, and closing at once")
+    func besideStoppedWriter() async throws {
+        try await withTemporaryFolder { folder in
+            var options = Environment.Options.fast
+            options.lockTimeout = .milliseconds(20)
+            let environment = try Environment(folder: folder.path, tables: sampleTables, options: options)
+            try environment.write { try $0.put(1, bytes("one").rawSpan, in: try environment.records) }
+            let lock = try LockFile(existing: folder.path + "/write.lock")
+            try #require(try lock.tryLock(.exclusive))
+            expectFailure(.lockTimedOut) { try environment.synchronize() }
+            try environment.close()
+            // The writer may have begun to change the file.
+            #expect(CleanCloseStamp(folder: folder.path, in: FileSystem()) == nil)
+            let tables = sampleTables + [.init(name: "more", keys: .bytes)]
+            expectFailure(.lockTimedOut) {
+                _ = try Environment(folder: folder.path, tables: tables, options: options)
+            }
+            lock.unlock()
+            try Environment(folder: folder.path, tables: tables, options: options).close()
         }
     }
 
@@ -206,7 +229,8 @@ struct ProcessTests {
 
     @Test(
         "Snapshots and writes find what another process has stored beyond this one's map",
-        .enabled(if: hasPython, "needs python3 and liblmdb"), arguments: ["new reader", "earlier reader", "writer"])
+        .enabled(if: hasPython, "needs python3 and liblmdb"),
+        arguments: ["new reader", "earlier reader", "writer", "beside another"])
     func storedBeyondMap(first: String) async throws {
         var options = Environment.Options.fast
         options.startingMapSize = 1 << 20
@@ -220,6 +244,18 @@ struct ProcessTests {
                 return try transaction.get(id, in: records).copied
             }
             if first == "earlier reader" { #expect(try value(1) == bytes("one")) }
+            let (hasBegun, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+            /// Takes a snapshot that stays until it may end.
+            func begin() {
+                Thread.detachNewThread {
+                    guard let transaction = try? environment.beginRead() else { return }
+                    hasBegun.signal()
+                    _ = mayEnd.wait(timeout: .now() + 60)
+                    _ = try? transaction.get(1, in: records)
+                }
+                _ = hasBegun.wait(timeout: .now() + 60)
+            }
+            if first == "beside another" { begin() }
             let script = """
                 \(loadLibrary)
                 import struct, sys
@@ -240,6 +276,8 @@ struct ProcessTests {
                 """
             try withChild("python3", ["-c", script, environment.folder]) { (_) throws -> Void in
                 if first == "writer" { try environment.write { try $0.put(60, bytes("mine").rawSpan, in: records) } }
+                // The map can grow once the other snapshot has ended.
+                DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(100)) { mayEnd.signal() }
                 for _ in 0..<3 { #expect(try value(59) == [UInt8](repeating: 59, count: 50_000)) }
                 if first == "writer" { #expect(try value(60) == bytes("mine")) }
             }

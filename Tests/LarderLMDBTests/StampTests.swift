@@ -166,6 +166,33 @@ struct StampTests {
         }
     }
 
+    @Test(
+        "A file that is longer than its stamp says, or holds an older commit, is walked, though its time fits",
+        arguments: [true, false])
+    func sameTime(isLonger: Bool) async throws {
+        try await withTemporaryFolder { folder in
+            func write(_ text: String) throws {
+                let environment = try Environment(folder: folder.path, tables: sampleTables)
+                try environment.write { try $0.put(1, bytes(text).rawSpan, in: try environment.records) }
+                try environment.close()
+            }
+            let file = folder.appending(path: "data.mdb")
+            try write("one")
+            let older = try Data(contentsOf: file)
+            try write("two")
+            try #require(succeeds("cp", "-p", file.path, file.path + ".stamped"))
+            // In place, so that the inode stays.
+            let handle = try FileHandle(forUpdating: file)
+            if isLonger { try handle.seekToEnd() }
+            try handle.write(contentsOf: isLonger ? Data(count: pageSize) : older)
+            try handle.close()
+            try #require(succeeds("touch", "-r", file.path + ".stamped", file.path))
+            let again = try Environment(folder: folder.path, tables: sampleTables)
+            #expect(again.wasVerified)
+            try again.close()
+        }
+    }
+
     @Test("A file that the stamp fits is not walked; without the stamp it is")
     func stampSkipsWalk() async throws {
         try await withTemporaryFolder { folder in

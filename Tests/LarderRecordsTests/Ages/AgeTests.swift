@@ -1,6 +1,7 @@
 import Foundation
 import LarderFiles
 import LarderGraphQL
+import LarderLMDB
 import LarderTestSupport
 import Testing
 
@@ -112,6 +113,24 @@ struct AgeTests {
         }
     }
 
+    @Test("The same answer again within a second commits nothing, and later it commits when it came")
+    func againAtOnce() async throws {
+        try await AgedCache.with(schema) { aged in
+            func lastCommit() throws -> UInt64 {
+                try aged.sample.cache.generations.withSnapshot { (_, transaction) throws in transaction.id }
+            }
+            try await aged.sample.write(short, data: #"{"node":{"id":"1","a":1}}"#)
+            let first = try lastCommit()
+            try await aged.sample.write(short, data: #"{"node":{"id":"1","a":1}}"#)
+            let second = try lastCommit()
+            #expect(second == first)
+            aged.now = 1
+            try await aged.sample.write(short, data: #"{"node":{"id":"1","a":1}}"#)
+            let third = try lastCommit()
+            #expect(third == first + 1)
+        }
+    }
+
     @Test("A field that the last answer left out keeps its time")
     func leftOut() async throws {
         try await AgedCache.with(schema) { aged in
@@ -196,6 +215,38 @@ struct AgeTests {
         }
     }
 
+    @Test("A maximum age holds for a field that the last answer left out, from when that field came")
+    func leftOutExpired() async throws {
+        let text = """
+            type Query { node(id: ID): Node }
+            type Node @cacheControl(maxAge: 10) { id: ID! a: Int b: Int }
+            """
+        try await AgedCache.with(text) { aged in
+            try await aged.sample.write(long, data: #"{"node":{"id":"1","a":1,"b":2}}"#)
+            aged.now = 5
+            try await aged.sample.write(short, data: #"{"node":{"id":"1","a":1}}"#)
+            aged.now = 10
+            #expect(try aged.response(long).isExpired)
+            #expect(try !aged.response(short).isExpired)
+        }
+    }
+
+    @Test("A maximum age of a type holds for the fields of an object that has many")
+    func expiredAmongMany() async throws {
+        let names = (0..<70).map { "f\($0)" }
+        let fields = names.map { "\($0): Int" }.joined(separator: " ")
+        let text = "type Query { wide: Wide } type Wide @cacheControl(maxAge: 10) { id: ID! \(fields) }"
+        try await AgedCache.with(text) { aged in
+            let query = "{ wide { id \(names.joined(separator: " ")) } }"
+            let values = names.map { "\"\($0)\":7" }.joined(separator: ",")
+            try await aged.sample.write(query, data: "{\"wide\":{\"id\":\"1\",\(values)}}")
+            aged.now = 9
+            #expect(try !aged.response(query).isExpired)
+            aged.now = 10
+            #expect(try aged.response(query).isExpired)
+        }
+    }
+
     @Test("What is expired stays so beside what came in the future, and may have any age")
     func expiredBesideFuture() async throws {
         let text = """
@@ -247,6 +298,24 @@ struct AgeTests {
         }
     }
 
+    @Test("A maximum age of an answer says nothing of the fields of an object, however many those are")
+    func answerAgeOfObject() async throws {
+        let names = (0..<70).map { "f\($0)" }
+        let fields = names.map { "\($0): Int" }.joined(separator: " ")
+        try await AgedCache.with("type Query { wide: Wide } type Wide { id: ID! \(fields) }") { aged in
+            let query = "{ wide { id \(names.joined(separator: " ")) } }"
+            let values = names.map { "\"\($0)\":7" }.joined(separator: ",")
+            let operation = try aged.sample.operation(query)
+            let parsed = try ParsedResponse.parse(
+                Array("{\"data\":{\"wide\":{\"id\":\"1\",\(values)}}}".utf8), along: operation.layout)
+            _ = try await aged.sample.cache.write(parsed, of: operation, age: AnswerAge(maxAge: .seconds(60)))
+            aged.now = 100
+            #expect(try aged.response(query).isExpired)
+            let fragment = try aged.sample.fragment("fragment F on Wide { f1 }")
+            #expect(try !aged.sample.cache.read(fragment, from: .object(key: "Wide:1")).response.isExpired)
+        }
+    }
+
     @Test("What a program has read and stores again is as old as it was")
     func updated() async throws {
         try await AgedCache.with(schema) { aged in
@@ -290,6 +359,27 @@ struct AgeTests {
                 return try aged.sample.cache.read(fragment, from: .object(key: "Wide:1")).response.age
             }
             #expect(ages == [.zero, .seconds(30)])
+        }
+    }
+
+    @Test("What was stored before times were kept has no known age, and is expired where it may not have any age")
+    func unknown() async throws {
+        let text = """
+            type Query { old: Old new: New }
+            type Old @cacheControl(maxAge: 10) { id: ID! a: Int }
+            type New { id: ID! a: Int }
+            """
+        try await AgedCache.with(text) { aged in
+            try await aged.sample.write("{ old { id a } }", data: #"{"old":{"id":"1","a":1}}"#)
+            let generation = aged.sample.cache.generations.current
+            let received = try #require(generation.tables.received)
+            var transaction = try generation.environment.beginWrite(deadline: .now + .seconds(300))
+            try transaction.clear(received)
+            try transaction.commit()
+            try await aged.sample.write("{ new { id a } }", data: #"{"new":{"id":"2","a":1}}"#)
+            #expect(try aged.response("{ old { id a } }").isExpired)
+            #expect(try aged.age("{ new { id a } }") == 0)
+            #expect(try aged.age("{ old { id a } new { id a } }") == nil)
         }
     }
 

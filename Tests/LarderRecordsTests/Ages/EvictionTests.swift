@@ -181,6 +181,21 @@ struct EvictionTests {
         }
     }
 
+    @Test("Of the answers that are read, one in four is noted")
+    func oneInFour() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.fill(0..<8, of: 1)
+            for list in 0..<8 { _ = try aged.isComplete(list) }
+            let used = aged.sample.cache.generations.current.used
+            var noted = 0
+            for list in 0..<8 {
+                let id = try aged.sample.number(of: "Node:\(list)-0")
+                noted += used.contains(id) ? 1 : 0
+            }
+            #expect(noted == 2)
+        }
+    }
+
     @Test("What is known to be deleted stays known, whatever its age")
     func deletedLongAgo() async throws {
         try await AgedCache.with(schema) { aged in

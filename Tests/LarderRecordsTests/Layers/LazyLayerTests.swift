@@ -336,6 +336,15 @@ struct LazyLayerTests {
         }
     }
 
+    @Test("Of a layer that touches more than 128 objects it is not kept which")
+    func manyKeys() {
+        func touched(_ count: Int) -> TouchedKeys? {
+            TouchedKeys(OptimisticLayer.Content(removals: (0..<count).map { "Movie:\($0)" }))
+        }
+        #expect(touched(128)?.numbers.count == 128)
+        #expect(touched(129) == nil)
+    }
+
     @Test("A layer that finds a place by what others change is laid before them, whatever is read first")
     func placeBeneath() async throws {
         try await withSampleCache(movieSchema) { sample in

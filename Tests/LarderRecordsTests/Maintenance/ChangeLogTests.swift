@@ -106,6 +106,18 @@ struct ChangeLogTests {
         }
     }
 
+    @Test("A look for the commits of other processes tells nobody of this one's own, where a compaction came between")
+    func ownCommitsCompacted() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            let told = Mutex<[Bool]>([])
+            sample.cache.observe { commit in told.withLock { $0.append(commit.changes.isEverything) } }
+            for number in 1...3 { try await sample.write("{ count }", data: "{\"count\":\(number)}") }
+            try await sample.cache.compact()
+            try await sample.cache.noticeOtherProcesses()
+            #expect(told.withLock { $0 } == [false, false, false])
+        }
+    }
+
     @Test("Clearing is told once, and what is written after it by the numbers of its own generation")
     func ownClearing() async throws {
         try await withSampleCache(movieSchema) { sample in
@@ -139,6 +151,20 @@ struct ChangeLogTests {
             try await write(-1)
             #expect(try sample.cache.changes(since: start) == .everything)
             #expect(try sample.cache.inspect.statistics().tables.first { $0.name == "changes" }?.entries == length)
+        }
+    }
+
+    @Test("A commit that only removes an object is in the log")
+    func removed() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            try await sample.write(
+                "{ movies { id title } }", data: #"{"movies":[{"__typename":"Movie","id":"1","title":"a"}]}"#)
+            try await sample.write("{ movies { id title } }", data: #"{"movies":[]}"#)
+            let position = try sample.cache.position
+            _ = try await sample.cache.remove(keys: ["Movie:1"], as: .evicted)
+            let changes = try sample.cache.inspect.changes(after: position).changes
+            #expect(changes.map(\.number) == [position.number + 1])
+            #expect(changes.allSatisfy { !$0.isEverything })
         }
     }
 

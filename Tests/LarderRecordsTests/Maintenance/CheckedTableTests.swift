@@ -248,6 +248,38 @@ struct CheckedTableTests {
         }
     }
 
+    enum Unrecorded: CaseIterable {
+        case field, change, mutation, time, position
+    }
+
+    @Test(
+        "A cache that was not closed cleanly is refused where a value that is no record is damaged",
+        arguments: Unrecorded.allCases)
+    func opening(_ value: Unrecorded) async throws {
+        try await withTemporaryFolder { base in
+            let (folder, copy) = (base.appending(path: "cache"), base.appending(path: "crashed"))
+            let library = try LibraryCache(folder)
+            try await library.fill(4)
+            let generation = library.cache.generations.current
+            let tables = generation.tables
+            let damaged = [UInt8](repeating: 1, count: 12)
+            let (field, text) = (SplitFieldKey(record: 7, field: 3).bytes, Array("abc/1".utf8))
+            try generation.environment.write(deadline: .now + .seconds(300)) { transaction in
+                switch value {
+                case .field: try transaction.put(field.rawSpan, damaged.rawSpan, in: tables.fields)
+                case .change: try transaction.put(1 as UInt64, damaged.rawSpan, in: tables.changes)
+                case .mutation: try transaction.put(text.rawSpan, damaged.rawSpan, in: #require(tables.applied))
+                case .time: try transaction.put(field.rawSpan, damaged.rawSpan, in: #require(tables.received))
+                case .position: try transaction.put(text.rawSpan, damaged.rawSpan, in: #require(tables.positions))
+                }
+            }
+            try crashCopy(of: folder, to: copy)
+            let error = #expect(throws: RecordError.self) { try LibraryCache(copy) }
+            #expect(error?.code == .damaged)
+            try library.cache.close()
+        }
+    }
+
     @Test("A page that is damaged while the cache is open is a problem with its place, and nothing else is looked at")
     func pages() async throws {
         try await withTemporaryFolder { folder in

@@ -204,6 +204,23 @@ struct CompactionTests {
         }
     }
 
+    @Test(
+        "A compaction removes what a crash has left of a generation on its way in or out",
+        arguments: ["1.removed-7", "2.draft-7"])
+    func leftovers(name: String) async throws {
+        try await withTemporaryFolder { folder in
+            let library = try LibraryCache(folder)
+            let operation = try await library.fill(3)
+            let left = folder.appending(path: name)
+            try FileManager.default.createDirectory(at: left, withIntermediateDirectories: true)
+            try Data([1]).write(to: left.appending(path: "data.mdb"))
+            try await library.cache.compact()
+            #expect(!FileManager.default.fileExists(atPath: left.path))
+            #expect(try library.cache.read(operation).response["books"]?.count == 3)
+            try expectSound(library.cache)
+        }
+    }
+
     @Test("Opening read-only removes nothing: a generation that was left stays")
     func readOnlyLeavesLeftovers() async throws {
         struct Stop: Error {}

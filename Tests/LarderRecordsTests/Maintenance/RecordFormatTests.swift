@@ -1,3 +1,5 @@
+import LarderLMDB
+import LarderTestSupport
 import Testing
 
 @testable import LarderRecords
@@ -30,5 +32,231 @@ struct RecordFormatTests {
         #expect(Array(mark.bytes[..<8]) == [1, 0, 0, 0, 1, 0, 0, 0])
         state.isSuperseded = true
         #expect(state.encoded == mark.bytes)
+    }
+
+    private func littleEndian<Number: FixedWidthInteger>(_ number: Number) -> [UInt8] {
+        withUnsafeBytes(of: number.littleEndian) { Array($0) }
+    }
+
+    private func sum(_ bytes: [UInt8], _ seed: UInt64) -> [UInt8] {
+        littleEndian(bytes.withUnsafeBytes { checksum($0, seed: seed) })
+    }
+
+    @Test("The counters have eight bytes each, in the documented order, and then their checksum")
+    func counters() {
+        var state = GenerationState(epoch: 0x1122, numbering: 7)
+        (state.nextRecord, state.nextField, state.lastChange, state.firstChange) = (3, 4, 6, 5)
+        let bytes = state.encoded
+        let words: [UInt64] = [0x1122, 3, 4, 6, 5, 7]
+        #expect(Array(bytes[8..<56]) == words.flatMap { littleEndian($0) })
+        #expect(Array(bytes[56...]) == sum(Array(bytes[..<56]), 0))
+    }
+
+    @Test("The first record, and the first name, have the number 1")
+    func firstNumbers() {
+        let state = GenerationState.fresh()
+        #expect(state.nextRecord == 1)
+        #expect(state.nextField == 1)
+    }
+
+    @Test("The stamp is a checksum and the name of the partition")
+    func stamp() async throws {
+        try await withSampleCache("type Query { a: Int }") { sample in
+            let key = Array("stamp".utf8)
+            let bytes = try sample.cache.generations.withSnapshot { (generation, transaction) throws -> [UInt8]? in
+                try transaction.get(key.rawSpan, in: generation.tables.meta)?.withUnsafeBytes { Array($0) }
+            }
+            let name = Array("sample".utf8)
+            #expect(bytes == sum(name, 0) + name)
+        }
+    }
+
+    @Test(
+        "What a name or a key leads to is a number of four bytes, or of eight, and the key's checksum",
+        arguments: [7, 1 << 32] as [UInt64])
+    func storedNumber(number: UInt64) {
+        let key = Array("A:1".utf8)
+        let bytes = key.withUnsafeBytes { StoredNumber.with(number, under: $0) { Array($0) } }
+        let digits = number > UInt64(UInt32.max) ? littleEndian(number) : [7, 0, 0, 0]
+        #expect(bytes == digits + sum(key, number))
+    }
+
+    @Test("A change set is its format, a byte for everything, and pairs of the step to the record and the field")
+    func changeSet() {
+        var changes = ChangeSet()
+        changes.fields = [
+            RecordField(record: 1, field: 2), RecordField(record: 1, field: 300), RecordField(record: 300, field: 0),
+        ]
+        #expect(changes.encoded == [1, 0, 1, 2, 0, 0xAC, 0x02, 0xAB, 0x02, 0])
+        #expect(ChangeSet.everything.encoded == [1, 1])
+    }
+
+    @Test("An entity is its header, its fields, its key and what the fields refer to")
+    func entity() throws {
+        var encoder = RecordEncoder()
+        let key = Array("A:1".utf8)
+        let range = try key.withUnsafeBytes { key in
+            try encoder.encode(
+                7, [.entity], type: 3, identity: .entity(key: key),
+                entries: [RecordEncoder.Entry(field: 5, source: .references([9, 0]))], nil)
+        }
+        let bytes = Array(encoder.bytes[range])
+        let fields: [UInt8] = [3, 0, 0, 0, 3, 0, 0, 0, 5, 0, 0, 0, 27, 0, 0, 0x90]
+        let payload: [UInt8] = [2, 9, 0, 0, 0xA0, 0, 0, 0, 0]
+        #expect(Array(bytes[..<4]) == [1, 1, 1, 0])
+        #expect(Array(bytes[8...]) == fields + key + payload)
+        #expect(Array(bytes[4..<8]) == sum(Array(bytes[8...]), 0x0001_0101 << 32 ^ 7))
+    }
+
+    /// What the root of all queries has in its only field, behind a header, and behind `QUERY_ROOT`.
+    private func root(_ sample: SampleCache) throws -> (word: [UInt8], payload: [UInt8]) {
+        let bytes = try sample.cache.generations.withSnapshot { (generation, transaction) throws -> [UInt8] in
+            var bytes: [UInt8] = []
+            var cursor = try transaction.cursor(in: generation.tables.records)
+            var entry = try cursor.first()
+            while let found = entry {
+                bytes += found.value.withUnsafeBytes { Array($0) }
+                entry = try cursor.next()
+            }
+            return bytes
+        }
+        try #require(bytes.count >= 34)
+        return (Array(bytes[20..<24]), Array(bytes[34...]))
+    }
+
+    @Test(
+        "A value is a tag with its content, or with where its bytes are",
+        arguments: [
+            ("Boolean", "null", [0, 0, 0, 0], []), ("Boolean", "false", [0, 0, 0, 0x10], []),
+            ("Boolean", "true", [0, 0, 0, 0x20], []), ("Int", "5", [5, 0, 0, 0x30], []),
+            ("Int", "-1", [0xFF, 0xFF, 0xFF, 0x3F], []),
+            ("Int", "2000000000", [34, 0, 0, 0x40], [0x00, 0x94, 0x35, 0x77, 0, 0, 0, 0]),
+            ("Float", "1.5", [34, 0, 0, 0x50], [0, 0, 0, 0, 0, 0, 0xF8, 0x3F]),
+            ("String", #""ab""#, [34, 0, 0, 0x70], [2, 0x61, 0x62]),
+            ("JSON", "{}", [34, 0, 0, 0x80], [2, 0x7B, 0x7D]),
+        ] as [(String, String, [UInt8], [UInt8])])
+    func value(type: String, json: String, word: [UInt8], payload: [UInt8]) async throws {
+        try await withSampleCache("type Query { a: \(type) } scalar JSON") { sample in
+            try await sample.write("{ a }", data: "{\"a\":\(json)}")
+            let stored = try root(sample)
+            #expect(stored.word == word)
+            #expect(stored.payload == payload)
+        }
+    }
+
+    @Test("A text in the heap is its segment, where it is in that, and its length, in four bytes each")
+    func farText() async throws {
+        try await withSampleCache("type Query { a: String }") { sample in
+            try await sample.write("{ a }", data: #"{"a":"\#(String(repeating: "x", count: 300))"}"#)
+            _ = try await sample.cache.compact()
+            let stored = try root(sample)
+            #expect(stored.word == [34, 0, 0, 0xE0])
+            #expect(stored.payload == [0, 0, 0, 0, 4, 0, 0, 0, 0x2C, 0x01, 0, 0])
+        }
+    }
+
+    @Test("A tombstone has the flag 2, and a split record the flag 4", arguments: [2, 4] as [UInt8])
+    func flags(flag: UInt8) throws {
+        var encoder = RecordEncoder()
+        let range = try Array("A:1".utf8).withUnsafeBytes { key in
+            try encoder.encode(
+                7, [.entity, flag == 2 ? .tombstone : .split], type: 3, identity: .entity(key: key),
+                entries: [RecordEncoder.Entry](), nil)
+        }
+        let bytes = Array(encoder.bytes[range])
+        #expect(Array(bytes[..<4]) == [1, 1 | flag, 0, 0])
+    }
+
+    @Test(
+        "A part names the field and the record that hold it, that in four bytes or in eight",
+        arguments: [9, 1 << 32] as [UInt64])
+    func part(owner: UInt64) throws {
+        var encoder = RecordEncoder()
+        let range = try encoder.encode(
+            7, [], type: 3, identity: .part(owner: owner, field: 4), entries: [RecordEncoder.Entry](), nil)
+        let bytes = Array(encoder.bytes[range])
+        let isWide = owner > UInt64(UInt32.max)
+        #expect(Array(bytes[..<4]) == [1, isWide ? 8 : 0, 0, 0])
+        #expect(Array(bytes[8..<16]) == [3, 0, 0, 0, 4, 0, 0, 0])
+        #expect(Array(bytes[16...]) == (isWide ? littleEndian(owner) : [9, 0, 0, 0]))
+    }
+
+    @Test("A field of a split record is its checksum, its value and what that refers to, under a big-endian key")
+    func splitField() throws {
+        let key = SplitFieldKey(record: 0x0102, field: 3)
+        #expect(key.bytes == [0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 3])
+        var encoder = RecordEncoder()
+        let range = try encoder.encodeSplitField(key, .references([9]), nil)
+        let bytes = Array(encoder.bytes[range])
+        #expect(Array(bytes[4...]) == [8, 0, 0, 0x90, 1, 9, 0, 0, 0xA0])
+        #expect(Array(bytes[..<4]) == sum(Array(bytes[4...]), 3 << 32 ^ 0x0102))
+    }
+
+    @Test(
+        "Compacting moves strings and JSON of more than 256 bytes into segments, whose keys begin at 2^32",
+        arguments: [256, 257], [false, true])
+    func textHeap(count: Int, isJSON: Bool) async throws {
+        try await withSampleCache("type Query { text: String json: JSON } scalar JSON") { sample in
+            let (field, begin, end) = isJSON ? ("json", #"{"a":""#, #""}"#) : ("text", "", "")
+            let text = begin + String(repeating: "x", count: count - begin.utf8.count - end.utf8.count) + end
+            let value = isJSON ? text : "\"\(text)\""
+            let data = "{\"\(field)\":\(value)}"
+            try await sample.write("{ \(field) }", data: data)
+            _ = try await sample.cache.compact()
+            typealias Segments = [UInt64: [UInt8]]
+            let segments = try sample.cache.generations.withSnapshot { (generation, transaction) throws -> Segments in
+                var cursor = try transaction.cursor(in: generation.tables.texts)
+                var segments: Segments = [:]
+                var entry = try cursor.first()
+                while let found = entry {
+                    // Names have small numbers.
+                    if found.integerKey > 1_000 {
+                        segments[found.integerKey] = found.value.withUnsafeBytes { Array($0) }
+                    }
+                    entry = try cursor.next()
+                }
+                return segments
+            }
+            let segment = sum(Array(text.utf8), 1 << 32) + Array(text.utf8)
+            #expect(segments == (count > 256 ? [1 << 32: segment] : [:]))
+            #expect(try sample.json("{ \(field) }") == data)
+        }
+    }
+
+    @Test(
+        "Records whose numbers need more than 28 bits, or 32, are found as others",
+        arguments: [1 << 28, 1 << 32] as [UInt64])
+    func largeNumbers(first: UInt64) async throws {
+        let schema = """
+            type Query { node: Node nodes: [Node] }
+            type Node { id: ID! next: Node part: Part }
+            type Part { x: Int }
+            """
+        try await withSampleCache(schema) { sample in
+            let generation = sample.cache.generations.current
+            var transaction = try generation.environment.beginWrite(deadline: .now + .seconds(300))
+            var state = try GenerationState.stored(transaction, generation.tables)
+            state.nextRecord = first
+            try state.store(&transaction, generation.tables)
+            try transaction.commit()
+            let query = "{ node { id next { id } part { x } } nodes { id } }"
+            let data = #"{"node":{"id":"1","next":{"id":"2"},"part":{"x":1}},"nodes":[{"id":"2"},{"id":"3"}]}"#
+            try await sample.write(query, data: data)
+            #expect(try sample.number(of: "Node:1") >= first)
+            #expect(try sample.json(query) == data)
+            #expect(try sample.cache.check(.everything).problems == [])
+        }
+    }
+
+    @Test(
+        "Texts and lists are read as they were stored, also where their length takes one byte more",
+        arguments: [127, 128, 129, 256])
+    func lengths(count: Int) async throws {
+        try await withSampleCache("type Query { text: String list: [Int!] }") { sample in
+            let list = Array(repeating: "1", count: count).joined(separator: ",")
+            let data = #"{"text":"\#(String(repeating: "x", count: count))","list":[\#(list)]}"#
+            try await sample.write("{ text list }", data: data)
+            #expect(try sample.json("{ text list }") == data)
+        }
     }
 }

@@ -151,6 +151,14 @@ struct RestTests {
         #expect(RecordError.translated(FileError(status, doing: "opening", path: "x")).code == .systemLimit)
     }
 
+    @Test("The error of a damaged cache, and that of a full disk, have the error of the layer below as their cause")
+    func causes() {
+        for code in [LMDBError.Code.damaged, .diskFull] {
+            let cause = RecordError.translated(LMDBError(code, "LMDB's own words", path: "x")).cause as? LMDBError
+            #expect(cause?.code == code && cause?.path == "x", "\(code)")
+        }
+    }
+
     @Test("A change that is too large for one commit says so, and a table of another kind is damage")
     func translations() {
         let full = RecordError.translated(LMDBError(.transactionFull, "LMDB's own words"))

@@ -109,6 +109,34 @@ struct WritingMeanwhileTests {
         }
     }
 
+    @Test("A compaction takes times and positions along, those too that are noted meanwhile", arguments: early)
+    func followedNotes(at step: RecordCache.KillPoint) async throws {
+        try await withTemporaryFolder { folder in
+            let now = Mutex<Int64>(1_800_000_000_000)
+            var options = RecordCache.Options.patient
+            options.now = { now.withLock { $0 } }
+            let library = try LibraryCache(folder, options: options)
+            let operation = try await library.fill(3)
+            try await library.cache.note(["a": .init(name: "S.a", time: 1), "b": .init(name: "S.b", time: 1)])
+            let isNoted = Mutex(false)
+            _ = try await library.cache.compact { reached in
+                guard reached == step,
+                    !isNoted.withLock({ was in
+                        defer { was = true }; return was
+                    })
+                else { return }
+                now.withLock { $0 += 3_600_000 }
+                try waiting {
+                    try await library.fill(3)
+                    try await library.cache.note(["a": .init(name: "S.a", time: 2)])
+                }
+            }
+            #expect(try library.cache.read(operation).response.age == .zero)
+            #expect(try library.cache.subscriptionPositions().mapValues(\.time) == ["a": 2, "b": 1])
+            try expectSound(library.cache)
+        }
+    }
+
     @Test("What was acknowledged is there after a crash at any step", arguments: RecordCache.KillPoint.allCases)
     func crash(at step: RecordCache.KillPoint) async throws {
         try await withTemporaryFolder { base in

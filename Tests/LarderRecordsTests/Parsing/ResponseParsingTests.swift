@@ -121,6 +121,13 @@ struct ResponseParsingTests {
         #expect(parsed.errors.map(\.errorType) == [kind])
     }
 
+    @Test("An error keeps the places in the document that it is about")
+    func errorLocations() throws {
+        let text = #"{"errors":[{"message":"no","locations":[{"line":2,"column":7},{"line":3,"column":1}]}]}"#
+        let parsed = try ParsedResponse.parse(Array(text.utf8), along: operation("{ count }").layout)
+        #expect(parsed.errors.map(\.locations) == [[.init(line: 2, column: 7), .init(line: 3, column: 1)]])
+    }
+
     @Test(
         "An error's path that is no list is a path all the same, and one that is null is none",
         arguments: [

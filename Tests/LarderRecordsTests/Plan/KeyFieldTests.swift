@@ -57,6 +57,16 @@ struct KeyFieldTests {
         }
     }
 
+    @Test("An object that lacks one of several key fields is a part", arguments: [#""row":"a""#, #""column":1"#])
+    func partOfKey(field: String) async throws {
+        try await withSampleCache(movieSchema) { sample in
+            try await sample.write(
+                "{ shelf { label } }", data: #"{"shelf":{"__typename":"Shelf","label":"L",\#(field)}}"#)
+            #expect(try keys(sample) == [])
+            #expect(try sample.json("{ shelf { label } }") == #"{"shelf":{"label":"L"}}"#)
+        }
+    }
+
     @Test("Two types share an id, and neither overwrites the other")
     func sharedIDs() async throws {
         try await withSampleCache(movieSchema) { sample in
@@ -72,10 +82,14 @@ struct KeyFieldTests {
         }
     }
 
-    @Test("A field under the key field's name does not identify")
-    func takenName() async throws {
+    @Test(
+        "A field under the key field's name does not identify, be it in a fragment or not",
+        arguments: [
+            "{ movie(id: 1) { id: title } top { ... on Movie { id: title } } }",
+            "{ movie(id: 1) { ...F } top { ... on Movie { ...F } } } fragment F on Movie { id: title }",
+        ])
+    func takenName(text: String) async throws {
         try await withSampleCache(movieSchema) { sample in
-            let text = "{ movie(id: 1) { id: title } top { ... on Movie { id: title } } }"
             let compiled = try CompiledOperation(operation: nil, in: Document(parsing: text), sample.schema)
             #expect(compiled.sentText.contains("larder_id: id"))
             #expect(validate(try Document(parsing: compiled.sentText), against: sample.schema).isEmpty)
@@ -160,6 +174,16 @@ struct KeyFieldTests {
             let parsed = try ParsedResponse.parse(data: Array(written.utf8), along: exposed.layout)
             _ = try await sample.cache.write(parsed, of: exposed)
             #expect(try sample.json(exposed) == written)
+        }
+    }
+
+    @Test("Where two types disagree on their key field, the added key fields of others have such aliases as well")
+    func aliasesElsewhere() async throws {
+        let other = #"extend type Query { k: K } type K @typePolicy(keyFields: "code") { code: String! x: Int }"#
+        try await withSampleCache(Self.mixedIDs + other) { sample in
+            let sent = try compiled("{ found { ... on A { name } ... on B { title } } k { x } }", sample).sentText
+            #expect(sent.contains("larder_code_String_1: code"), "\(sent)")
+            #expect(try compiled("{ k { x } }", sample).sentText.contains("larder_") == false)
         }
     }
 
@@ -296,6 +320,29 @@ struct KeyFieldTests {
                     {"all":[{"__typename":"Movie","id":"1","title":"A"},{"__typename":"Movie","id":"2","title":"B"}]}
                     """#)
             #expect(try sample.json(text, variables) == #"{"movie":{"title":"A"}}"#)
+        }
+    }
+
+    @Test("A null that the server gave for a field is its answer, although the cache has the object of its key")
+    func fetchedNull() async throws {
+        try await withSampleCache(Self.policySchema) { sample in
+            try await sample.write(
+                "{ all { id title } }", data: #"{"all":[{"__typename":"Movie","id":"1","title":"A"}]}"#)
+            try await sample.write("{ movie(id: 1) { title } }", data: #"{"movie":null}"#)
+            #expect(try sample.json("{ movie(id: 1) { title } }") == #"{"movie":null}"#)
+        }
+    }
+
+    @Test("A field that was never fetched is answered by the object of its key in a root of many fields, too")
+    func splitRoot() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            let notes = (0..<70).map { "n\($0): note(text: \"\($0)\")" }.joined(separator: " ")
+            let values = (0..<70).map { "\"n\($0)\":\"\($0)\"" }.joined(separator: ",")
+            try await sample.write(
+                "{ \(notes) top { title } }",
+                data: "{\(values),\"top\":[{\"__typename\":\"Movie\",\"id\":\"1\",\"title\":\"A\"}]}")
+            #expect(try !CacheDump(sample.cache).splitRecords.isEmpty)
+            #expect(try sample.json("{ movie(id: 1) { title } }") == #"{"movie":{"title":"A"}}"#)
         }
     }
 

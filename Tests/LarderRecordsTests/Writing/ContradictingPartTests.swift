@@ -83,6 +83,23 @@ struct ContradictingPartTests {
         }
     }
 
+    @Test(
+        "A part where an entity was, or an entity where a part was, tells of another object that holds it",
+        arguments: [("Place", "Point"), ("Point", "Place")])
+    func otherKind(first: String, second: String) async throws {
+        try await withSampleCache(movieSchema + " extend type Box { spot: Spot }") { sample in
+            let values = [
+                "Point": #"{"__typename":"Point","x":1}"#, "Place": #"{"__typename":"Place","id":"9","name":"N"}"#,
+            ]
+            let stored = try #require(values[first])
+            let later = try #require(values[second])
+            let spot = "spot { ... on Point { x } ... on Place { name } }"
+            try await sample.write("{ box { y \(spot) } }", data: #"{"box":{"y":1,"spot":\#(stored)}}"#)
+            try await sample.write("{ box { \(spot) } }", data: #"{"box":{"spot":\#(later)}}"#)
+            #expect(try sample.missing("{ box { y \(spot) } }") == ["box.y"])
+        }
+    }
+
     @Test("A part that an error has hidden contradicts nothing")
     func hidden() async throws {
         try await withSampleCache(movieSchema) { sample in
@@ -135,6 +152,39 @@ struct ContradictingPartTests {
         }
     }
 
+    @Test(
+        "A part of a type that is always merged tells of no other object around it, unless the field says replace",
+        arguments: [
+            ("", []), ("extend type Point @fieldPolicy(forField: \"box\", parts: \"replace\")", ["movie.place.y"]),
+        ] as [(String, [String])])
+    func mergedTypeInside(policy: String, missing: [String]) async throws {
+        let schema = movieSchema + " extend type Point { box: Box } extend type Box @typePolicy(parts: \"merge\")"
+        try await withSampleCache(schema + "\n" + policy) { sample in
+            _ = try await write(sample, "place { y box { x } }", #""place":{"y":1,"box":{"x":1}}"#)
+            _ = try await write(sample, "place { box { x } }", #""place":{"box":{"x":9}}"#)
+            #expect(try sample.missing("{ movie(id: 1) { place { y } } }") == missing)
+        }
+    }
+
+    @Test("A part in a list takes the place of the earlier one, though single parts of its type are always merged")
+    func mergedTypeInList() async throws {
+        try await withSampleCache(movieSchema + " extend type Point @typePolicy(parts: \"merge\")") { sample in
+            _ = try await write(sample, "points { x }", #""points":[{"x":1}]"#)
+            _ = try await write(sample, "points { y }", #""points":[{"y":3}]"#)
+            #expect(try sample.missing("{ movie(id: 1) { points { x y } } }") == ["movie.points[0].x"])
+        }
+    }
+
+    @Test("A list of parts tells of another object around it, though single parts of its type are always merged")
+    func mergedTypeInListInside() async throws {
+        let policy = "extend type Box { points: [Point] } extend type Point @typePolicy(parts: \"merge\")"
+        try await withSampleCache(movieSchema + "\n" + policy) { sample in
+            try await sample.write("{ box { y points { x } } }", data: #"{"box":{"y":1,"points":[{"x":1}]}}"#)
+            try await sample.write("{ box { points { x } } }", data: #"{"box":{"points":[{"x":2}]}}"#)
+            #expect(try sample.missing("{ box { y points { x } } }") == ["box.y"])
+        }
+    }
+
     @Test("Two places of one answer that contradict are two objects, of which the later is kept")
     func twins() async throws {
         try await withSampleCache(movieSchema) { sample in
@@ -163,6 +213,65 @@ struct ContradictingPartTests {
             let text = "a: place { y } b: place { \(selection) } c: place { \(selection) }"
             _ = try await write(sample, text, #""a":{"y":1},"b":\#(first),"c":\#(later)"#)
             #expect(try sample.missing("{ movie(id: 1) { place { y } } }") == missing)
+        }
+    }
+
+    @Test(
+        "Two places of one answer contradict by the lists in them, whose elements differ or are not as many",
+        arguments: [
+            (#"[{"x":9}]"#, ["movie.place.y"]), (#"[{"x":1},{"x":1}]"#, ["movie.place.y"]), ("[]", ["movie.place.y"]),
+            (#"[{"x":1}]"#, []),
+        ] as [(String, [String])])
+    func twinLists(later: String, missing: [String]) async throws {
+        try await withSampleCache(movieSchema) { sample in
+            _ = try await write(
+                sample, "a: place { y } b: place { inner { x } } c: place { inner { x } }",
+                #""a":{"y":1},"b":{"inner":[{"x":1}]},"c":{"inner":\#(later)}"#)
+            #expect(try sample.missing("{ movie(id: 1) { place { y } } }") == missing)
+        }
+    }
+
+    @Test("A field that an error has hidden in one place of an answer contradicts no other place")
+    func hiddenTwin() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            try await sample.write(
+                sample.operation("{ a: box { x y } b: box { x z } }"),
+                response: #"""
+                    {"data":{"a":{"x":1,"y":2},"b":{"x":null,"z":3}},"errors":[{"message":"no","path":["b","x"]}]}
+                    """#)
+            #expect(try sample.json(Self.whole) == #"{"box":{"x":1,"y":2,"z":3}}"#)
+        }
+    }
+
+    @Test("A part that is always merged does not make two objects of two places of one answer that hold it")
+    func mergedInsideTwins() async throws {
+        let policy = "extend type Point @fieldPolicy(forField: \"next\", parts: merge)"
+        try await withSampleCache(movieSchema + "\n" + policy) { sample in
+            _ = try await write(
+                sample, "a: place { y } b: place { next { x } } c: place { next { x } }",
+                #""a":{"y":1},"b":{"next":{"x":1}},"c":{"next":{"x":9}}"#)
+            #expect(
+                try sample.json("{ movie(id: 1) { place { y next { x } } } }")
+                    == #"{"movie":{"place":{"y":1,"next":{"x":9}}}}"#)
+        }
+    }
+
+    @Test("Two places of one answer that contradict are one object where a policy says that parts are merged")
+    func mergedTwins() async throws {
+        try await withSampleCache(movieSchema + " extend type Box @typePolicy(parts: \"merge\")") { sample in
+            try await sample.write("{ a: box { x y } b: box { x } }", data: #"{"a":{"x":1,"y":2},"b":{"x":9}}"#)
+            #expect(try sample.json("{ box { x y } }") == #"{"box":{"x":9,"y":2}}"#)
+        }
+    }
+
+    @Test("Two places of one answer that are of different types are two objects, though a policy says merge")
+    func mergedTwinsOfTypes() async throws {
+        let policy = "extend type Query @fieldPolicy(forField: \"animal\", parts: merge)"
+        try await withSampleCache(movieSchema + "\n" + policy) { sample in
+            try await sample.write(
+                "{ a: animal { name } b: animal { home { x } } }",
+                data: #"{"a":{"__typename":"Dog","name":"A"},"b":{"__typename":"Cat","home":{"x":1}}}"#)
+            #expect(try sample.missing("{ animal { name home { x } } }") == ["animal.name"])
         }
     }
 
@@ -198,6 +307,17 @@ struct ContradictingPartTests {
             let parsed = try ParsedResponse.parse(Array(#"{"data":{"box":{"x":9}}}"#.utf8), along: operation.layout)
             _ = try await sample.cache.update(operation) { _ in parsed }
             #expect(try sample.json(Self.whole) == #"{"box":{"x":9,"y":2,"z":3}}"#)
+        }
+    }
+
+    @Test("An update makes another object of the part that it read where a policy says replace")
+    func replacingUpdate() async throws {
+        try await withSampleCache(movieSchema + " extend type Box @typePolicy(parts: \"replace\")") { sample in
+            try await sample.write(Self.whole, data: #"{"box":{"x":1,"y":2,"z":3}}"#)
+            let operation = try sample.operation("{ box { x } }")
+            let parsed = try ParsedResponse.parse(Array(#"{"data":{"box":{"x":9}}}"#.utf8), along: operation.layout)
+            _ = try await sample.cache.update(operation) { _ in parsed }
+            #expect(try sample.missing(Self.whole) == ["box.y", "box.z"])
         }
     }
 }

@@ -107,6 +107,84 @@ struct WaitingWriteTests {
         }
     }
 
+    /// Runs `body` with a cache of which each commit is counted.
+    private func withCounted(_ body: (SampleCache, () -> Int) async throws -> Void) async throws {
+        let schema = try SchemaIndex(parsing: movieSchema)
+        try await withTemporaryFolder { folder in
+            let commits = Mutex(0)
+            var options = RecordCache.Options.patient
+            options.committed = { _ in commits.withLock { $0 += 1 } }
+            let sample = try SampleCache(schema, path: folder.path, options: options)
+            try await body(sample) { commits.withLock { $0 } }
+            try sample.cache.close()
+        }
+    }
+
+    @Test("Writes that wait together share one commit")
+    func oneCommit() async throws {
+        try await withCounted { sample, commits in
+            let cache = sample.cache
+            let (begun, gate) = (AsyncStream.makeStream(of: Void.self), Gate())
+            let holding = Task {
+                try await cache.writer.betweenWrites(until: .now + .seconds(300)) {
+                    begun.continuation.yield()
+                    gate.wait()
+                }
+            }
+            for await _ in begun.stream { break }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<5 {
+                    let operation = try sample.operation("{ note(text: \"\(number)\") }")
+                    let parsed = try ParsedResponse.parse(
+                        Array(#"{"data":{"note":"N\#(number)"}}"#.utf8), along: operation.layout)
+                    group.addTask { _ = try await cache.write(parsed, of: operation) }
+                }
+                while cache.writer.waitingCount < 5 { try await Task.sleep(for: .milliseconds(2)) }
+                gate.open()
+                try await group.waitForAll()
+            }
+            try await holding.value
+            #expect(commits() == 1)
+            for number in 0..<5 {
+                #expect(try sample.json("{ note(text: \"\(number)\") }") == "{\"note\":\"N\(number)\"}")
+            }
+        }
+    }
+
+    @Test("Answers of mutations that are stored together share one commit")
+    func answersTogether() async throws {
+        try await withCounted { sample, commits in
+            let rate = try sample.operation("mutation { rate(id: 1, stars: 3) { stars } }")
+            let answers = try (0..<3).map { number in
+                let parsed = try ParsedResponse.parse(
+                    Array(#"{"data":{"rate":{"stars":3}}}"#.utf8), along: rate.layout)
+                return MutationAnswer(parsed, of: rate, key: try #require(AppliedKey("\(number)")), edits: [])
+            }
+            for outcome in try await sample.cache.write(answers) { _ = try outcome.get() }
+            #expect(commits() == 1)
+            #expect(try sample.cache.applied().map(\.key) == ["0", "1", "2"])
+        }
+    }
+
+    @Test("A part of a shared commit that fails after it has written leaves nothing behind, and takes no other along")
+    func failedPart() async throws {
+        struct GivenUp: Error {}
+        try await withSampleCache(movieSchema) { sample in
+            func store(_ id: Int) throws -> WriteStep {
+                let operation = try sample.operation("{ movie(id: \(id)) { title } }")
+                let text = #"{"data":{"movie":{"__typename":"Movie","id":"\#(id)","title":"T"}}}"#
+                let parsed = try ParsedResponse.parse(Array(text.utf8), along: operation.layout)
+                return .store(parsed, of: operation, at: .query)
+            }
+            let failing = WriteStep.update(try sample.operation("{ count }"), at: .query, { _ in throw GivenUp() })
+            let parts = try [[store(1)], [store(2), failing], [store(3)]]
+            let outcomes = try await sample.cache.writer.write(parts, deadline: .now + .seconds(60))
+            #expect(outcomes.map { outcome in (try? outcome.get()) != nil } == [true, false, true])
+            let presences = try (1...3).map { try sample.cache.presence(of: "Movie:\($0)").presence }
+            #expect(presences == [.present, .absent, .present])
+        }
+    }
+
     @Test("Large writes that wait together share commits of 4,096 objects at most, and each is made")
     func boundedSharing() async throws {
         let schema = try SchemaIndex(parsing: movieSchema)
@@ -142,6 +220,47 @@ struct WaitingWriteTests {
             _ = try await update.value
             #expect(commits.withLock { $0 } - before >= 5)
             #expect(try CacheDump(cache).records.count > 40 * 500)
+            try sample.cache.close()
+        }
+    }
+
+    @Test("Writes of long texts that wait together share no commit that changes more than 4,096 pages")
+    func boundedTexts() async throws {
+        let schema = try SchemaIndex(parsing: movieSchema)
+        try await withTemporaryFolder { folder in
+            let commits = Mutex(0)
+            var options = RecordCache.Options()
+            options.committed = { _ in commits.withLock { $0 += 1 } }
+            let sample = try SampleCache(schema, path: folder.path, options: options)
+            let (cache, movies) = (sample.cache, try sample.operation("{ movies { id title } }"))
+            let count = try sample.operation("{ count }")
+            // Any two of them fill more than 4,096 pages of 4 KiB.
+            let title = String(repeating: "t", count: 8_500_000)
+            let parsed = try (0..<3).map { number in
+                let movie = #"{"__typename":"Movie","id":"\#(number)","title":"\#(title)"}"#
+                return try ParsedResponse.parse(Array(#"{"data":{"movies":[\#(movie)]}}"#.utf8), along: movies.layout)
+            }
+            let (begun, gate) = (AsyncStream.makeStream(of: Void.self), Gate())
+            let update = Task {
+                try await cache.update(count) { _ in
+                    begun.continuation.yield()
+                    gate.wait()
+                    return nil
+                }
+            }
+            for await _ in begun.stream { break }
+            let before = commits.withLock { $0 }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for parsed in parsed {
+                    group.addTask { _ = try await cache.write(parsed, of: movies, deadline: .now + .seconds(300)) }
+                }
+                let deadline = SuspendingClock.now + .seconds(60)
+                while cache.writer.waitingCount < 3, .now < deadline { try await Task.sleep(for: .milliseconds(2)) }
+                gate.open()
+                try await group.waitForAll()
+            }
+            _ = try await update.value
+            #expect(commits.withLock { $0 } - before >= 3)
             try sample.cache.close()
         }
     }
