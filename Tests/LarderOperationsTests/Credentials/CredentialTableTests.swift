@@ -178,6 +178,23 @@ struct CredentialTableTests {
         }
     }
 
+    @Test("Quarantine keeps the bytes of what is put there")
+    func keptBytes() async throws {
+        try await withPartition { (database) throws in
+            let table = database.credentials
+            let (a, b) = (credential("a"), credential("b", "cloud"))
+            _ = try await table.replace(
+                by: .init(partition: app, credentials: [a, b], key: key(), making: .init(now: noon), session: signedIn))
+            _ = try await table.quarantine(
+                [.init(a, reason: "damaged"), .init(b, reason: "foreign")], in: app, of: "i", now: noon,
+                session: { _ in nil })
+            let kept = try database.read { db in
+                try db.rows("SELECT sealed FROM quarantined_credential ORDER BY id") { try $0.bytes(0) }
+            }
+            #expect(kept == [a.sealed, b.sealed])
+        }
+    }
+
     @Test("A key that was replaced since it was read is not put into quarantine")
     func quarantinedKey() async throws {
         try await withPartition { (database) throws in

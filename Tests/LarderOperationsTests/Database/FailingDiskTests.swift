@@ -118,7 +118,9 @@ struct FailingDiskTests {
             let disk = FailingDisk()
             try await database.pool.writeWithoutTransaction { disk.attach($0) }
             disk.arm(.init(call: .sync, code: ResultCode.SQLITE_IOERR_FSYNC.rawValue, isLasting: false), after: 0)
-            await expectFailure(.commitUnknown) { _ = try await database.enqueue(draft("failed")) }
+            let failed = draft("failed")
+            let error = await failure { _ = try await database.enqueue(failed) }
+            #expect(error?.code == .commitUnknown && error?.mutation == failed.id)
             disk.heal()
             _ = try await database.enqueue(draft("acknowledged"))
             let written = disk.writtenToLog

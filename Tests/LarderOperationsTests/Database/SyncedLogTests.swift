@@ -110,6 +110,26 @@ struct SyncedLogTests {
         }
     }
 
+    @Test(
+        "A log that is found has its name on the disk before a write of the calling thread is made behind it",
+        arguments: [true, false])
+    func foundBeforeWritingNow(inTransaction: Bool) async throws {
+        try await withTemporaryFolder { folder in
+            let (first, _) = try open(folder)
+            _ = try await first.enqueue(draft())
+            let (second, synced) = try open(folder)
+            _ = synced()
+            if inTransaction {
+                try second.writeNow { _ = try $0.partition(making: "other") }
+            } else {
+                try second.writeWithoutTransaction { _ = try $0.partition(making: "other") }
+            }
+            #expect(synced().contains(folder.path))
+            try second.close()
+            try first.close()
+        }
+    }
+
     @Test("A log that is found has its name on the disk before anything is acknowledged behind it, and once is enough")
     func found() async throws {
         try await withTemporaryFolder { folder in

@@ -46,6 +46,33 @@ struct EnvironmentTests {
         }
     }
 
+    @Test("Another user pool signs out all users of its environment, and no user of another environment")
+    func poolOfAll() async throws {
+        try await withOperations { database in
+            for (name, user) in [("a", "u"), ("a", "v"), ("b", "w")] {
+                try await database.enter(environment(name), .user(user), as: "p\(user)")
+                try await database.setSession("signedIn", of: "p\(user)")
+            }
+            try await database.enter(environment("a", identity: "other"), .user("u"), as: "unused")
+            let states = try ["pu", "pv", "pw"].map { try database.session(of: $0) }
+            #expect(states == ["signedOut", "signedOut", "signedIn"])
+        }
+    }
+
+    @Test("An environment that succeeds another has the partitions of all its users, and of its guests")
+    func succeedingAll() async throws {
+        try await withOperations { database in
+            let users: [(Destination.User, String)] = [(.user("u"), "pu"), (.user("v"), "pv"), (.guest, "pg")]
+            for (user, name) in users { try await database.enter(environment("old"), user, as: name) }
+            let new = environment("new", succeeds: .environment("old"))
+            let report = try await database.enter(new, .last, as: "unused", leaving: nil)
+            #expect(!report.isSwitch && report.to?.partition.name == "pg")
+            let partitions = try database.environments.partitions()
+            #expect(partitions.map(\.name) == ["pu", "pv", "pg"])
+            #expect(partitions.map(\.environment) == ["new", "new", "new"])
+        }
+    }
+
     @Test("An environment that succeeds another has its partitions, the current one too")
     func succeeding() async throws {
         try await withOperations { database in
@@ -187,6 +214,65 @@ struct EnvironmentTests {
                 let forgotten = try await database.environments.forget(partitions: ["pa"], losingUnsent: true)
                 #expect(forgotten.mutations == (isUpload ? 0 : 1))
             }
+        }
+    }
+
+    @Test("A partition that has a mutation in flight alone is not forgotten unasked")
+    func forgettingInFlight() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), as: "pa")
+            let id = try await database.enqueue(draft(in: "pa"))
+            _ = try await database.begin(id)
+            try await database.enter(environment("b"), as: "pb")
+            await expectFailure(.unsentWork) {
+                try await database.environments.forget(partitions: ["pa"], losingUnsent: false)
+            }
+            #expect(try database.state(id) == .inFlight)
+        }
+    }
+
+    @Test("Forgetting a partition removes what every table has of it, and nothing of another")
+    func forgottenRows() async throws {
+        try await withOperations { database in
+            func fill(_ name: String) async throws {
+                try await database.complete(try await database.enqueue(draft(in: name)))
+                _ = try await database.enqueue(draft(in: name, temporaryIDs: [TemporaryID()]))
+                try await database.transfers.enqueue([
+                    TransferDraft(
+                        partition: name, kind: .download, bucket: "media", key: name, path: "/copy of \(name)",
+                        created: noon)
+                ])
+                _ = try await database.watchers.put("w", in: name, document: "{ a }", now: noon)
+                try await database.pins.put("p", in: name, document: "{ a }", now: noon)
+                let credential = SealedCredential(
+                    kind: "userPool", identity: "i", sealed: json("c"), created: noon, updated: noon)
+                let key = StoredPartitionKey(partition: name, sealedWith: "k1", sealed: json("key"), created: noon)
+                func replacement(_ making: CredentialTable.KeyMaking? = nil) -> CredentialReplacement {
+                    CredentialReplacement(
+                        partition: name, credentials: [credential], key: key, making: making,
+                        session: { _ in StoredSession(state: "signedIn", changed: noon) })
+                }
+                _ = try await database.credentials.replace(by: replacement(.init(now: noon)))
+                _ = try await database.credentials.quarantine(replacement(), as: "damaged", now: noon)
+            }
+            let tables = [
+                "mutation", "transfer", "temporary_id", "outcome", "watcher", "pin", "credential",
+                "quarantined_credential", "session", "partition_key",
+            ]
+            func owners(_ table: String) throws -> [String] {
+                try database.read { db in
+                    try db.texts(
+                        "SELECT DISTINCT p.name FROM \(table) t JOIN partition p ON p.id = t.partition ORDER BY p.name")
+                }
+            }
+            for name in ["a", "b"] {
+                try await database.enter(environment(name), as: "p\(name)")
+                try await fill("p\(name)")
+            }
+            for table in tables { #expect(try owners(table) == ["pa", "pb"], "\(table)") }
+            try await database.environments.forget(partitions: ["pa"], losingUnsent: true)
+            for table in tables { #expect(try owners(table) == ["pb"], "\(table)") }
+            #expect(try database.environments.partitions().map(\.name) == ["pb"])
         }
     }
 

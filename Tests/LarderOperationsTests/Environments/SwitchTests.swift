@@ -370,6 +370,21 @@ struct SwitchTests {
         }
     }
 
+    @Test("What waits for a mutation in flight, or comes after it in its lane, is given up with the rest")
+    func discardedBehindFlight() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), as: "pa")
+            let flying = try await database.enqueue(draft("lane", in: "pa"))
+            let next = try await database.enqueue(draft("lane", in: "pa"))
+            let waiting = try await database.enqueue(draft("other", in: "pa", dependencies: [flying]))
+            _ = try await database.begin(flying)
+            let report = try await database.enter(environment("b"), as: "pb", leaving: .discard)
+            #expect(report.discarded == 2)
+            #expect(report.from?.after == SwitchReport.Work([.inFlight: 1]))
+            for mutation in [next, waiting] { #expect(try database.outcome(mutation)?.kind == .discarded) }
+        }
+    }
+
     @Test("Leaving for no environment parks everything, and any may be entered then")
     func none() async throws {
         try await withOperations { database in

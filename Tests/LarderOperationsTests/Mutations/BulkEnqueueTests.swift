@@ -71,6 +71,16 @@ struct BulkEnqueueTests {
         }
     }
 
+    @Test("Of each of very many it is kept which objects it touches")
+    func touched() async throws {
+        try await withOperations { database in
+            var drafts = (0..<60).map { draft("\($0)") }
+            for index in drafts.indices { drafts[index].touched = [UInt8(index), 7] }
+            _ = try await database.mutations.enqueue(drafts)
+            #expect(try database.mutations.list().map(\.touched) == drafts.map(\.touched))
+        }
+    }
+
     @Test("Of very many the one is named that is queued already, or settled", arguments: [3, 30, 59], [true, false])
     func known(place: Int, isSettled: Bool) async throws {
         try await withOperations { database in

@@ -79,6 +79,18 @@ struct DeadLetterTests {
         }
     }
 
+    @Test("A mutation that is edited after an attempt began gets a new key, also where the attempt had no effect")
+    func editedAfterAttempt() async throws {
+        try await withOperations { database in
+            let id = try await database.enqueue(draft(key: "old"))
+            try await database.mutations.retryLater(database.begin(id).attempt, at: nil, offline, now: noon)
+            try await database.setAside(id)
+            try await database.mutations.edit(id, Revision(variables: json("{}")))
+            let edited = try #require(try database.mutation(id))
+            #expect(edited.idempotencyKey != "old")
+        }
+    }
+
     @Test("A discarded mutation leaves an outcome with the reason")
     func discarded() async throws {
         try await withOperations { database in

@@ -41,6 +41,21 @@ struct DoubtTests {
         }
     }
 
+    @Test("A key told by a variable is another than one told by a header of the same name")
+    func variable() async throws {
+        try await withOperations { database in
+            for (first, second, isSame) in [
+                (.variable("key"), .header("key"), false), (.header("key"), .variable("key"), false),
+                (.variable("key"), .variable("key"), true),
+            ] as [(KeyDelivery, KeyDelivery, Bool)] {
+                let id = try await database.enqueue(draft(UUID().uuidString))
+                try await database.mutations.retryLater(
+                    begin(id, first, database).attempt, at: nil, lost, now: noon)
+                #expect(try await begin(id, second, database).telling == (isSame ? second : nil))
+            }
+        }
+    }
+
     @Test("That a later attempt had no effect leaves the doubt; that none had any ends it, and a replay answers for it")
     func remaining() async throws {
         try await withOperations { database in

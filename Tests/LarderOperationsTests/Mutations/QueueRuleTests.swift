@@ -47,6 +47,23 @@ struct QueueRuleTests {
         }
     }
 
+    @Test("What a queued mutation touches is not known any more once an answer gives it a real id for a temporary one")
+    func touchedAfterAnswer() async throws {
+        try await withOperations { database in
+            let id = TemporaryID()
+            let maker = try await database.enqueue(draft(temporaryIDs: [id]))
+            var user = draft(
+                variables: #"{"id":"\#(id.text)"}"#,
+                optimistic: #"{"rename":{"__typename":"Dish","id":"\#(id.text)","name":"soup"}}"#)
+            user.touched = [1, 2, 3]
+            _ = try await database.mutations.enqueue(user)
+            #expect(try database.mutation(user.id)?.touched == [1, 2, 3])
+            try await database.complete(maker, temporaryIDs: [id: "r1"])
+            let found = try #require(try database.mutation(user.id))
+            #expect(found.touched == nil && found.state == .pending)
+        }
+    }
+
     @Test("What had failed of a mutation that took effect in part is kept with its outcome, and with no other's")
     func partialErrors() async throws {
         try await withOperations { database in
@@ -120,6 +137,22 @@ struct QueueRuleTests {
             _ = try await database.complete(database.enqueue(draft()))
             try await database.mutations.prune(keeping: 1, in: app)
             #expect(try noted() == last.sequence)
+        }
+    }
+
+    @Test("A partition forgets how the oldest of its own mutations ended, and not how those of another did")
+    func ownOutcomes() async throws {
+        try await withOperations { database in
+            let foreign = try await database.enqueue(draft(in: "other"))
+            try await database.complete(foreign)
+            for _ in 0..<2 { try await database.complete(try await database.enqueue(draft())) }
+            let count = try await database.mutations.prune(keeping: 1, in: app)
+            #expect(count == 1)
+            guard case .settled(let outcome) = try database.mutations.find(foreign) else {
+                Issue.record("the outcome of another partition's mutation is gone")
+                return
+            }
+            #expect(outcome.kind == .applied)
         }
     }
 }

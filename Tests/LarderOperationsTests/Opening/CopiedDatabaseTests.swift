@@ -73,6 +73,47 @@ struct CopiedDatabaseTests {
         }
     }
 
+    @Test("In a copy an upload that was under way has failed because it is a copy, and a download goes on")
+    func copiedAttempts() async throws {
+        try await withTemporaryFolder { folder in
+            let device = Device()
+            let original = try OperationsDatabase(folder: folder, options: device.options)
+            let drafts = [TransferDraft.Kind.upload, .download].map {
+                TransferDraft(partition: app, kind: $0, bucket: "media", key: "k", path: "/file", created: noon)
+            }
+            try await original.transfers.enqueue(drafts)
+            for draft in drafts { _ = try await original.transfers.begin(draft.id, owner: "me", now: noon) }
+            try original.close()
+            device.forget()
+            let copy = try OperationsDatabase(folder: folder, options: device.options)
+            let found = try copy.transfers.list()
+            #expect(found.map(\.state) == [.failed, .running])
+            #expect(found.map(\.failure?.code) == [TransferFailure.restored, nil])
+            try copy.close()
+        }
+    }
+
+    @Test("A copy leaves to its original the upload in parts of a transfer that had failed")
+    func failedInParts() async throws {
+        try await withTemporaryFolder { folder in
+            let device = Device()
+            let original = try OperationsDatabase(folder: folder, options: device.options)
+            let draft = TransferDraft(
+                partition: app, kind: .upload, bucket: "media", key: "k", path: "/file", created: noon)
+            try await original.transfers.enqueue([draft])
+            let begun = try #require(try await original.transfers.begin(draft.id, owner: "me", now: noon))
+            try await original.transfers.note(begun.attempt, [.upload("u")])
+            let refused = TransferFailure(code: "object.accessDenied", message: "no", time: noon)
+            try await original.transfers.fail(begun.attempt, refused, now: noon)
+            #expect(try original.transfers.list().map(\.upload) == ["u"])
+            try original.close()
+            device.forget()
+            let copy = try OperationsDatabase(folder: folder, options: device.options)
+            #expect(try copy.transfers.list().map(\.upload) == [nil])
+            try copy.close()
+        }
+    }
+
     @Test("A device that does not know a database is told of the copy, though it has nothing to be set aside")
     func found() async throws {
         try await withTemporaryFolder { folder in

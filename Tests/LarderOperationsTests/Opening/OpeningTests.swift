@@ -113,6 +113,16 @@ struct OpeningTests {
         }
     }
 
+    @Test("The error of a damaged file, and that of a full disk, have what SQLite said as their cause")
+    func toldCauses() throws {
+        for result in [ResultCode.SQLITE_CORRUPT, .SQLITE_FULL] {
+            let error = OperationsError.translated(
+                DatabaseError(resultCode: result, message: "as it says", sql: "SELECT 1"))
+            let cause = try #require(error.cause as? SQLiteFailure, "\(result)")
+            #expect(cause.resultCode == result.rawValue && cause.message == "as it says" && cause.sql == "SELECT 1")
+        }
+    }
+
     @Test("A value that is not of its column's type is damage of a row, and no other rule that is broken is")
     func wrongTypeTold() {
         func code(_ result: ResultCode) -> OperationsError.Code {

@@ -105,6 +105,9 @@ struct DamagedRowTests {
             #expect(aside.state == .deadLetter && aside.failure?.class == .damaged)
             #expect(aside.id == first || damage.contains("SET id"))
             await expectFailure(.wrongState) { try await database.mutations.replay(aside.id, now: noon) }
+            let revision = Revision(variables: json("{}"))
+            await expectFailure(.wrongState) { try await database.mutations.edit(aside.id, revision) }
+            try await database.mutations.discard(aside.id, dependents: .release, now: noon)
             #expect(try database.heads() == [second])
             try await database.complete(second)
         }
@@ -140,6 +143,19 @@ struct DamagedRowTests {
         }
     }
 
+    @Test("A transfer that has failed for its damaged row can be cancelled, and its upload is to be aborted then")
+    func cancelled() async throws {
+        try await withOperations { database in
+            let id = try await queueUploads(1, database)[0]
+            try await run("UPDATE transfer SET attempts = 9223372036854775807", database)
+            #expect(try await database.setAsideDamagedRows(in: app, now: noon).count == 1)
+            #expect(try database.transfers.find(id)?.state == .failed)
+            _ = try await database.transfers.cancel(id, now: noon)
+            let found = try #require(try database.transfers.find(id))
+            #expect(found.state == .cancelling && found.upload == "u")
+        }
+    }
+
     @Test("A transfer that has ended stays so when its row is damaged, and is not one that has failed")
     func ended() async throws {
         try await withOperations { database in
@@ -166,6 +182,19 @@ struct DamagedRowTests {
                 try [1, 2, .max].map { try RowReading.mutations.damaged(in: db, limit: $0).count }
             }
             #expect(counts == [1, 2, 3])
+            try database.close()
+        }
+    }
+
+    @Test("A check names the row that cannot be read, and says what is wrong with it")
+    func named() async throws {
+        try await withTemporaryFolder { folder in
+            let database = try OperationsDatabase(folder: folder)
+            for _ in 0..<3 { _ = try await database.enqueue(draft()) }
+            try await run("UPDATE mutation SET attempts = 9223372036854775807 WHERE sequence = 2", database)
+            let found = try database.check().problems.filter { $0.kind == .row }.map(\.description)
+            let name = "row: mutation where sequence = 2: "
+            #expect(found.count == 1 && found.first?.hasPrefix(name) == true && found.first != name, "\(found)")
             try database.close()
         }
     }

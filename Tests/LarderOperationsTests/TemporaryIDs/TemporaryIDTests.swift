@@ -94,6 +94,18 @@ struct TemporaryIDTests {
         }
     }
 
+    @Test("A mutation that is set aside while it holds a temporary id has the real id when it is replayed")
+    func deadUser() async throws {
+        try await withOperations { database in
+            let maker = try await database.enqueue(draft(temporaryIDs: [id]))
+            let user = try await database.enqueue(draft(variables: variables))
+            try await database.setAside(user)
+            try await database.complete(maker, temporaryIDs: [id: "7"])
+            try await database.mutations.replay(user, now: noon)
+            #expect(try await database.begin(user).content.variables == json(#"{"id":"7"}"#))
+        }
+    }
+
     @Test("A mutation that holds an id which will never be real is set aside, whatever the caller says of dependents")
     func lost() async throws {
         try await withOperations { database in

@@ -45,6 +45,12 @@ struct HomeFolderTests {
         #expect(stored(old, home: "program") == "/apps/\(old)/file")
     }
 
+    @Test("A whole path whose folder has a UUID for its name, and is not beside the home, stays whole")
+    func elsewhere() {
+        let path = "/data/\(old)/file"
+        #expect(HomeFolder("/apps/\(new)").storedFormerly(path) { _ in false } == path)
+    }
+
     @Test("A path in another container stays whole where the home has not moved, though that container is gone")
     func otherContainer() async throws {
         try await withTemporaryFolder { folder in

@@ -193,4 +193,20 @@ struct TransferFollowingTests {
             #expect(left.downloads.map(\.id) == [download.id] && left.uploads.isEmpty)
         }
     }
+
+    @Test("Forgetting says at which storage the parts of an upload are, where that has a name")
+    func forgottenAtNamedStorage() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), as: "first")
+            var draft = upload("v/1", in: "first")
+            draft.storage = "archive"
+            let id = draft.id
+            try await database.transfers.enqueue([draft])
+            let attempt = try #require(try await database.transfers.begin(id, owner: "me", now: noon)).attempt
+            try await database.transfers.note(attempt, [.upload("u")])
+            try await database.enter(environment("b"), as: "second", leaving: .discard)
+            let left = try await database.environments.forget(partitions: ["first"], losingUnsent: true)
+            #expect(left.uploads.map(\.storage) == ["archive"])
+        }
+    }
 }

@@ -102,6 +102,21 @@ struct TransferTableTests {
         }
     }
 
+    @Test("A transfer that was handed over is looked at again after a week, and is any runner's then")
+    func handedOver() async throws {
+        try await withOperations { database in
+            let id = try await database.queue(upload())
+            let attempt = try await database.take(id).attempt
+            try await database.transfers.note(attempt, [.handedOver(noon)])
+            try await database.transfers.release(attempt)
+            let week = after(7 * 86_400)
+            let left = try database.transfers.runnable(in: app, now: after(60), limit: 9, leavingHandedOver: true)
+            #expect(left.ids == [] && left.isEmpty && left.lookAgain == week)
+            let found = try database.transfers.runnable(in: app, now: week, limit: 9, leavingHandedOver: true)
+            #expect(found.ids == [id] && !found.isEmpty)
+        }
+    }
+
     @Test("A transfer's notes are read again, and an older attempt adds no more")
     func notes() async throws {
         try await withOperations { database in

@@ -30,6 +30,7 @@ struct PinTests {
             }
             #expect(try database.pins.list(in: app).map(\.name) == ["a", "b"])
             #expect(try database.pins.list().map(\.partition) == [app, app, "other"])
+            #expect(try database.pins.all(in: app).map(\.partition) == [app, app])
             #expect(try await database.pins.remove("a", in: app))
             #expect(try await !database.pins.remove("a", in: app))
             #expect(try database.pins.list().map(\.name) == ["b", "a"])
