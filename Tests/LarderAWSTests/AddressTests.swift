@@ -127,6 +127,20 @@ struct AddressTests {
         }
     }
 
+    @Test("A transport that makes its client itself follows no redirect")
+    func ownClient() async throws {
+        try await ScriptedStorage.run { _ in
+            Reply(status: .found, headers: ["Location": "/elsewhere"])
+        } _: { storage, given in
+            let transport = S3Transport(region: "us-east-1", credentials: { _ in .test }, options: given.options)
+            let error = try await objectError { () async throws(ObjectError) in
+                try await transport.parts(of: .init(location: .somewhere, id: "u"), within: .ample)
+            }
+            #expect(error.code == .wrongRegion)
+            #expect(storage.requests.count == 1)
+        }
+    }
+
     @Test("A presigned URL is good for a second to seven days")
     func presignedTime() async throws {
         try await S3Transport.withTransport(region: "eu-west-1", credentials: { _ in .test }) { transport in

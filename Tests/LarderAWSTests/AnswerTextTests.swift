@@ -1,4 +1,5 @@
 import Foundation
+import Larder
 import Testing
 
 @testable import LarderAWS
@@ -10,6 +11,22 @@ struct AnswerTextTests {
         arguments: [("4waSgw==", 0xE306_9283), ("AAAA", nil), ("AAAAAAA=", nil), ("4waSgw==-2", nil), ("", nil)]
             as [(String, UInt32?)])
     func checksum(text: String, expected: UInt32?) { #expect(Checksums.crc32c(text) == expected) }
+
+    @Test(
+        "A status without a name is a fault of the server's where another attempt may go better",
+        arguments: [
+            (307, .serverFault), (409, .serverFault), (500, .serverFault), (502, .serverFault), (504, .serverFault),
+            (599, .serverFault), (501, .rejected), (503, .throttled),
+        ] as [(Int, ObjectError.Code)])
+    func statuses(status: Int, code: ObjectError.Code) { #expect(S3ErrorCode.code(nil, status: status) == code) }
+
+    @Test(
+        "A name of S3's says what is wrong, whatever status it comes with",
+        arguments: [
+            ("ServiceUnavailable", .throttled), ("OperationAborted", .serverFault), ("NoSuchKey", .notFound),
+            ("PreconditionFailed", .changed), ("InvalidRange", .wrongLength),
+        ] as [(String, ObjectError.Code)])
+    func names(name: String, code: ObjectError.Code) { #expect(S3ErrorCode.code(name, status: 400) == code) }
 
     @Test("Elements may stand in each other, 32 deep", arguments: [32, 33])
     func depth(count: Int) {
@@ -36,5 +53,39 @@ struct AnswerTextTests {
         let clock = SigningClock { Date(timeIntervalSince1970: 1_000_000) }
         clock.hear("Mon, 12 Jan 1970 \(time) GMT")
         #expect(clock.correct(from: 0) == isCorrected)
+    }
+
+    @Test(
+        "The other half of a request's name is what the head of its answer says, or else the body",
+        arguments: ["H7", nil])
+    func hostID(name: String?) async throws {
+        var reply = Reply.error(.forbidden, "AccessDenied", more: "<HostId>H1</HostId>")
+        if let name { reply.headers.add(name: "x-amz-id-2", value: name) }
+        try await ScriptedStorage.run { [reply] _ in
+            reply
+        } _: { _, transport in
+            let error = try await objectError { () async throws(ObjectError) in
+                try await transport.parts(of: MultipartUpload(location: .somewhere, id: "u"), within: .ample)
+            }
+            #expect(error.hostID == name ?? "H1")
+        }
+    }
+
+    @Test("What the transport itself refuses has the request's name as well", arguments: [true, false])
+    func refusedHere(isSent: Bool) async throws {
+        var reply = isSent ? Reply.stored(crc32c: "AAAAAA==") : .bytes([1], 1..<2, of: 9)
+        reply.headers.add(name: "x-amz-request-id", value: "R7")
+        try await ScriptedStorage.run { [reply] _ in
+            reply
+        } _: { _, transport in
+            let error = try await objectError { () async throws(ObjectError) in
+                isSent
+                    ? try await transport.put(ObjectBody([1]), to: .somewhere, ObjectAttributes(), idle: .ample)
+                    : try await transport.get(
+                        0..<1, of: .somewhere, etag: "\"e\"", into: Collected().sink(), idle: .ample)
+            }
+            #expect(error.code == (isSent ? .checksum : .wrongLength))
+            #expect(error.requestID == "R7")
+        }
     }
 }

@@ -152,4 +152,18 @@ struct BoundedNameTests {
             #expect(storage.requests.first?.headers.first(name: "content-type")?.utf8.count == 31 << 10)
         }
     }
+
+    @Test("A version of more than 2 KiB is refused, also of an object that is put together from parts")
+    func completedVersion() async throws {
+        let answer = "<CompleteMultipartUploadResult><ETag>e</ETag></CompleteMultipartUploadResult>"
+        try await ScriptedStorage.run { _ in
+            .xml(.ok, answer, ["x-amz-version-id": Self.name(2_049)])
+        } _: { _, transport in
+            let parts = [UploadedPart(number: 1, size: 1, etag: "\"e\"")]
+            let error = try await objectError { () async throws(ObjectError) in
+                try await transport.completeUpload(Self.upload, parts, within: .ample)
+            }
+            #expect(error.code == .unusableAnswer)
+        }
+    }
 }

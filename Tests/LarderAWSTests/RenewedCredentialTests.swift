@@ -63,4 +63,18 @@ struct RenewedCredentialTests {
         #expect(result.signed == ["OLD"])
         #expect(result.error?.code == .invalidCredentials)
     }
+
+    @Test("A transport with a source of credentials of the program's own does not repeat a request for others")
+    func ownSource() async throws {
+        try await ScriptedStorage.run { _ in
+            .error(.badRequest, "ExpiredToken")
+        } _: { storage, transport in
+            let error = try await objectError { () async throws(ObjectError) in
+                try await transport.put(
+                    ObjectBody(Array("soup".utf8)), to: .somewhere, ObjectAttributes(), idle: .ample)
+            }
+            #expect(error.code == .expiredCredentials)
+            #expect(storage.requests.count == 1)
+        }
+    }
 }

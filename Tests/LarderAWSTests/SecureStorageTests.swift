@@ -2,6 +2,7 @@ import Foundation
 import Larder
 import LarderAWS
 import LarderTestSupport
+import Synchronization
 import Testing
 
 @Suite(
@@ -41,6 +42,23 @@ struct SecureStorageTests {
                     0..<Int64(bytes.count), of: .somewhere, etag: "\"e\"", into: collected.sink(), idle: .ample)
                 #expect(collected.bytes == bytes && collected.isInOrder)
             }
+        }
+    }
+
+    @Test("Over TLS the checksum that the storage returns is enough: nothing is read once more for the ETag")
+    func checksumAlone() async throws {
+        try await withTemporaryFolder { folder in
+            let soup = Array("soup".utf8)
+            let count = Mutex(0)
+            let body = ObjectBody(size: Int64(soup.count)) { offset, buffer in
+                count.withLock { $0 += buffer.count }
+                for at in buffer.indices { buffer[at] = soup[Int(offset) + at] }
+            }
+            let reply = Reply.stored(crc32c: checksumText(soup), etag: md5ETag("other"))
+            try await ScriptedStorage.run({ _ in reply }, certificate: TestCertificate(in: folder)) { _, transport in
+                _ = try await transport.put(body, to: .somewhere, ObjectAttributes(), idle: .ample)
+            }
+            #expect(count.withLock { $0 } == soup.count)
         }
     }
 

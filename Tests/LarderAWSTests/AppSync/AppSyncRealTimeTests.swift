@@ -114,6 +114,22 @@ struct AppSyncRealTimeTests {
         }
     }
 
+    @Test("A connection is signed at once by the time that the API has told an earlier request")
+    func correctedBefore() async throws {
+        try await AppSyncFixture.run { (fixture) async throws in
+            var options = HTTPTransport.Options()
+            options.wallClock = { Date().addingTimeInterval(7_200) }
+            let transport = AppSyncTransport(
+                endpoint: fixture.endpoint,
+                authorization: .iam(region: "eu-west-1") { _, _ in AppSyncFixture.credentials },
+                client: fixture.client, options: options)
+            #expect(try await transport.send(.appSync("{ name }"), within: ample).status == 200)
+            let subscription = try await fixture.app.with(server: transport).subscribe(Self.renamed)
+            #expect(await wait(subscription, for: .live) != nil)
+            #expect(try await fixture.realTime().connects == [200])
+        }
+    }
+
     @Test("A field that the mutation did not select comes as null, and the cache keeps what it knew")
     func keepsUnselected() async throws {
         try await AppSyncFixture.run { fixture in
@@ -143,6 +159,25 @@ struct AppSyncRealTimeTests {
             }
             #expect(refusals.withLock { Array($0.prefix(2)) } == [nil, "ended"])
             #expect(try await fixture.realTime().connects == [401, 200])
+        }
+    }
+
+    @Test("Credentials that the API does not know are replaced once for the connection, and once for the start")
+    func replacesCredentials() async throws {
+        try await AppSyncFixture.run { fixture in
+            let asked = Mutex<[String?]>([])
+            let authorization = AppSyncAuthorization.iam(region: "eu-west-1") { refused, _ in
+                asked.withLock { $0.append(refused?.accessKeyID) }
+                var keys = AppSyncFixture.credentials
+                if refused == nil { (keys.accessKeyID, keys.sessionToken) = ("OLD", "ENDED") }
+                return keys
+            }
+            try await subscribe(fixture, authorization) { _, subscription in
+                #expect(await wait(subscription, for: .live) != nil)
+            }
+            let seen = try await fixture.realTime()
+            #expect(seen.connects == [403, 200] && seen.starts.map(\.status) == [403, 200])
+            #expect(asked.withLock { $0 } == [nil, "OLD", nil, "OLD"])
         }
     }
 

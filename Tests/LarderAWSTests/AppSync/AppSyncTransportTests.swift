@@ -267,6 +267,23 @@ struct AppSyncTransportTests {
         }
     }
 
+    @Test("Credentials of a session that the API refuses are refreshed once, and the request signed with the new ones")
+    func refreshedCredentials() async throws {
+        try await AppSyncFixture.run { fixture in
+            let app = fixture.app
+            try await app.session.signIn(fixture.provider.signIn("ada"), within: ample)
+            // What the provider will give next.
+            try await fixture.control(
+                """
+                {"credentials": {"key": "AK2", "secret": "secret-identity-ada-2", "token": "session-identity-ada-2"}}
+                """)
+            let transport = fixture.transport(.iam(region: "eu-west-1", try app.session))
+            #expect(try await transport.send(.appSync("{ name }"), within: ample).status == 200)
+            #expect(fixture.provider.refreshes == 1)
+            #expect(try await fixture.control().map(\.status) == [403, 200])
+        }
+    }
+
     @Test(
         "A clock that is two hours off signs by the API's time, once that has refused it", arguments: [-7_200.0, 7_200])
     func clockOff(by seconds: Double) async throws {

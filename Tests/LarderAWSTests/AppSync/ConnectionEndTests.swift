@@ -1,12 +1,12 @@
 import Foundation
 import Larder
-import LarderHTTP
 import LarderRecords
 import LarderTestSupport
 import Synchronization
 import Testing
 
 @testable import LarderAWS
+@testable import LarderHTTP
 
 @Suite("What follows when AppSync refuses a connection, or a proof on it")
 struct ConnectionEndTests {
@@ -34,6 +34,7 @@ struct ConnectionEndTests {
         arguments: [
             ("UnauthorizedException", false, TransportError.Code.notSignedIn),
             ("UnauthorizedException", true, .interrupted),
+            ("ExpiredTokenException", false, .notSignedIn), ("UnrecognizedClientException", false, .notSignedIn),
             ("BadRequestException", false, .unusableRequest), ("BadRequestException", true, .unusableRequest),
             ("InternalFailure", false, .interrupted),
         ])
@@ -41,6 +42,14 @@ struct ConnectionEndTests {
         let dialect = try dialect(.apiKey("da2-key"))
         if hasOpened { _ = try dialect.reaction(to: JSONMembers(Array(#"{"type":"connection_ack"}"#.utf8))) }
         #expect(try end(dialect, errorType)?.code == code)
+    }
+
+    @Test(
+        "A connection that AppSync closes is opened anew, whatever reason its code gives",
+        arguments: [1_000, 1_001, 1_008, 1_011, 4_401, nil] as [UInt16?])
+    func closed(code: UInt16?) throws {
+        let meaning = try dialect(.apiKey("da2-key")).meaning(of: WebSocketClosed(code: code, reason: "why"))
+        #expect(meaning.code == .interrupted)
     }
 
     @Test(
@@ -98,13 +107,35 @@ struct ConnectionEndTests {
     func lifetime(seconds: Int, expected: Double) async throws {
         let now = Date(timeIntervalSince1970: 1_000_000)
         let claims = Data(#"{"exp":\#(1_000_000 + seconds)}"#.utf8).base64EncodedString().replacing("=", with: "")
+        let lifetimes = try await lifetimes(.userPool { _, _ in "e30.\(claims).s" }, now)
+        #expect(lifetimes == [.seconds(expected)])
+    }
+
+    @Test("A connection is to be replaced before a day is over, also where its token lasts for longer")
+    func lifetimeOfLongToken() async throws {
+        let now = Date(timeIntervalSince1970: 1_000_000)
+        let claims = Data(#"{"exp":1300000}"#.utf8).base64EncodedString().replacing("=", with: "")
+        let lifetimes = try await lifetimes(.openIDConnect { _, _ in "e30.\(claims).s" }, now)
+        #expect(lifetimes.count == 1 && lifetimes.allSatisfy { $0 < .seconds(24 * 3_600) })
+    }
+
+    @Test("A connection is to be replaced a minute before the credentials end with which it was opened")
+    func lifetimeOfCredentials() async throws {
+        let now = Date(timeIntervalSince1970: 1_000_000)
+        var credentials = AppSyncFixture.credentials
+        credentials.expires = now.addingTimeInterval(1_000)
+        let lifetimes = try await lifetimes(.iam(region: "eu-west-1") { [credentials] _, _ in credentials }, now)
+        #expect(lifetimes == [.seconds(940.0)])
+    }
+
+    /// After how long another connection is to take the place of one that is opened with a proof.
+    private func lifetimes(_ authorization: AppSyncAuthorization, _ now: Date) async throws -> [Duration] {
         let dialect = AppSyncRealTime(
-            try #require(URL(string: "https://127.0.0.1/graphql")), .userPool { _, _ in "e30.\(claims).s" },
-            SubscriptionPacing(), wallClock: { now }, signing: SigningClock { now })
+            try #require(URL(string: "https://127.0.0.1/graphql")), authorization, SubscriptionPacing(),
+            wallClock: { now }, signing: SigningClock { now })
         _ = try await dialect.connection(by: .now + .seconds(60))
         let reaction = try dialect.reaction(to: JSONMembers(Array(#"{"type":"connection_ack"}"#.utf8)))
-        let lifetimes = reaction.messages.compactMap { if case .expiring(let time) = $0 { time } else { nil } }
-        #expect(lifetimes == [.seconds(expected)])
+        return reaction.messages.compactMap { if case .expiring(let time) = $0 { time } else { nil } }
     }
 
     @Test("A token says when it ends also where its claims have the letters that Base64 writes otherwise in URLs")

@@ -47,6 +47,22 @@ struct EnvironmentAuthorizationTests {
     }
 
     @Test(
+        "The error of an environment that lacks what its authorization needs names the environment and what is missing",
+        arguments: [
+            (.apiKey, "a key"), (.iam, "the region"), (.openIDConnect, "another provider's token"),
+            (.lambda, "a token for a Lambda function"), (nil, "how its API is authorized"),
+        ] as [(BackendEnvironment.Authorization?, String)])
+    func missing(mode: BackendEnvironment.Authorization?, what: String) throws {
+        let environment = try environment("https://example.com/graphql")
+        let error = #expect(throws: LarderError.self) {
+            try AppSyncTransport(
+                environment: environment, session: try { throw NoSession() }(), authorization: mode, client: .shared)
+        }
+        #expect(error?.message.contains("movies") == true)
+        #expect(error?.message.contains(what) == true)
+    }
+
+    @Test(
         "What null means in an event is what the options say", arguments: [.trust, .ignore, .fetch] as [NullsInEvents])
     func nulls(_ nulls: NullsInEvents) throws {
         var options = HTTPTransport.Options()
@@ -123,6 +139,21 @@ struct EnvironmentAuthorizationTests {
         }
     }
 
+    @Test("A token that is refused with the status 401 is replaced also where the answer is no GraphQL response")
+    func refusedWithoutResponse() async throws {
+        try await ScriptedStorage.run { request in
+            guard request.number > 0 else { return Reply(status: .unauthorized) }
+            return Reply(
+                headers: ["Content-Type": "application/json"], body: Array(#"{"data": {"name": "Vega"}}"#.utf8))
+        } _: { (server, _) throws in
+            let transport = AppSyncTransport(
+                endpoint: server.url, authorization: .lambda { refused, _ in refused == nil ? "old" : "new" },
+                client: .shared)
+            #expect(try await transport.send(.appSync("{ name }"), within: ample).status == 200)
+            #expect(server.requests.map { $0.headers.first(name: "authorization") } == ["old", "new"])
+        }
+    }
+
     @Test("A token for a Lambda function has at most 2,048 characters", arguments: [2_048, 2_049])
     func lambda(count: Int) async throws {
         try await ScriptedStorage.run { _ in
@@ -133,6 +164,22 @@ struct EnvironmentAuthorizationTests {
                 client: .shared)
             _ = try? await transport.send(.appSync("{ name }"), within: ample)
             #expect(server.requests.count == (count == 2_048 ? 1 : 0))
+        }
+    }
+
+    @Test("A transport that is made by its short name has the API, the authorization and the options that it is given")
+    func shortNames() throws {
+        var options = HTTPTransport.Options()
+        options.idempotency = .variable(name: "key")
+        var environment = try environment("https://example.com/graphql")
+        environment.apiKey = "da2-key"
+        let byURL = AppSyncTransport.appSync(
+            environment.api.url, authorization: .apiKey("da2-key"), options: options)
+        let byEnvironment = try AppSyncTransport.appSync(
+            environment: environment, session: try { throw NoSession() }(), options: options)
+        for transport in [byURL, byEnvironment] {
+            #expect(transport.endpoint == environment.api.url && transport.idempotency == options.idempotency)
+            if case .apiKey("da2-key") = transport.authorization {} else { Issue.record("no key") }
         }
     }
 

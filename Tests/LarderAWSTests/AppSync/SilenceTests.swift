@@ -38,6 +38,34 @@ struct SilenceTests {
         #expect(lifetimes.allSatisfy { $0 > .seconds(23 * 3_600) && $0 < .seconds(24 * 3_600) })
     }
 
+    @Test("The proof goes with a handshake in a header, and nothing of it is in the URL")
+    func proofOfHandshake() async throws {
+        let dialect = AppSyncRealTime(
+            try #require(URL(string: "https://127.0.0.1/graphql")), .lambda { _, _ in "token" }, SubscriptionPacing(),
+            wallClock: { Date() }, signing: SigningClock { Date() })
+        let connection = try await dialect.connection(by: .now + .seconds(60))
+        #expect(connection.url.absoluteString == "https://127.0.0.1/graphql/realtime")
+        #expect(connection.subprotocols.last?.hasPrefix("header-") == true)
+    }
+
+    @Test("The proof names the API's own host, in a handshake and in a start, and not the one that the socket goes to")
+    func hostOfProof() async throws {
+        let host = "abc.appsync-api.eu-west-1.amazonaws.com"
+        let dialect = AppSyncRealTime(
+            try #require(URL(string: "https://\(host)/graphql")), .apiKey("da2-key"), SubscriptionPacing(),
+            wallClock: { Date() }, signing: SigningClock { Date() })
+        let connection = try await dialect.connection(by: .now + .seconds(60))
+        #expect(connection.url.host() == "abc.appsync-realtime-api.eu-west-1.amazonaws.com")
+        var encoded = try #require(connection.subprotocols.last).replacing("header-", with: "")
+        encoded = encoded.replacing("-", with: "+").replacing("_", with: "/")
+        encoded += String(repeating: "=", count: (4 - encoded.count % 4) % 4)
+        let proof = try #require(Data(base64Encoded: encoded))
+        #expect(try JSONDecoder().decode([String: String].self, from: proof)["host"] == host)
+        let start = SubscriptionLine.Command.start(id: "1", .appSync("subscription { renamed { id } }"))
+        let message = try #require(try await dialect.messages(for: [start]).first)
+        #expect(String(decoding: message, as: UTF8.self).contains(#""host":"\#(host)""#))
+    }
+
     @Test(
         "A start that fails for want of room, or because AppSync failed, is made again; one that is refused is not",
         arguments: [

@@ -87,6 +87,24 @@ struct ChallengeTests {
         }
     }
 
+    @Test("The answer to a challenge names the device that the sign-in began on, and the tokens keep it")
+    func deviceOfChallenge() async throws {
+        let answers = [
+            "InitiateAuth": try Script.challenge("SMS_MFA"), "RespondToAuthChallenge": try Script.result(),
+        ]
+        let device = try Self.device()
+        try await Script.run(answers) { (script) async throws in
+            let pool = script.pool()
+            let challenge = try await pool.signIn(
+                "ann", password: "word", flow: .password, device: device, within: ample
+            ).challenge
+            let tokens = try await pool.answer(challenge, .code("1"), within: ample).tokens
+            let responses = try script.members()["ChallengeResponses"] as? [String: String]
+            #expect(responses == ["USERNAME": "ann", "SMS_MFA_CODE": "1", "DEVICE_KEY": "k"])
+            #expect(tokens.deviceKey == "k")
+        }
+    }
+
     @Test("A challenge whose name has no end is told in short")
     func longName() async throws {
         let name = String(repeating: "A", count: 10_000)
@@ -174,6 +192,34 @@ struct ChallengeTests {
                 let expected = responses.merging(["USERNAME": "ann"]) { $1 }
                 #expect(members["ChallengeResponses"] as? [String: String] == expected, "\(name)")
             }
+        }
+    }
+
+    @Test("A password that is chosen as a proof is not sent")
+    func provenChoice() async throws {
+        let list = #", "AvailableChallenges": ["PASSWORD_SRP"]"#
+        let answers = [
+            "InitiateAuth": try Script.challenge("SELECT_CHALLENGE", more: list),
+            "RespondToAuthChallenge": try Script.result(),
+        ]
+        try await Script.run(answers) { (script) async throws in
+            let pool = script.pool()
+            let challenge = try await pool.signIn("ann", password: nil, flow: .choice(), within: ample).challenge
+            _ = try await pool.answer(challenge, .password("a secret word"), within: ample).tokens
+            let responses = try script.members()["ChallengeResponses"] as? [String: String]
+            #expect(responses?["ANSWER"] == "PASSWORD_SRP" && responses?["SRP_A"] != nil)
+            #expect(responses?.values.contains { $0.contains("secret") } == false)
+        }
+    }
+
+    @Test("A sign-in that begins with a preferred proof of the password does not send the password")
+    func preferredProof() async throws {
+        try await Script.run(["InitiateAuth": try Script.result()]) { (script) async throws in
+            let flow = CognitoUserPool.Flow.choice(preferred: .passwordProof)
+            _ = try await script.pool().signIn("ann", password: "a secret word", flow: flow, within: ample)
+            let parameters = try script.members()["AuthParameters"] as? [String: String]
+            #expect(parameters?["PREFERRED_CHALLENGE"] == "PASSWORD_SRP" && parameters?["SRP_A"] != nil)
+            #expect(parameters?.values.contains { $0.contains("secret") } == false)
         }
     }
 

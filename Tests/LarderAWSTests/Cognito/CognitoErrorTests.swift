@@ -349,6 +349,17 @@ struct CognitoErrorTests {
         }
     }
 
+    @Test("Pages that lead nowhere are not set up for a sign-in, or for a sign-out, and the error says so")
+    func leadNowhere() async throws {
+        try await CognitoScript.run { (script) async throws in
+            let pool = script.pool()
+            let pages = BackendEnvironment.HostedSignIn(domain: "movies.example", signInRedirects: [])
+            let signIn = #expect(throws: CognitoError.self) { try pool.beginHostedSignIn(on: pages) }
+            let signOut = #expect(throws: CognitoError.self) { try pool.hostedSignOutURL(on: pages) }
+            #expect(signIn?.code == .configuration && signOut?.code == .configuration)
+        }
+    }
+
     @Test("The sign-in page leads where the program says, or to the first redirect, and the code is exchanged with it")
     func signInRedirect() async throws {
         try await CognitoScript.run { (script) async throws in

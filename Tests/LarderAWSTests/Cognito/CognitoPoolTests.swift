@@ -131,6 +131,37 @@ struct CognitoPoolTests {
         }
     }
 
+    @Test("A guest whom the pool has refused is another one to it when it continues")
+    func refusedGuest() async throws {
+        try await CognitoScript.run(["GetId": #"{"IdentityId": "new"}"#]) { (script) async throws in
+            let pool = script.identityPool()
+            script.fail("GetCredentialsForIdentity", "NotAuthorizedException")
+            let code = try await cognitoCode {
+                try await pool.credentials(identityID: "old", logins: [:], within: ample)
+            }
+            #expect(code == .federatedRefused)
+            script.set("GetCredentialsForIdentity", Self.keys())
+            let guest = try await pool.credentials(identityID: nil, logins: [:], within: ample)
+            #expect(guest.identityID == "new")
+        }
+    }
+
+    @Test("A user whose credentials could not be had is no guest who comes later")
+    func begunUser() async throws {
+        try await CognitoScript.run(["GetId": #"{"IdentityId": "user"}"#]) { (script) async throws in
+            let pool = script.identityPool()
+            script.fail("GetCredentialsForIdentity", "InternalErrorException")
+            let code = try await cognitoCode {
+                try await pool.credentials(identityID: nil, logins: ["a": "t"], within: ample)
+            }
+            #expect(code == .unreachable)
+            script.set("GetId", #"{"IdentityId": "guest"}"#)
+            script.set("GetCredentialsForIdentity", Self.keys())
+            let guest = try await pool.credentials(identityID: nil, logins: [:], within: ample)
+            #expect(guest.identityID == "guest")
+        }
+    }
+
     // MARK: Providers
 
     @Test("A provider has the parts of the pools that the environment has")
@@ -329,6 +360,19 @@ struct CognitoPoolTests {
         try await CognitoScript.run(["InitiateAuth": result]) { (script) async throws in
             let step = try await script.pool().signIn("ann", password: "word", flow: .password, within: ample)
             #expect(try step.tokens.expires == Date(timeIntervalSince1970: 2_000_000_000 + good))
+        }
+    }
+
+    @Test("The lifetime of tokens is counted from the time at which the answer came, and not from the question")
+    func countedFromAnswer() async throws {
+        try await CognitoScript.run(["GetTokensFromRefreshToken": try CognitoScript.result()]) {
+            (script) async throws in
+            // Each question takes a hundred seconds.
+            let pool = script.pool {
+                $0.wallClock = { Date(timeIntervalSince1970: 2_000_000_000 + 100 * Double(script.operations.count)) }
+            }
+            let new = try await pool.refresh(CognitoScript.tokens(), within: ample)
+            #expect(new.expires == Date(timeIntervalSince1970: 2_000_003_700))
         }
     }
 

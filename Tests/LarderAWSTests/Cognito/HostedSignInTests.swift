@@ -87,6 +87,27 @@ struct HostedSignInTests {
         }
     }
 
+    @Test("What a program finishes a sign-in with is in no page's URL, and another text each time")
+    func verifier() async throws {
+        try await CognitoScript.run { (script) async throws in
+            let (pool, pages) = (script.pool(), try script.pages())
+            var verifiers: Set<Substring> = []
+            for _ in 0..<2 {
+                let attempt = try pool.beginHostedSignIn(on: pages)
+                let items = URLComponents(url: attempt.url, resolvingAgainstBaseURL: false)?.queryItems
+                let state = try #require(items?.first { $0.name == "state" }?.value)
+                let callback = try #require(URL(string: "movies://in?code=c&state=\(state)"))
+                _ = try? await pool.finishHostedSignIn(attempt, on: pages, callback: callback, within: ample)
+                let body = String(decoding: try #require(script.server.requests.last).body, as: UTF8.self)
+                let field = try #require(body.split(separator: "&").first { $0.hasPrefix("code_verifier=") })
+                let verifier = field.dropFirst("code_verifier=".count)
+                #expect(!verifier.isEmpty && !attempt.url.absoluteString.contains(verifier))
+                verifiers.insert(verifier)
+            }
+            #expect(verifiers.count == 2)
+        }
+    }
+
     @Test("A code is exchanged once, and only by the program that asked for it")
     func code() async throws {
         try await CognitoFixture.run { fixture in

@@ -127,6 +127,22 @@ struct ScriptedCognitoTests {
         }
     }
 
+    @Test("A client that a pool has made for itself ends with the pool")
+    func ownClient() async throws {
+        try await withServer([:]) { server, _ in
+            var options = CognitoUserPool.Options()
+            options.endpoint = server.url
+            var pool: CognitoUserPool? = CognitoUserPool(
+                .init(id: Self.pool, clientID: "client", region: "cn-north-1"), options: options)
+            let client = try #require(pool?.service.client)
+            pool = nil
+            let request = HTTPClientRequest(url: server.url.absoluteString)
+            await #expect(throws: HTTPClientError.alreadyShutdown) {
+                _ = try await client.execute(request, timeout: .seconds(60))
+            }
+        }
+    }
+
     @Test("Tokens of another user that a refresh brings are refused")
     func otherUser() async throws {
         try await withServer(["GetTokensFromRefreshToken": result(of: "eve")]) { server, client in

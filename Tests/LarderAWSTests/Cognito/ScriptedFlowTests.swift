@@ -180,6 +180,17 @@ struct ScriptedFlowTests {
         }
     }
 
+    @Test("A factor that needs a password is refused without one, as an empty field, and nothing is sent")
+    func factorWithoutPassword() async throws {
+        let choice = try Script.challenge("SELECT_CHALLENGE", more: #", "AvailableChallenges": ["PASSWORD"]"#)
+        try await withFlow(["InitiateAuth": choice], { $0.flow = .choice() }) { (flow, _, script) async throws in
+            await flow.perform(.submit, ["name": "ann"])
+            await flow.perform(.choose(.password))
+            #expect(code(flow) == "cognito.emptyField" && flow.state.refusedFields == ["password"])
+            #expect(script.operations == ["InitiateAuth"])
+        }
+    }
+
     @Test("A challenge that the library does not know is a failure, and the user stays where they are")
     func unknown() async throws {
         try await withFlow(["InitiateAuth": try Script.challenge("RETINA")]) { (flow, session, _) async throws in
@@ -296,6 +307,36 @@ struct ScriptedFlowTests {
             keys.behaviour = .ready
             await signing.value
             #expect(flow.state.step == .done && session.state == .signedIn)
+        }
+    }
+
+    @Test("A user who is being given a partition cannot give up any more")
+    nonisolated func storedInPartition() async throws {
+        try await Script.run(["InitiateAuth": try Script.result()]) { (script) async throws in
+            try await withTemporaryFolder { folder in
+                let keys = InMemoryKeyProvider(behaviour: .hanging)
+                var storeOptions = Store.Options()
+                storeOptions.keys = keys
+                let store = try Store.open(
+                    at: folder.appending(path: "store"), schema: try Schema(parsing: AppSyncFixture.schema),
+                    options: storeOptions)
+                _ = try store.partition(of: script.environment())
+                var options = SignInFlow.Options()
+                (options.flow, options.timeout) = (.password, .seconds(120))
+                let flow = await SignInFlow(script.pool(), store: store, pending: .park, options: options)
+                let signing = Task { await flow.perform(.submit, ["name": "ann", "password": "word"]) }
+                let deadline = SuspendingClock.now + ample
+                while keys.reads == 0, .now < deadline { try await Task.sleep(for: .milliseconds(2)) }
+                let actions = await flow.state.actions
+                #expect(actions.isEmpty)
+                await flow.perform(.cancel)
+                keys.behaviour = .ready
+                await signing.value
+                let step = await flow.state.step
+                #expect(step == .done)
+                #expect(try store.current()?.user == .user("sub-ann"))
+                try store.close()
+            }
         }
     }
 
