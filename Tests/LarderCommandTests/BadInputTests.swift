@@ -143,6 +143,13 @@ struct BadInputTests {
         #expect(outcome.errors.hasPrefix(told), "\(outcome.errors)")
     }
 
+    @Test("A failure names the tool where its arguments name no verb", arguments: ["larder", "larder-migrate"])
+    func namesTool(program: String) async throws {
+        let outcome = try await LarderProcess.run(program: program, ["nonsense", "--json", "--store", "x"])
+        let beginning = #"{"\#(program)":1,"command":"\#(program)","error":{"code":"command.usage","#
+        #expect(outcome.status == 2 && outcome.errors.hasPrefix(beginning), "\(outcome.errors)")
+    }
+
     @Test("Without a store's name nothing is guessed")
     func needsStore() async throws {
         for (arguments, variables) in [
@@ -358,6 +365,24 @@ struct BadInputTests {
             await process.ended()
             #expect(process.terminationStatus == 0)
             #expect(output.contains("  title: \"\(title)\"\n"), "\(output.utf8.count) bytes")
+        }
+    }
+
+    @Test("check says in JSON how many findings there are")
+    func countsFindings() async throws {
+        try await CommandFixture.withStore { fixture in
+            let file = URL(filePath: fixture.store).appending(path: "records/main/1/data.mdb")
+            var bytes = try Data(contentsOf: file)
+            for title in ["Soup", "Bread"] {
+                let place = try #require(bytes.range(of: Data(title.utf8), options: .backwards))
+                bytes[place.lowerBound] ^= 1
+            }
+            try bytes.write(to: file)
+            let told = try await fixture.larder("check", "--json").errors
+            let object = try JSONSerialization.jsonObject(with: Data(told.utf8)) as? [String: Any]
+            let error = try #require(object?["error"] as? [String: Any], "\(told)")
+            let (count, findings) = (error["findingCount"] as? Int, error["findings"] as? [String])
+            #expect(count == findings?.count && (count ?? 0) > 1, "\(told)")
         }
     }
 }

@@ -98,4 +98,20 @@ struct CredentialVerbTests {
             #expect(left.hasPrefix("\(partitions[1]) production user ada userPool in quarantine since "), "\(left)")
         }
     }
+
+    @Test("Emptying the quarantine says in JSON how many credentials it destroyed")
+    func destroyed() async throws {
+        try await withStore { store, partitions in
+            try await OperationsDatabase.using(store) { database in
+                for name in partitions {
+                    let rows = try database.credentials.snapshot(of: name).credentials
+                    _ = try await database.credentials.quarantine(
+                        rows.map { .init($0, reason: "damaged") }, in: name, of: try #require(rows.first).identity,
+                        now: Date(), session: { _ in nil })
+                }
+            }
+            let done = try await larder(store, "credentials", "empty-quarantine", "--write", "--json")
+            #expect(done.output.hasSuffix(#""result":{"destroyed":2}}"# + "\n"), "\(done)")
+        }
+    }
 }

@@ -290,4 +290,185 @@ struct EnvironmentVerbTests {
             #expect(none.status == 0 && none.output == "", "\(none.errors)")
         }
     }
+
+    @Test("env counts the mutations of each partition by their states, and says which partition is the current one")
+    func counted() async throws {
+        try await withStore { (place, parked, current) throws in
+            let store = try Store.open(at: place, schema: try Schema(parsing: Self.schema))
+            let app = try store.partition()
+            var ids: [UUID] = []
+            for number in 0..<10 {
+                let options = MutationOptions(lane: MutationLane("\(number)"))
+                ids.append(try await app.enqueue(GraphQLOperation("mutation { count }"), options: options).id.uuid)
+            }
+            try store.close()
+            try await OperationsDatabase.using(place) { database in
+                let failure = MutationFailure(.rejected, message: "no", time: Date())
+                try await database.mutations.setAside(ids[0], expecting: .pending, failure, now: Date())
+                for id in ids[1..<6] {
+                    let attempt = try await database.mutations.begin(id, owner: "test", now: Date()).attempt
+                    guard ids[1..<3].contains(id) else { continue }
+                    try await database.mutations.answer(attempt, Array("{}".utf8), now: Date())
+                }
+            }
+            let json = try await LarderProcess.run(["env", "--json", "--store", place.path]).output
+            let counts = #""isCurrent":true,"pending":4,"inFlight":3,"acknowledged":2,"deadLetters":1}"#
+            let owner = #""environment":"production","user":null"#
+            #expect(json.contains(#"{"partition":"\#(current)",\#(owner),\#(counts)"#), "\(json)")
+            let left = #""environment":"staging","user":"ada","isCurrent":false,"pending":1,"inFlight":0,"#
+            #expect(json.contains(#"{"partition":"\#(parked)",\#(left)"#), "\(json)")
+        }
+    }
+
+    @Test("--env means the partition of the environment that was in use last, and not the one that was made first")
+    func lastUsed() async throws {
+        try await withTemporaryFolder { (folder) throws in
+            let place = folder.appending(path: "store")
+            let store = try Store.open(at: place, schemaText: [Self.schema])
+            for (number, user) in ["ada", "bob"].enumerated() {
+                let app = try await store.switch(to: Self.environment("staging"), user: .user(user)).partition
+                try await app.write(GraphQLOperation("{ number }"), json: Array(#"{"number":\#(number)}"#.utf8))
+            }
+            _ = try await store.switch(to: Self.environment("production"))
+            try store.close()
+            let operation = folder.appending(path: "number.graphql")
+            try Data("{ number }".utf8).write(to: operation)
+            let asked = try await LarderProcess.run([
+                "query", "--env", "staging", "--operation", operation.path, "--store", place.path,
+            ])
+            #expect(asked.output == #"{"data":{"number":1}}"# + "\n", "\(asked.errors)")
+        }
+    }
+
+    @Test("With --all a verb of transfers changes those of the environment, or of the partition, that is named")
+    func transfersOfOne() async throws {
+        try await withStore { (place, parked, current) throws in
+            let drafts = [parked, current].map { name in
+                TransferDraft(
+                    partition: name, kind: .download, bucket: "b", key: "k", path: "/\(name)", created: Date())
+            }
+            let users: [(String, Destination.User)] = [("staging", .user("ada")), ("production", .guest)]
+            try await OperationsDatabase.using(place) { database in
+                for (draft, user) in zip(drafts, users) {
+                    let owner = Destination(environment: .stored(user.0), user: user.1)
+                    try await database.environments.enter(owner, leaving: .park, now: Date())
+                    try await database.transfers.enqueue([draft])
+                }
+            }
+            for (verb, option) in [("pause", ["--env", "staging"]), ("cancel", ["--partition", current])] {
+                let arguments = ["transfers", verb, "--all", "--write", "--store", place.path]
+                let outcome = try await LarderProcess.run(arguments + option)
+                #expect(outcome.status == 0, "\(outcome.errors)")
+            }
+            let states = try await OperationsDatabase.using(place) { database in
+                try drafts.map { try database.transfers.find($0.id)?.state }
+            }
+            #expect(states == [.paused, .cancelled])
+        }
+    }
+
+    @Test("A row that is named by its id is meant in whatever partition it is, also where a variable names another")
+    func byID() async throws {
+        try await withStore { (place, parked, _) throws in
+            let listed = try await LarderProcess.run(["mutations", "--json", "--store", place.path])
+            let id = try #require(listed.output.firstMatch(of: /"id":"([^"]+)"/)).1
+            let shown = try await LarderProcess.run(
+                ["mutations", "show", String(id), "--store", place.path], environment: ["LARDER_ENV": "production"])
+            #expect(shown.status == 0 && shown.output.contains("\npartition \(parked)\n"), "\(shown)")
+        }
+    }
+
+    @Test("An option counts for more than a variable, also --env for more than LARDER_PARTITION")
+    func optionOverVariable() async throws {
+        try await withStore { (place, parked, current) throws in
+            let info = try await LarderProcess.run(
+                ["info", "--env", "production", "--json", "--store", place.path],
+                environment: ["LARDER_PARTITION": parked])
+            #expect(info.output.contains(#""partition":"\#(current)""#), "\(info)")
+        }
+    }
+
+    @Test("env lists the partition of a program that names no environment, with the mutations that wait there")
+    func unnamedWithQueue() async throws {
+        try await TransferFixture.run { fixture in
+            try await fixture.withPartition { app in
+                _ = try await app.enqueue(GraphQLOperation("mutation { add(title: \"a\") { id } }"))
+            }
+            let listed = try await fixture.larder("env")
+            #expect(listed.output.hasSuffix(" main no environment - 1 mutation\n"), "\(listed)")
+        }
+    }
+
+    @Test("env says in JSON which environments are protected")
+    func protected() async throws {
+        try await CommandFixture.withFiles { fixture in
+            for (name, more) in [("production", ["--protected"]), ("staging", [])] as [(String, [String])] {
+                let add = ["env", "add", name, "--url", "https://\(name).example/", "--store", fixture.store]
+                #expect(try await LarderProcess.run(program: "larder-migrate", add + more).status == 0)
+            }
+            let json = try await fixture.larder("env", "--json").output
+            let told = json.matches(of: /"name":"([a-z]+)","definition":.+?,"isProtected":(true|false)/).map {
+                "\($0.1) \($0.2)"
+            }
+            #expect(told == ["production true", "staging false"], "\(json)")
+        }
+    }
+
+    @Test("The JSON of a watcher says how far it has come, and whose it is")
+    func watcherPosition() async throws {
+        try await TransferFixture.run { fixture in
+            try await OperationsDatabase.using(URL(filePath: fixture.store)) { database in
+                _ = try await database.watchers.put("w", in: "main", document: "{ photo(id: 1) { id } }", now: Date())
+                try await database.watchers.note(
+                    StoredWatcher.Position(epoch: 0xAB, number: 2), of: "w", in: "main", now: Date())
+            }
+            let json = try await fixture.larder("watchers", "--json").output
+            #expect(json.contains(#""position":{"epoch":"ab","number":2},"partition":"main""#), "\(json)")
+        }
+    }
+
+    @Test("With --env the rows of all partitions of the environment are listed: those of each of its users")
+    func rowsOfAllUsers() async throws {
+        try await withTemporaryFolder { (folder) throws in
+            let place = folder.appending(path: "store")
+            let store = try Store.open(at: place, schemaText: [Self.schema])
+            for user in ["ada", "bob"] {
+                let app = try await store.switch(to: Self.environment("staging"), user: .user(user)).partition
+                try await app.enqueue(GraphQLOperation("mutation { count }"))
+            }
+            _ = try await store.switch(to: Self.environment("production"))
+            try store.close()
+            let listed = try await LarderProcess.run(["mutations", "--env", "staging", "--store", place.path])
+            let lines = listed.output.split(separator: "\n")
+            #expect(lines.count == 2, "\(listed)")
+            for user in ["ada", "bob"] { #expect(lines.contains { $0.contains(" staging/\(user) ") }, "\(listed)") }
+        }
+    }
+
+    @Test("With --all the mutations of every partition that were set aside are meant, and not of the current one alone")
+    func allPartitions() async throws {
+        try await withStore { (place, _, _) throws in
+            let store = try Store.open(at: place, schema: try Schema(parsing: Self.schema))
+            try await store.partition().enqueue(GraphQLOperation("mutation { count }"))
+            try store.close()
+            try await OperationsDatabase.using(place) { database in
+                let failure = MutationFailure(.rejected, message: "no", time: Date())
+                for mutation in try database.mutations.list() {
+                    try await database.mutations.setAside(mutation.id, expecting: .pending, failure, now: Date())
+                }
+            }
+            let done = try await LarderProcess.run(["mutations", "discard", "--all", "--write", "--store", place.path])
+            #expect(done.status == 0 && done.output.split(separator: "\n").count == 2, "\(done)")
+        }
+    }
+
+    @Test("info says in its result that the pins could not be read, also where the partition is named")
+    func unreadPins() async throws {
+        try await CommandFixture.withStore { fixture in
+            try Loss.garbled.happen(to: URL(filePath: fixture.store))
+            let info = try await fixture.larder("info", "--partition", "main", "--json")
+            let unread = #""unread":[{"file":"larder.sqlite","code":"operations.foreign","#
+            #expect(info.status == 0 && info.output.contains(unread), "\(info)")
+        }
+    }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import LarderCommandLine
 import LarderTestSupport
 import Testing
 
@@ -28,5 +29,11 @@ struct InstallTests {
             #expect(script.status == 0 && script.output.contains(tool), "\(shell): \(script.errors)")
         }
         #expect(try await LarderProcess.run(program: tool, ["--version"]).status == 0)
+    }
+
+    @Test("Each tool prints its version, and nothing else", arguments: ["larder", "larder-migrate"])
+    func version(tool: String) async throws {
+        let told = try await LarderProcess.run(program: tool, ["--version"])
+        #expect(told.status == 0 && told.output == "\(Program.version)\n" && told.errors == "", "\(told)")
     }
 }

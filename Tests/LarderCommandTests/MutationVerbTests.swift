@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderOperations
 import LarderTestSupport
 import Testing
 
@@ -285,6 +286,124 @@ struct MutationVerbTests {
                 let shown = try await LarderProcess.run(["mutations", "show", "\(id)", "--store", folder.path])
                 #expect(shown.output.contains("\nexpires 2096-10-02T07:06:40Z (in ") == isBounded, "\(shown)")
             }
+        }
+    }
+
+    @Test("A mutation is shown in JSON with what it waits for, and with the answer that it expects")
+    func waiting() async throws {
+        try await TransferFixture.run { fixture in
+            let upload = try await fixture.upload()
+            let (first, second) = try await fixture.withPartition { app in
+                let first = try await app.enqueue(GraphQLOperation("mutation { add(title: \"a\") { id } }")).id
+                let second = try await app.enqueue(
+                    GraphQLOperation("mutation Add($file: S3ObjectInput) { add(title: \"b\", file: $file) { id } }"),
+                    options: MutationOptions(
+                        dependencies: [first], files: [MutationFile(app.transfers[TransferID(upload)], in: "file")],
+                        optimisticResponse: ["add": ["__typename": "Photo", "id": "1"]])
+                ).id
+                return (first, second)
+            }
+            let shown = try await fixture.larder("mutations", "show", "\(second)", "--json").output
+            #expect(shown.contains(#""dependencies":["\#(first)"]"#), "\(shown)")
+            #expect(shown.contains(#""transfers":["\#(upload.text)"]"#), "\(shown)")
+            #expect(shown.contains(#""optimisticResponse":{"add":{"#), "\(shown)")
+        }
+    }
+
+    @Test("A mutation that took effect is shown in JSON as applied, with what was kept of its answer")
+    func applied() async throws {
+        try await withQueue { (store, _, _, pending) throws in
+            let id = try #require(UUID(uuidString: pending))
+            try await OperationsDatabase.using(URL(filePath: store)) { database in
+                let attempt = try await database.mutations.begin(id, owner: "test", now: Date()).attempt
+                try await database.mutations.answer(attempt, Array("{}".utf8), now: Date())
+                try await database.mutations.settle(id, result: Array(#"{"n":1}"#.utf8), now: Date())
+            }
+            let shown = try await LarderProcess.run(["mutations", "show", pending, "--json", "--store", store]).output
+            #expect(shown.contains(#"{"id":"\#(pending)","sequence":3,"state":"applied","#), "\(shown)")
+            #expect(shown.contains(#","result":{"n":1},"#), "\(shown)")
+        }
+    }
+
+    @Test("Of a mutation that was set aside it is shown in words why that was")
+    func shownFailure() async throws {
+        try await withQueue { (store, dead, _, _) throws in
+            let shown = try await LarderProcess.run(["mutations", "show", dead, "--store", store])
+            #expect(shown.status == 0 && shown.output.hasPrefix("deadLetter \(dead) "), "\(shown)")
+            #expect(shown.output.contains(" rejected: no such recipe\n"), "\(shown)")
+        }
+    }
+
+    @Test("JSON says which mutation is stalled: the one that waits for a mutation that was set aside")
+    func stalled() async throws {
+        try await withQueue { (store, dead, stalled, pending) throws in
+            let listed = try await LarderProcess.run(["mutations", "--json", "--store", store]).output
+            for (number, id, state, isStalled) in [
+                (1, dead, "deadLetter", false), (2, stalled, "pending", true), (3, pending, "pending", false),
+            ] {
+                let row = #"{"id":"\#(id)","sequence":\#(number),"state":"\#(state)","isStalled":\#(isStalled),"#
+                #expect(listed.contains(row), "\(listed)")
+            }
+        }
+    }
+
+    @Test("With --all JSON names, beside each mutation that was discarded, the ones that were set aside for it")
+    func discardedInJSON() async throws {
+        try await withQueue { (store, dead, stalled, _) throws in
+            let done = try await LarderProcess.run(
+                ["mutations", "discard", "--all", "--write", "--json", "--store", store])
+            let changed = #""changed":[{"id":"\#(dead)","setAside":["\#(stalled)"]}],"refused":[]"#
+            #expect(done.output.contains(changed), "\(done)")
+        }
+    }
+
+    @Test("A mutation is shown in JSON with the idempotency key that its program gave it, and a settled one with when")
+    func shownKey() async throws {
+        try await TransferFixture.run { fixture in
+            let draft = MutationDraft(
+                partition: "main", idempotencyKey: "the program's own",
+                content: MutationContent(document: "mutation { add(title: 1) { id } }"), created: Date())
+            let id = draft.id.text
+            try await OperationsDatabase.using(URL(filePath: fixture.store)) { database in
+                _ = try await database.mutations.enqueue(draft)
+            }
+            let queued = try await fixture.larder("mutations", "show", id, "--json").output
+            #expect(queued.contains(#""idempotencyKey":"the program's own","#), "\(queued)")
+            let time = Date(timeIntervalSince1970: 1_800_000_000)
+            try await OperationsDatabase.using(URL(filePath: fixture.store)) { database in
+                let attempt = try await database.mutations.begin(draft.id, owner: "test", now: time).attempt
+                try await database.mutations.answer(attempt, Array("{}".utf8), now: time)
+                try await database.mutations.settle(draft.id, now: time)
+            }
+            let settled = try await fixture.larder("mutations", "show", id, "--json").output
+            #expect(settled.contains(#""state":"applied","settled":"2027-01-15T08:00:00Z","#), "\(settled)")
+        }
+    }
+
+    @Test("On a terminal the state of a mutation that was set aside has a colour")
+    func coloured() async throws {
+        try await withQueue { (store, _, _, _) throws in
+            let terminal = try Terminal(["mutations", "--store", store])
+            #expect(await terminal.finish() == 0)
+            #expect(terminal.shown.hasPrefix("\u{1B}[31mdeadLetter\u{1B}[0m"), "\(terminal.shown)")
+        }
+    }
+
+    @Test("A mutation is shown with how long ago it was queued")
+    func shownCreation() async throws {
+        try await withQueue { (store, _, _, pending) throws in
+            let shown = try await LarderProcess.run(["mutations", "show", pending, "--store", store])
+            #expect(shown.output.contains(/\ncreated \S+Z \(\d+ (s|min) ago\)\n/), "\(shown)")
+        }
+    }
+
+    @Test("A mutation that has ended is shown with how long ago that was")
+    func shownEnd() async throws {
+        try await withQueue { (store, dead, _, _) throws in
+            let done = try await LarderProcess.run(["mutations", "discard", dead, "--write", "--store", store])
+            #expect(done.status == 0, "\(done.errors)")
+            let shown = try await LarderProcess.run(["mutations", "show", dead, "--store", store])
+            #expect(shown.output.contains(/^discarded \S+ 1 \S+Z \(\d+ (s|min) ago\)/), "\(shown)")
         }
     }
 }

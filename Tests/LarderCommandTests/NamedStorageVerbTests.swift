@@ -27,6 +27,21 @@ struct NamedStorageVerbTests {
         }
     }
 
+    @Test("`transfers` says of a transfer that waits that the runner lacks its storage")
+    func lacking() async throws {
+        try await TransferFixture.run { fixture in
+            let place = ObjectLocation(bucket: "media", key: "k", region: "eu-west-1", storage: "archive")
+            let id = try await fixture.upload(to: place)
+            try await fixture.withTable { table in
+                let partition = try #require(try table.find(id)?.partition)
+                try await table.noteUnserved(in: partition, having: [nil], now: Date())
+            }
+            let told = try await fixture.larder("transfers")
+            #expect(told.output.hasPrefix("pending \(id.text) upload "), "\(told.output)")
+            #expect(told.output.contains(" transfer.noStorage: "), "\(told.output)")
+        }
+    }
+
     @Test("`transfers gc` asks no storage for the uploads of another")
     func otherStorage() async throws {
         try await TransferFixture.run { fixture in

@@ -119,4 +119,28 @@ struct PasswordTests {
         let url = try #require(URL(string: "https://ada:hush@h/graphql"))
         #expect("\(BackendEnvironment(name: "a", api: .init(url: url)))" == "a (https://…@h/graphql)")
     }
+
+    @Test("A storage's URL may come from a file as well")
+    func storageFromFile() async throws {
+        try await TransferFixture.run { fixture in
+            let id = try await fixture.upload()
+            try await fixture.fail(fixture.begin(id, upload: "a-name"))
+            let file = fixture.folder.appending(path: "endpoint")
+            try Data("http://127.0.0.1:9\n".utf8).write(to: file)
+            let outcome = try await fixture.larder(
+                "transfers", "gc", "--write", "--json", "--region", "eu-west-1", "--endpoint", "@\(file.path)",
+                environment: ["AWS_ACCESS_KEY_ID": "the-key", "AWS_SECRET_ACCESS_KEY": "the-secret"])
+            #expect(outcome.status == 1 && outcome.output.contains("object.unreachable"), "\(outcome)")
+        }
+    }
+
+    @Test("A user pool's URL may come from a file as well")
+    func userPoolFromFile() async throws {
+        try await CommandFixture.withStore { fixture in
+            let file = try fixture.write("http://127.0.0.1:1/\n", to: "endpoint")
+            let outcome = try await fixture.larder("sign-out", "--endpoint", "@\(file)", "--json")
+            // The file is read; what is missing is the environment.
+            #expect(outcome.status == 3 && outcome.errors.contains("larder.noEnvironment"), "\(outcome.errors)")
+        }
+    }
 }

@@ -110,4 +110,30 @@ struct PrivateStoreTests {
             #expect(try exposed(in: fixture.store) == [:])
         }
     }
+
+    @Test("A verb that writes rows narrows an exposed store too, and so does one that opens it as a program does")
+    func narrowedByOthers() async throws {
+        try await TransferFixture.run { fixture in
+            let id = try await fixture.upload().text
+            let operation = fixture.folder.appending(path: "photo.graphql")
+            try Data("{ photo(id: 1) { id title } }".utf8).write(to: operation)
+            for verb in [["transfers", "pause", id, "--write"], ["pin", "shown", "--operation", operation.path]] {
+                try await expose(fixture.store)
+                let outcome = try await LarderProcess.run(verb + ["--store", fixture.store])
+                #expect(outcome.status == 0, "\(outcome.errors)")
+                #expect(outcome.errors.contains("Other users could use . (755)"), "\(verb): \(outcome.errors)")
+                #expect(try exposed(in: fixture.store) == [:], "\(verb)")
+            }
+        }
+    }
+
+    @Test("validate says in words, too, what other users may use")
+    func validatedInWords() async throws {
+        try await TransferFixture.run { fixture in
+            _ = try await fixture.upload()
+            try await expose(fixture.store)
+            let told = try await LarderProcess.run(program: "larder-migrate", ["validate", "--store", fixture.store])
+            #expect(told.status == 0 && told.errors.contains("Other users may use . (755)"), "\(told.errors)")
+        }
+    }
 }

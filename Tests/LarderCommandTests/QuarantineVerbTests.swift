@@ -52,4 +52,83 @@ struct QuarantineVerbTests {
             #expect(text.hasSuffix(") the pool refuses\n"), "\(text)")
         }
     }
+
+    @Test("The JSON names the key that credentials are sealed with, when they came and when they were last refreshed")
+    func ages() async throws {
+        try await TransferFixture.run { fixture in
+            let time = Date(timeIntervalSince1970: 1_800_000_000)
+            try await OperationsDatabase.using(URL(filePath: fixture.store)) { database in
+                let kept = SealedCredential(
+                    kind: "userPool", identity: "i", sealed: Array("secret".utf8), created: time,
+                    updated: time.addingTimeInterval(3_600))
+                let key = StoredPartitionKey(partition: "main", sealedWith: "k", sealed: [1], created: time)
+                _ = try await database.credentials.replace(
+                    by: .init(
+                        partition: "main", credentials: [kept], key: key, making: .init(now: time),
+                        session: { _ in StoredSession(state: "signedIn", changed: time) }))
+            }
+            let told = try await fixture.larder("credentials", "--json").output
+            let times = #""created":"2027-01-15T08:00:00Z","updated":"2027-01-15T09:00:00Z""#
+            let expected = #""sealedWith":"k","credentials":[{"kind":"userPool",\#(times)}]"#
+            #expect(told.contains(expected), "\(told)")
+        }
+    }
+
+    @Test("The age of credentials is told from when they were stored last, and the JSON says since when there are any")
+    func age() async throws {
+        try await TransferFixture.run { fixture in
+            let created = Date(timeIntervalSince1970: 1_800_000_000)
+            let updated = created + 86_400
+            try await OperationsDatabase.using(URL(filePath: fixture.store)) { database in
+                let held = SealedCredential(
+                    kind: "userPool", identity: "i", sealed: Array("secret".utf8), created: created, updated: updated)
+                let key = StoredPartitionKey(partition: "main", sealedWith: "k", sealed: [1], created: created)
+                _ = try await database.credentials.replace(
+                    by: .init(
+                        partition: "main", credentials: [held], key: key, making: .init(now: updated),
+                        session: { _ in StoredSession(state: "signedIn", changed: updated) }))
+            }
+            let text = try await fixture.larder("credentials").output
+            #expect(text.contains(" userPool stored 2027-01-16T08:00:00Z ("), "\(text)")
+            let json = try await fixture.larder("credentials", "--json").output
+            let times = #""created":"2027-01-15T08:00:00Z","updated":"2027-01-16T08:00:00Z""#
+            #expect(json.contains(times), "\(json)")
+        }
+    }
+
+    @Test("In words credentials in quarantine are told with since when, and how long ago that was")
+    func since() async throws {
+        try await TransferFixture.run { fixture in
+            let time = Date(timeIntervalSince1970: 1_800_000_000)
+            try await OperationsDatabase.using(URL(filePath: fixture.store)) { database in
+                let held = SealedCredential(
+                    kind: "userPool", identity: "i", sealed: Array("secret".utf8), created: time, updated: time)
+                let key = StoredPartitionKey(partition: "main", sealedWith: "k", sealed: [1], created: time)
+                _ = try await database.credentials.replace(
+                    by: .init(
+                        partition: "main", credentials: [held], key: key, making: .init(now: time),
+                        session: { _ in StoredSession(state: "signedIn", changed: time) }))
+                _ = try await database.credentials.quarantine(
+                    [.init(held, reason: "damaged")], in: "main", of: "i", now: time, session: { _ in nil })
+            }
+            let told = try await fixture.larder("credentials").output
+            #expect(told.contains(" userPool in quarantine since 2027-01-15T08:00:00Z ("), "\(told)")
+        }
+    }
+
+    @Test("On a terminal the state of a session whose tokens are refused has a colour")
+    func coloured() async throws {
+        try await TransferFixture.run { fixture in
+            try await OperationsDatabase.using(URL(filePath: fixture.store)) { database in
+                _ = try await database.credentials.changeSession(of: "main") { _ in
+                    StoredSession(
+                        state: "userPoolTokensInvalid", reason: "the pool refuses",
+                        changed: Date(timeIntervalSince1970: 1_800_000_000))
+                }
+            }
+            let terminal = try Terminal(["session", "--store", fixture.store])
+            #expect(await terminal.finish() == 0)
+            #expect(terminal.shown.contains("\u{1B}[33muserPoolTokensInvalid\u{1B}[0m"), "\(terminal.shown)")
+        }
+    }
 }

@@ -87,6 +87,17 @@ struct ReadingVerbTests {
         }
     }
 
+    @Test("get says in JSON that an object is known to be no more, and not that the store does not hold it")
+    func getsDeleted() async throws {
+        try await CommandFixture.withStore { fixture in
+            #expect(try await fixture.larder("rm", "Recipe:1", "--as", "deleted").status == 0)
+            let outcome = try await fixture.larder("get", "Recipe:1", "--json")
+            #expect(outcome.status == 3 && outcome.output == "")
+            #expect(outcome.errors.contains(#""code":"command.unknownObject""#), "\(outcome.errors)")
+            #expect(outcome.errors.contains(#""key":"Recipe:1","presence":"deleted"}"#), "\(outcome.errors)")
+        }
+    }
+
     @Test("info tells sizes, and counts by type where asked")
     func informs() async throws {
         try await CommandFixture.withStore { fixture in
@@ -96,6 +107,41 @@ struct ReadingVerbTests {
             #expect(json.contains(#"{"name":"records","entries":5,"pages":1,"depth":1}"#))
             #expect(json.contains(#"{"type":"Recipe","objects":2,"parts":0,"tombstones":0,"bytes":0}"#))
             #expect(try await fixture.larder("info").output.contains("records     5\n"))
+        }
+    }
+
+    @Test("info tells how long the data file is, and of the log of changes the first and the last number")
+    func informsOfSize() async throws {
+        try await CommandFixture.withStore { fixture in
+            for title in ["Stew", "Broth"] { try await fixture.rename("1", to: title) }
+            let json = try await fixture.larder("info", "--json").output
+            let file = URL(filePath: fixture.store).appending(path: "records/main/1/data.mdb")
+            let size = try Data(contentsOf: file).count
+            #expect(json.contains(#""generation":1,"bytes":\#(size),"#), "\(json)")
+            #expect(json.contains(#","last":3,"first":1}"#), "\(json)")
+        }
+    }
+
+    @Test("info names the epoch of the log of changes in hexadecimal digits, as changes does")
+    func informsOfEpoch() async throws {
+        try await CommandFixture.withStore { fixture in
+            func epoch(_ verb: String) async throws -> String {
+                let json = try await fixture.larder(verb, "--json").output
+                return try #require(json.firstMatch(of: /"epoch":"([0-9a-f]{1,16})"/).map { String($0.1) }, "\(json)")
+            }
+            let (told, logged) = (try await epoch("info"), try await epoch("changes"))
+            #expect(told == logged)
+        }
+    }
+
+    @Test("info tells of each pin what it pins, with the variables of its operation")
+    func informsOfPins() async throws {
+        try await CommandFixture.withStore { fixture in
+            let one = try fixture.operation("One", variables: #"{"id":"1"}"#)
+            #expect(try await fixture.larder(["pin", "shown"] + one).status == 0)
+            let json = try await fixture.larder("info", "--json").output
+            #expect(json.contains(#""pins":[{"name":"shown","document":""#), "\(json)")
+            #expect(json.contains(#""operation":"One","variables":{"id":"1"}}]"#), "\(json)")
         }
     }
 
@@ -285,6 +331,60 @@ struct ReadingVerbTests {
             NSDictionary(dictionary: members.filter { $0.key != "__typename" }.mapValues(asked))
         case let elements as [Any]: NSArray(array: elements.map(asked))
         default: value as? NSObject ?? NSNull()
+        }
+    }
+
+    @Test("info tells of how many pages nothing of the cache takes any more")
+    func informsOfFreePages() async throws {
+        try await CommandFixture.withStore { fixture in
+            try await fixture.rename("1", to: String(repeating: "x", count: 1 << 20))
+            #expect(try await fixture.larder("rm", "Recipe:1").status == 0)
+            let json = try await fixture.larder("info", "--json").output
+            let free = try #require(json.firstMatch(of: /"freePages":(\d+),/).flatMap { Int($0.1) }, "\(json)")
+            let pageSize = try #require(json.firstMatch(of: /"pageSize":(\d+),/).flatMap { Int($0.1) }, "\(json)")
+            #expect(free * pageSize > 1 << 19, "\(json)")
+        }
+    }
+
+    @Test("gc says in JSON how many objects, and fields of the root, would be evicted for their age")
+    func countsEvicted() async throws {
+        try await CommandFixture.withStore { fixture in
+            // As a program stored it two hours ago.
+            var options = Store.Options()
+            options.now = { Date() - 7_200 }
+            options.silence()
+            let store = try Store.open(
+                at: URL(filePath: fixture.store), schemaText: [CommandFixture.schema], options: options)
+            try await store.partition().write(
+                GraphQLOperation(#"{ recipe(id: "8") { __typename id title } }"#),
+                json: Array(#"{"recipe":{"__typename":"Recipe","id":"8","title":"Old"}}"#.utf8))
+            try store.close()
+            let told = try await fixture.larder("gc", "--max-age", "3600", "--json").output
+            let evicted = /"evicted":\{"objects":[1-9]\d*,"fields":[1-9]\d*,"bytes":\d+,"bytesInUse":\d+\}/
+            #expect(told.contains(evicted), "\(told)")
+        }
+    }
+
+    @Test("Objects that are known to be no more are counted apart, by info of their type and by check")
+    func countsDeleted() async throws {
+        try await CommandFixture.withStore { fixture in
+            #expect(try await fixture.larder("rm", "Recipe:1", "--as", "deleted").status == 0)
+            let info = try await fixture.larder("info", "--types", "--json").output
+            #expect(info.contains(#"{"type":"Recipe","objects":1,"parts":0,"tombstones":1,"#), "\(info)")
+            let check = try await fixture.larder("check", "--json").output
+            #expect(check.contains(#","tombstones":1,"#), "\(check)")
+        }
+    }
+
+    @Test("info tells in words how many bytes the data file has, and each type")
+    func informsInWords() async throws {
+        try await CommandFixture.withStore { fixture in
+            let file = URL(filePath: fixture.store).appending(path: "records/main/1/data.mdb")
+            let size = try Data(contentsOf: file).count
+            let words = try await fixture.larder("info", "--types").output
+            #expect(words.contains("\nsize        \(size) bytes, pages of "), "\(words)")
+            let type = /\ntype        Recipe: 2 objects, 0 parts, 0 tombstones, [1-9]\d* bytes\n/
+            #expect(words.contains(type), "\(words)")
         }
     }
 }

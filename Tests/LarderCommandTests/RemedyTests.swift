@@ -1,4 +1,5 @@
 import Foundation
+import LarderOperations
 import LarderTestSupport
 import Testing
 
@@ -77,6 +78,31 @@ struct RemedyTests {
         }
     }
 
+    @Test("check says in JSON that a partition has no cache, and counts outcomes and watchers apart")
+    func countsWithoutCache() async throws {
+        try await withTemporaryFolder { folder in
+            let draft = MutationDraft(
+                partition: "main", content: MutationContent(document: "mutation { note }"), created: Date())
+            try await OperationsDatabase.using(folder) { database in
+                for number in 0..<3 {
+                    var other = draft
+                    other.id = UUID()
+                    let id = try await database.mutations.enqueue(other).id
+                    guard number < 2 else { continue }
+                    let attempt = try await database.mutations.begin(id, owner: "test", now: Date()).attempt
+                    try await database.mutations.answer(attempt, Array("{}".utf8), now: Date())
+                    try await database.mutations.settle(id, now: Date())
+                }
+                for name in ["a", "b", "c"] {
+                    _ = try await database.watchers.put(name, in: "main", document: "{ note }", now: Date())
+                }
+            }
+            let told = try await LarderProcess.run(["check", "--json", "--store", folder.path])
+            #expect(told.output.contains(#""isSound":true,"hasCache":false,"pages":0,"#), "\(told)")
+            #expect(told.output.contains(#""mutations":1,"outcomes":2,"watchers":3,"#), "\(told)")
+        }
+    }
+
     @Test("An answer that is too old is told as that, and the hint names the option that takes it")
     func tooOld() async throws {
         try await CommandFixture.withStore { fixture in
@@ -119,6 +145,24 @@ struct RemedyTests {
             #expect(lines.first?.wholeMatch(of: /connecting, stale since \S+Z/) != nil, "\(lines)")
             let reason = /connecting, stale since \S+Z: No connection .+ \[transport.unreachable\]/
             #expect(lines.last?.wholeMatch(of: reason) != nil, "\(lines)")
+        }
+    }
+
+    @Test("subscribe says in JSON since when the cache may be stale, and by its code why it cannot subscribe")
+    func subscribesInVainInJSON() async throws {
+        try await CommandFixture.withFiles { fixture in
+            let schema = CommandFixture.schema + " type Subscription { added: Recipe }"
+            let running = try LarderProcess.start([
+                "subscribe", "--json", "--endpoint", "http://127.0.0.1:1/", "--store", fixture.store, "--schema",
+                fixture.write(schema, to: "more.graphqls"), "--operation",
+                fixture.write("subscription { added { id } }", to: "added.graphql"),
+            ])
+            try await running.waitForLines(2)
+            running.interrupt()
+            let last = try await running.finish().output.split(separator: "\n").last ?? ""
+            let since = /"phase":"connecting","staleSince":"[^"]+Z",/
+            #expect(last.contains(since), "\(last)")
+            #expect(last.contains(#","code":"transport.unreachable","message":"No connection"#), "\(last)")
         }
     }
 
@@ -169,6 +213,37 @@ struct RemedyTests {
                 [verb, "--endpoint", "http://127.0.0.1:9", "--error-policy", "ignore"] + operation)
             #expect(outcome.status == 2)
             #expect(outcome.errors.contains("--error-policy"))
+        }
+    }
+
+    @Test("A verb that is given no schema for a store that holds none asks for one, and makes no store")
+    func asksForSchema() async throws {
+        try await CommandFixture.withFiles { fixture in
+            let outcome = try await fixture.larder(
+                "ingest", "--operation", fixture.path("operations.graphql"), "--name", "List", "--response",
+                fixture.path("list.json"))
+            #expect(outcome.status == 2 && outcome.errors.contains("--schema"), "\(outcome.errors)")
+            #expect(!FileManager.default.fileExists(atPath: fixture.store))
+        }
+    }
+
+    @Test("check names what is damaged in larder.sqlite also where the cache is damaged")
+    func checksBoth() async throws {
+        try await CommandFixture.withStore { fixture in
+            let pinned = try await fixture.larder(["pin", "shown"] + fixture.operation("List", variables: #"{"n":2}"#))
+            try #require(pinned.status == 0, "\(pinned.errors)")
+            try Data("This is no cache.".utf8).write(
+                to: URL(filePath: fixture.store).appending(path: "records/main/1/data.mdb"))
+            let handle = try FileHandle(forUpdating: URL(filePath: fixture.store + "/larder.sqlite"))
+            try handle.truncate(atOffset: 3 * 4_096)
+            try handle.close()
+            let told = try await fixture.larder("check", "--json").errors
+            // Before it there may be a warning that the current partition could not be read.
+            let line = told.split(separator: "\n").last.map { Data($0.utf8) } ?? Data()
+            let object = try JSONSerialization.jsonObject(with: line) as? [String: Any]
+            let error = try #require(object?["error"] as? [String: Any], "\(told)")
+            let findings = try #require(error["findings"] as? [String], "\(told)")
+            #expect(findings.count > 1 && findings.last?.contains("larder.sqlite") == true, "\(told)")
         }
     }
 }

@@ -49,4 +49,28 @@ struct RunServerTests {
             #expect(outcome.errors.contains(told), "\(outcome.errors)")
         }
     }
+
+    @Test(
+        "A header that is said goes with what a run sends",
+        .enabled(if: ForeignServer.isAvailable, "\(ForeignServer.requirement)"))
+    func headers() async throws {
+        try await withTemporaryFolder { folder in
+            let fixture = CommandFixture(folder: folder)
+            let schema = "type Query { n: Int } type Mutation { name: String }"
+            let queued = try await fixture.larder([
+                "enqueue", "--schema", fixture.write(schema, to: "schema.graphqls"), "--operation",
+                fixture.write("mutation { name }", to: "name.graphql"),
+            ])
+            let id = queued.output.trimmingCharacters(in: .newlines)
+            // The server takes nothing without the key.
+            let start = #"{"apiKey": "key", "tokens": [], "region": "r", "pageSize": 2, "put": []}"#
+            try await ForeignServer.run("appsync.py", start) { server in
+                let key = "x-api-key: @\(try fixture.write("key\n", to: "key.txt"))"
+                let outcome = try await fixture.larder(
+                    "run", "--until-idle", "--give-up-after", "10", "--header", key, "--endpoint",
+                    server.url.absoluteString)
+                #expect(outcome.status == 0 && outcome.output == "applied \(id)\n", "\(outcome)")
+            }
+        }
+    }
 }

@@ -392,4 +392,100 @@ struct RunVerbTests {
             try store.close()
         }
     }
+
+    @Test("A run counts in JSON what was applied and what was moved apart from what was set aside and what failed")
+    func counts() async throws {
+        try await TransferFixture.run { fixture in
+            let uploads = try await [fixture.upload(), fixture.upload(), fixture.upload()]
+            try await fixture.withPartition { app in
+                var ids: [UUID] = []
+                for number in 0..<5 {
+                    let options = MutationOptions(lane: MutationLane("\(number)"))
+                    let add = GraphQLOperation("mutation { add(title: \"a\") { id } }")
+                    ids.append(try await app.enqueue(add, options: options).id.uuid)
+                }
+                var news = try RunNews(app)
+                try await OperationsDatabase.using(URL(filePath: fixture.store)) { database in
+                    let failure = MutationFailure(.rejected, message: "no", time: Date())
+                    for id in ids[..<2] {
+                        try await database.mutations.setAside(id, expecting: .pending, failure, now: Date())
+                    }
+                    for id in ids[2...] {
+                        let attempt = try await database.mutations.begin(id, owner: "test", now: Date()).attempt
+                        try await database.mutations.answer(attempt, Array("{}".utf8), now: Date())
+                        try await database.mutations.settle(id, now: Date())
+                    }
+                }
+                try await fixture.fail(fixture.begin(uploads[0]))
+                for id in uploads[1...] {
+                    let attempt = try await fixture.begin(id)
+                    try await fixture.withTable { try await $0.finish(attempt, etag: "\"e\"", now: Date()) }
+                }
+                try news.tell(app, Output(tool: .init(name: "larder", version: 1), command: "run", isJSON: true))
+                let json = String(decoding: news.json.bytes, as: UTF8.self)
+                #expect(json.contains(#""sent":3,"setAside":["#), "\(json)")
+                #expect(json.contains(#""transferred":2,"failedTransfers":1,"#), "\(json)")
+            }
+        }
+    }
+
+    @Test("A mutation and a transfer that end are progress of a run")
+    func endings() async throws {
+        try await TransferFixture.run { fixture in
+            let upload = try await fixture.upload()
+            try await fixture.withPartition { app in
+                let mutation = try await app.enqueue(GraphQLOperation("mutation { add(title: \"a\") { id } }")).id
+                var news = try RunNews(app)
+                let output = Output(tool: .init(name: "larder", version: 1), command: "run", isJSON: true)
+                try news.tell(app, output)
+                var progress = news.lastProgress
+                try await setAside(mutation, in: URL(filePath: fixture.store))
+                try news.tell(app, output)
+                #expect(news.lastProgress > progress)
+                progress = news.lastProgress
+                try await fixture.fail(fixture.begin(upload))
+                try news.tell(app, output)
+                #expect(news.lastProgress > progress)
+            }
+        }
+    }
+
+    @Test("A run that is interrupted ends after what is in flight, and tells what has become of it")
+    func inFlight() async throws {
+        try await withServer { fixture, server, _ in
+            let queued = try await fixture.larder(["enqueue"] + rating(fixture, 4))
+            let id = queued.output.trimmingCharacters(in: .newlines)
+            server.latency = .milliseconds(500)
+            let running = try LarderProcess.start([
+                "run", "--endpoint", server.url.absoluteString, "--store", fixture.store,
+            ])
+            let deadline = SuspendingClock.now + .seconds(60)
+            while server.mutationCount == 0, .now < deadline { try await Task.sleep(for: .milliseconds(10)) }
+            running.interrupt()
+            let outcome = try await running.finish()
+            #expect(outcome.status == 0 && outcome.output == "applied \(id)\n", "\(outcome.errors)")
+        }
+    }
+
+    @Test(
+        "A mutation's key goes in the header that --idempotency-header names: a server that knows it tells a repeat",
+        arguments: [("Idempotency-Key", true), ("X-Key", false)])
+    func idempotencyHeader(name: String, isKnown: Bool) async throws {
+        try await withServer { fixture, server, run in
+            let queued = try await fixture.larder(["enqueue"] + rating(fixture, 4))
+            let id = queued.output.trimmingCharacters(in: .newlines)
+            // The answer is late, and lost.
+            server.latency = .seconds(1)
+            let running = try LarderProcess.start(
+                run + ["--timeout", "0.5", "--idempotency-header", name, "--store", fixture.store])
+            let deadline = SuspendingClock.now + .seconds(60)
+            while !running.errors.contains("waiting: "), .now < deadline {
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            server.latency = .zero
+            let outcome = try await running.finish()
+            #expect(outcome.status == 0 && outcome.output == "applied \(id)\n", "\(outcome.errors)")
+            #expect((server.effectCount == 1) == isKnown, "\(server.effectCount)")
+        }
+    }
 }

@@ -60,9 +60,9 @@ struct SignInVerbTests {
         }
     }
 
-    @Test("The lines of standard input sign a user in, and signing out forgets the credentials")
+    @Test("Lines of standard input sign a user in by a proof of the password, and signing out forgets the credentials")
     func whole() async throws {
-        try await Self.run { scene in
+        try await Self.run(flowsOff: ["USER_PASSWORD_AUTH"]) { scene in
             let signed = try await scene.larder("sign-in", ["--json"], input: "ann\nright password\n")
             #expect(signed.status == 0, "\(signed.errors)")
             #expect(signed.output.contains(#""state":"signedIn""#))
@@ -424,6 +424,61 @@ struct SignInVerbTests {
             let left = try await LarderProcess.run(away)
             #expect(left.output == "signed out, and the user pool could not be told\n", "\(left.errors)")
             #expect(try await LarderProcess.run(away).output == "signed out\n")
+        }
+    }
+
+    @Test("A sign-in that begins by --flow custom answers the pool's own question by a line, and wants no password")
+    func customFlow() async throws {
+        try await Self.run { scene in
+            let signed = try await scene.larder("sign-in", ["--flow", "custom", "--json"], input: "ann\nsesame\n")
+            #expect(signed.status == 0 && signed.output.contains(#""state":"signedIn""#), "\(signed.errors)")
+        }
+    }
+
+    @Test("A sign-in gives a silent user pool up after the time that --timeout says")
+    func signInTimeout() async throws {
+        try await Self.run { scene in
+            let pool = try SilentListener()
+            let start = SuspendingClock.now
+            let outcome = try await LarderProcess.run(
+                [
+                    "sign-in", "--flow", "password", "--timeout", "1", "--endpoint", "http://127.0.0.1:\(pool.port)/",
+                    "--store", scene.fixture.store,
+                ], input: "ann\nright password\n")
+            #expect(outcome.status == 1 && pool.isAsked, "\(outcome.errors)")
+            #expect(start.duration(to: .now) < .seconds(20))
+        }
+    }
+
+    @Test("Signing out waits for a silent user pool for the time that --timeout says, and says that it was not told")
+    func signOutTimeout() async throws {
+        try await Self.run { scene in
+            #expect(try await scene.larder("sign-in", input: "ann\nright password\n").status == 0)
+            let pool = try SilentListener()
+            let start = SuspendingClock.now
+            let left = try await LarderProcess.run([
+                "sign-out", "--timeout", "1", "--endpoint", "http://127.0.0.1:\(pool.port)/", "--json", "--store",
+                scene.fixture.store,
+            ])
+            #expect(left.status == 0 && left.output.contains(#""serverTold":false"#), "\(left.output)\(left.errors)")
+            #expect(pool.isAsked && start.duration(to: .now) < .seconds(20))
+        }
+    }
+
+    @Test("Signing out counts in JSON what was set aside")
+    func signedOutDeadLetters() async throws {
+        try await Self.run { scene in
+            #expect(try await scene.larder("sign-in", input: "ann\nright password\n").status == 0)
+            try await OperationsDatabase.using(URL(filePath: scene.fixture.store)) { database in
+                let name = try #require(try database.environments.current()?.partition?.name)
+                let draft = MutationDraft(
+                    partition: name, content: MutationContent(document: "mutation { note }"), created: Date())
+                _ = try await database.mutations.enqueue(draft)
+                let failure = MutationFailure(.rejected, message: "no", time: Date())
+                try await database.mutations.setAside(draft.id, expecting: .pending, failure, now: Date())
+            }
+            let json = try await scene.larder("sign-out", ["--json"]).output
+            #expect(json.contains(#""deadLetters":1,"#), "\(json)")
         }
     }
 }

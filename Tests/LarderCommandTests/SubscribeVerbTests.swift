@@ -138,4 +138,27 @@ struct SubscribeVerbTests {
             #expect(outcome.errors.contains(named))
         }
     }
+
+    @Test("In words an event is a line with the data that the server has sent")
+    func eventInWords() async throws {
+        try await withServer { fixture, arguments in
+            let subscribe = try LarderProcess.start(arguments + ["--count", "1", "--store", fixture.store])
+            let schema = """
+                type Query { n: Int }
+                type Mutation { set(id: ID!, text: String): Item! }
+                type Item { id: ID! text: String }
+                """
+            let send = [
+                "send", "--endpoint", arguments[2], "--schema", try fixture.write(schema, to: "set.graphqls"),
+                "--operation", try fixture.write(#"mutation { set(id: "2", text: "two") { id } }"#, to: "set.graphql"),
+            ]
+            let deadline = SuspendingClock.now + .seconds(60)
+            while !subscribe.output.contains(#"{"data""#) {
+                try #require(.now < deadline, "no event came")
+                #expect(try await LarderProcess.run(send + ["--store", fixture.path("other")]).status == 0)
+            }
+            let lines = try await subscribe.finish().output.split(separator: "\n")
+            #expect(lines.last == #"{"data":{"changed":{"id":"2","text":"two"}}}"#, "\(lines)")
+        }
+    }
 }

@@ -122,4 +122,76 @@ struct SyncVerbTests {
             }
         }
     }
+
+    @Test("With --auth iam requests are signed with the keys of the environment, for the region that is said")
+    func signs() async throws {
+        try await withTemporaryFolder { folder in
+            let fixture = CommandFixture(folder: folder)
+            let start = """
+                {"credentials": {"key": "K", "secret": "S", "token": "T"}, "region": "eu-west-1", "tokens": [],
+                 "pageSize": 2, "put": []}
+                """
+            try await ForeignServer.run("appsync.py", start) { server in
+                let arguments = try sync(fixture, server) + ["--store", fixture.store, "--auth", "iam", "--region"]
+                for (region, key, secret, token, status) in [
+                    ("eu-west-1", "K", "S", "T", 0), ("us-east-1", "K", "S", "T", 1), ("eu-west-1", "no", "S", "T", 1),
+                    ("eu-west-1", "K", "no", "T", 1), ("eu-west-1", "K", "S", "no", 1), ("eu-west-1", "K", "", "T", 2),
+                ] as [(String, String, String, String, Int32)] {
+                    let outcome = try await LarderProcess.run(
+                        arguments + [region],
+                        environment: [
+                            "AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": secret, "AWS_SESSION_TOKEN": token,
+                        ])
+                    #expect(outcome.status == status, "\(region) \(key) \(secret) \(token): \(outcome.errors)")
+                }
+            }
+        }
+    }
+
+    @Test("sync says in JSON when the walk began that came to its end, by the server's clock")
+    func startedAt() async throws {
+        try await withTemporaryFolder { folder in
+            let fixture = CommandFixture(folder: folder)
+            let start = #"{"apiKey": "key", "tokens": [], "region": "r", "pageSize": 2, "put": []}"#
+            try await ForeignServer.run("appsync.py", start) { server in
+                let key = "x-api-key: @\(try fixture.write("key\n", to: "key.txt"))"
+                let synced = try await fixture.larder(try sync(fixture, server) + ["--json", "--header", key])
+                #expect(synced.output.contains(/"positions":\[\{"name":"[^"]+","startedAt":[1-9]\d*,/), "\(synced)")
+            }
+        }
+    }
+
+    @Test("sync says in JSON how many objects came, and on how many pages")
+    func counts() async throws {
+        try await withTemporaryFolder { folder in
+            let fixture = CommandFixture(folder: folder)
+            let start = """
+                {"apiKey": "key", "tokens": [], "region": "r", "pageSize": 2,
+                 "put": [{"id": "a", "title": "a1"}, {"id": "b", "title": "b1"}, {"id": "c", "title": "c1"}]}
+                """
+            try await ForeignServer.run("appsync.py", start) { server in
+                let key = "x-api-key: @\(try fixture.write("key\n", to: "key.txt"))"
+                let synced = try await fixture.larder(try sync(fixture, server) + ["--json", "--header", key])
+                #expect(synced.output.contains(#""result":{"pages":2,"objects":3,"isBase":true,"#), "\(synced)")
+            }
+        }
+    }
+
+    @Test("sync says in words until when a subscription has brought everything")
+    func subscriptionsInWords() async throws {
+        try await withTemporaryFolder { folder in
+            let fixture = CommandFixture(folder: folder)
+            let start = #"{"apiKey": "key", "tokens": [], "region": "r", "pageSize": 2, "put": []}"#
+            try await ForeignServer.run("appsync.py", start) { server in
+                let key = "x-api-key: @\(try fixture.write("key\n", to: "key.txt"))"
+                let arguments = try sync(fixture, server) + ["--header", key]
+                #expect(try await fixture.larder(arguments).status == 0)
+                let cache = try Store.openCache(at: URL(filePath: fixture.store), partition: "main")
+                try await cache.note(["k": .init(name: "Subscription.changed", time: 1_800_000_000_000)])
+                try cache.close()
+                let told = try await fixture.larder(arguments).output
+                #expect(told.contains("\nSubscription.changed: complete until 2027-01-15T08:00:00Z"), "\(told)")
+            }
+        }
+    }
 }

@@ -147,4 +147,16 @@ struct TerminalTextTests {
             #expect(try await fixture.larder("ls").errors == "")
         }
     }
+
+    @Test("Lines for people have such characters written out in a pipe as well, and so do errors")
+    func linesInPipe() async throws {
+        try await withHarmfulStore { fixture in
+            let shown = try await fixture.larder("get", "Recipe:1")
+            #expect(shown.output.contains(#"Soup\u009b2J\u007f\u202epuos\u2066"#), "\(shown.output)")
+            #expect(isHarmless(shown.output), "\(shown.output)")
+            let missed = try await fixture.larder("get", "Recipe:\u{9B}9")
+            #expect(missed.errors.contains(#"Recipe:\u009b9"#), "\(missed.errors)")
+            #expect(isHarmless(missed.errors), "\(missed.errors)")
+        }
+    }
 }

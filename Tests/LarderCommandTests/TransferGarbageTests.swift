@@ -4,6 +4,8 @@ import LarderAWS
 import LarderTestSupport
 import Testing
 
+@testable import LarderCommand
+
 @Suite("transfers gc", .timeLimit(.minutes(10)))
 struct TransferGarbageTests {
     private func exists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
@@ -76,6 +78,22 @@ struct TransferGarbageTests {
         }
     }
 
+    @Test("JSON names each partial file with its bytes, and each upload with the storage's name for it")
+    func json() async throws {
+        try await TransferFixture.run { fixture in
+            let (upload, download) = (try await fixture.upload(), try await fixture.download())
+            try await fixture.fail(fixture.begin(upload, upload: "a-name"))
+            try await fixture.fail(fixture.begin(download, arrived: 9))
+            try fixture.partialFile(of: download)
+            let told = try await fixture.larder("transfers", "gc", "--json").output
+            // What it takes on disk, in whole blocks.
+            let file = told.firstMatch(of: /"bytes":(\d+),"transfer":"([^"]+)","state":"failed"}],"uploads"/)
+            #expect(file.flatMap { Int($0.1) } ?? 0 >= 5000 && file?.2 == download.text[...], "\(told)")
+            let place = #""storage":null,"bucket":"media","key":"v/1 a.mov","upload":"a-name""#
+            #expect(told.contains(#""uploads":[{"transfer":"\#(upload.text)","state":"failed",\#(place)}]"#), "\(told)")
+        }
+    }
+
     @Test("A storage that is named by halves, or without keys, is a usage error, and no key is printed")
     func usage() async throws {
         try await TransferFixture.run { fixture in
@@ -141,6 +159,24 @@ struct TransferGarbageTests {
             }
             let foreign = try await run(["--write", "--device-tokens", fixture.folder.path])
             #expect(foreign.status == 4 && foreign.errors.contains("command.mayBeCopy"), "\(foreign.errors)")
+        }
+    }
+
+    @Test("Where no storage is named, partial files of a store that may be a copy are removed all the same")
+    func mayBeCopyWithoutStorage() async throws {
+        try await TransferFixture.run { fixture in
+            let id = try await fixture.download()
+            try await fixture.fail(fixture.begin(id, arrived: 9))
+            let file = try fixture.partialFile(of: id)
+            var options = Store.Options()
+            options.deviceTokens = FileDeviceTokens(folder: fixture.folder.appending(path: "tokens"))
+            let marked = try Store.open(
+                at: URL(filePath: fixture.store), schemaText: [TransferFixture.schema], options: options)
+            _ = try marked.partition()
+            try marked.close()
+            let outcome = try await fixture.larder("transfers", "gc", "--write")
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            #expect(!exists(file))
         }
     }
 
@@ -263,6 +299,67 @@ struct TransferGarbageTests {
                     #expect(try await fixture.withTable { try $0.find(running)?.upload } == kept.first)
                 }
             }
+        }
+    }
+
+    @Test("The partial file of a transfer that is under way stays where it is")
+    func underWay() async throws {
+        try await TransferFixture.run { fixture in
+            let running = try await fixture.download()
+            try await fixture.begin(running, arrived: 9)
+            let file = try fixture.partialFile(of: running)
+            let told = try await fixture.larder("transfers", "gc")
+            #expect(told.status == 0 && told.output == "", "\(told)")
+            #expect(try await fixture.larder("transfers", "gc", "--write").status == 0)
+            #expect(exists(file))
+        }
+    }
+
+    @Test("Partial files are removed from a store that may be a copy: its original has files of its own")
+    func filesOfCopy() async throws {
+        try await TransferFixture.run { fixture in
+            _ = try await fixture.upload()
+            var options = Store.Options()
+            options.deviceTokens = FileDeviceTokens(folder: fixture.folder.appending(path: "tokens"))
+            let marked = try Store.open(
+                at: URL(filePath: fixture.store), schemaText: [TransferFixture.schema], options: options)
+            _ = try marked.partition()
+            try marked.close()
+            let file = try fixture.partialFile(of: UUID())
+            let done = try await fixture.larder("transfers", "gc", "--write")
+            #expect(done.status == 0, "\(done.errors)")
+            #expect(!exists(file))
+        }
+    }
+
+    @Test("What could not be reached or removed makes the status 1, and what is left for another reason does not")
+    func failures() {
+        let object = ObjectError(.unreachable, "it")
+        let local = LarderError(.init(rawValue: "operations.storage"), "it")
+        let reasons: [(TransferRemains.Left.Reason, Bool)] = [
+            (.object(object), true), (.local(local), true), (.runnerWorks, false), (.noStorage, false),
+            (.noName, false),
+        ]
+        for (reason, isFailure) in reasons {
+            #expect(TransferRemains.Left(transfer: UUID(), reason: reason).isFailure == isFailure, "\(reason)")
+        }
+    }
+
+    @Test("A silent storage is given up after the time that --timeout says, and the status is 1")
+    func silentStorage() async throws {
+        try await TransferFixture.run { fixture in
+            let id = try await fixture.upload()
+            try await fixture.fail(fixture.begin(id, upload: "a-name"))
+            let storage = try SilentListener()
+            let start = SuspendingClock.now
+            let outcome = try await fixture.larder(
+                "transfers", "gc", "--write", "--json", "--region", "eu-west-1", "--endpoint",
+                "http://127.0.0.1:\(storage.port)", "--path-style", "--timeout", "0.3",
+                environment: ["AWS_ACCESS_KEY_ID": "the-key", "AWS_SECRET_ACCESS_KEY": "the-secret"])
+            #expect(outcome.status == 1, "\(outcome.errors)")
+            let left = #""left":[{"transfer":"\#(id.text)","code":"object.timedOut""#
+            #expect(outcome.output.contains(left), "\(outcome)")
+            #expect(storage.isAsked && start.duration(to: .now) < .seconds(20))
         }
     }
 }

@@ -47,6 +47,19 @@ struct TransferRowTests {
         }
     }
 
+    @Test("JSON names each transfer that cannot be changed, with the reason's code, and each that was changed")
+    func refusedInJSON() async throws {
+        try await TransferFixture.run { fixture in
+            let (lost, found) = (try await fixture.upload(), try await fixture.download())
+            for id in [lost, found] { try await fixture.fail(fixture.begin(id)) }
+            try FileManager.default.removeItem(at: fixture.source)
+            let told = try await fixture.larder("transfers", "retry", "--all", "--write", "--json").output
+            #expect(told.contains(#""changed":[{"id":"\#(found.text)","setAside":[]}]"#), "\(told)")
+            let refused = #""refused":[{"id":"\#(lost.text)","code":"transfer.sourceMissing","message":""#
+            #expect(told.contains(refused), "\(told)")
+        }
+    }
+
     @Test("A transfer that has not failed is told to be in another state, whatever became of its file")
     func notFailed() async throws {
         try await TransferFixture.run { fixture in
@@ -102,6 +115,21 @@ struct TransferRowTests {
                 #expect(outcome.errors.contains("object.invalidCredentials"), "\(outcome.errors)")
                 #expect(try await fixture.state(of: id) == .pending)
             }
+        }
+    }
+
+    @Test("A run that cannot reach the storage says which transfer waits, and why, and names it as what remains")
+    func unreachableStorage() async throws {
+        try await TransferFixture.run { fixture in
+            let id = try await fixture.upload()
+            let outcome = try await fixture.larder(
+                "run", "--until-idle", "--give-up-after", "3", "--endpoint", "http://127.0.0.1:1/", "--object-region",
+                "eu-west-1", "--object-endpoint", "http://127.0.0.1:9",
+                environment: ["AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s"])
+            #expect(outcome.status == 1, "\(outcome)")
+            let told = "waiting: transfer \(id.text) is tried again after pauses: "
+            #expect(outcome.errors.contains(told), "\(outcome.errors)")
+            #expect(outcome.errors.contains("and 1 transfer remains: transfer \(id.text)"), "\(outcome.errors)")
         }
     }
 }

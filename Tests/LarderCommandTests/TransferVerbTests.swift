@@ -225,4 +225,89 @@ struct TransferVerbTests {
             #expect(shown.output.contains("\nnot before 2096-10-02T07:06:40Z (in "), "\(shown)")
         }
     }
+
+    @Test("A transfer is shown in JSON with the time before which it is not tried again, and with that of its end")
+    func times() async throws {
+        try await TransferFixture.run { fixture in
+            let (later, done) = (try await fixture.upload(), try await fixture.upload())
+            let (pause, end) = (try await fixture.begin(later), try await fixture.begin(done))
+            let failure = TransferFailure(code: "object.throttled", message: "slow down", time: Date())
+            let time = Date(timeIntervalSince1970: 4_000_000_000)
+            try await fixture.withTable { table in
+                try await table.retryLater(pause, at: time, failure, now: Date())
+                try await table.finish(end, etag: "\"e\"", now: Date(timeIntervalSince1970: 1_800_000_000))
+            }
+            let waiting = try await fixture.larder("transfers", "show", later.text, "--json").output
+            #expect(waiting.contains(#""notBefore":"2096-10-02T07:06:40Z","ended":null,"#), "\(waiting)")
+            let ended = try await fixture.larder("transfers", "show", done.text, "--json").output
+            #expect(ended.contains(#""notBefore":null,"ended":"2027-01-15T08:00:00Z","#), "\(ended)")
+        }
+    }
+
+    @Test("A transfer is shown with the SHA-256 that it must have, in 64 hexadecimal digits")
+    func digest() async throws {
+        try await TransferFixture.run { fixture in
+            let other = try await fixture.download()
+            let partition = try #require(try await fixture.withTable { try $0.find(other)?.partition })
+            let draft = TransferDraft(
+                partition: partition, kind: .download, bucket: "media", key: "k", path: "/copy",
+                sha256: Array(repeating: 0x0A, count: 32), created: Date())
+            try await fixture.withTable { try await $0.enqueue([draft]) }
+            let digits = String(repeating: "0a", count: 32)
+            let json = try await fixture.larder("transfers", "show", draft.id.text, "--json").output
+            #expect(json.contains(#""sha256":"\#(digits)""#), "\(json)")
+            let text = try await fixture.larder("transfers", "show", draft.id.text).output
+            #expect(text.contains("\nsha256 \(digits)\n"), "\(text)")
+        }
+    }
+
+    @Test("Transfers are listed in the order in which they were queued, whatever their priority")
+    func listedByAge() async throws {
+        try await TransferFixture.run { fixture in
+            let (first, second) = (try await fixture.upload(), try await fixture.upload(UploadOptions(priority: 9)))
+            let outcome = try await fixture.larder("transfers")
+            let lines = outcome.output.split(separator: "\n")
+            #expect(lines.first?.hasPrefix("pending \(first.text) ") == true, "\(outcome)")
+            #expect(lines.last?.hasPrefix("pending \(second.text) ") == true, "\(outcome)")
+        }
+    }
+
+    @Test("Transfers that are done or cancelled are listed too")
+    func listedEnds() async throws {
+        try await TransferFixture.run { fixture in
+            let (done, cancelled) = (try await fixture.upload(), try await fixture.upload())
+            let attempt = try await fixture.begin(done)
+            try await fixture.withTable { table in
+                try await table.finish(attempt, etag: "\"e\"", now: Date())
+                _ = try await table.cancel(cancelled, now: Date())
+            }
+            let outcome = try await fixture.larder("transfers")
+            let lines = outcome.output.split(separator: "\n")
+            #expect(lines.first?.hasPrefix("done \(done.text) ") == true, "\(outcome)")
+            #expect(lines.last?.hasPrefix("cancelled \(cancelled.text) ") == true, "\(outcome)")
+        }
+    }
+
+    @Test("JSON says of a download whether it replaces what is at its place", arguments: [true, false])
+    func replacing(isReplacing: Bool) async throws {
+        try await TransferFixture.run { fixture in
+            let other = try await fixture.upload()
+            let partition = try #require(try await fixture.withTable { try $0.find(other)?.partition })
+            let draft = TransferDraft(
+                partition: partition, kind: .download, bucket: "media", key: "k", path: "/copy", replaces: isReplacing,
+                created: Date())
+            try await fixture.withTable { try await $0.enqueue([draft]) }
+            let json = try await fixture.larder("transfers", "show", draft.id.text, "--json").output
+            #expect(json.contains(#","replaces":\#(isReplacing),"#), "\(json)")
+        }
+    }
+
+    @Test("A transfer is shown with how long ago it was queued")
+    func shownCreation() async throws {
+        try await TransferFixture.run { fixture in
+            let id = try await fixture.upload()
+            let shown = try await fixture.larder("transfers", "show", id.text)
+            #expect(shown.output.contains(/\ncreated \S+Z \(\d+ (s|min) ago\)\n/), "\(shown)")
+        }
+    }
 }

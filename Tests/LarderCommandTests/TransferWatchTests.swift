@@ -204,4 +204,18 @@ struct TransferWatchTests {
             }
         }
     }
+
+    @Test("A transfer that is held is told, and has not ended: the watch goes on")
+    func held() async throws {
+        try await TransferFixture.run { fixture in
+            let id = try await fixture.upload()
+            try await fixture.withTable { table in
+                var news = TransferNews(of: nil)
+                _ = try news.look(table)
+                try await table.pause(id)
+                let found = try news.look(table)
+                #expect(found.news.map(\.state) == [.paused] && !found.isOver)
+            }
+        }
+    }
 }

@@ -214,4 +214,9 @@ struct VerbRuleTests {
         let asking = Self.leaves(MigrateTool.self).filter { Self.takes("--write", $0.type) }.map(\.name)
         #expect(Set(asking) == ["repair", "import", "backup prune"])
     }
+
+    @Test("run --until-idle waits a minute for progress, unless it is told otherwise")
+    func patience() {
+        #expect(Run.helpMessage(columns: 200).contains("nothing was carried out for so long. Default: 60."))
+    }
 }

@@ -42,6 +42,19 @@ struct WatchTests {
         }
     }
 
+    @Test("The fields of an object that another process changed are told in JSON by their keys")
+    func watchesObjectInJSON() async throws {
+        try await CommandFixture.withStore { fixture in
+            let watch = try LarderProcess.start(
+                ["watch", "Recipe:2", "--count", "2", "--json", "--store", fixture.store])
+            try await watch.waitForLines(1)
+            try await fixture.rename("2", to: "Cake")
+            let lines = try await watch.finish().output.split(separator: "\n")
+            let changed = #""result":{"key":"Recipe:2","presence":"present","changedFields":["title"]}}"#
+            #expect(lines.count == 2 && lines[1].hasSuffix(changed), "\(lines)")
+        }
+    }
+
     @Test("An object that is not there yet is told of when another process brings it")
     func watchesAbsentObject() async throws {
         try await CommandFixture.withStore { fixture in
@@ -60,12 +73,13 @@ struct WatchTests {
     }
 
     /// Watches the title of a recipe until it was told twice, and waits until it was told once.
-    private func watchTitle(_ fixture: CommandFixture) async throws -> LarderProcess.Running {
+    private func watchTitle(_ fixture: CommandFixture, _ more: String...) async throws -> LarderProcess.Running {
         let fragment = try fixture.write("fragment Title on Recipe { title }", to: "title.graphql")
-        let watch = try LarderProcess.start([
+        let arguments = [
             "watch", "Recipe:1", "--fragment", fragment, "--schema", fixture.path("schema.graphqls"), "--count", "2",
             "--store", fixture.store,
-        ])
+        ]
+        let watch = try LarderProcess.start(arguments + more)
         try await watch.waitForLines(1)
         return watch
     }
@@ -88,6 +102,17 @@ struct WatchTests {
             let outcome = try await watch.finish()
             #expect(outcome.output == "{\"data\":{\"title\":\"Soup\"}}\n{\"data\":null}\n")
             #expect(outcome.errors.contains("the object is known to be no more"), "\(outcome.errors)")
+        }
+    }
+
+    @Test("A fragment's object that is known to be no more is told as that in JSON as well")
+    func watchesDeletedInJSON() async throws {
+        try await CommandFixture.withStore { fixture in
+            let watch = try await watchTitle(fixture, "--json")
+            #expect(try await fixture.larder("rm", "Recipe:1", "--as", "deleted").status == 0)
+            let lines = try await watch.finish().output.split(separator: "\n")
+            #expect(lines.count == 2 && lines[0].hasSuffix(#""isDeleted":false}}"#), "\(lines)")
+            #expect(lines.last?.hasSuffix(#""isDeleted":true}}"#) == true, "\(lines)")
         }
     }
 
@@ -233,6 +258,17 @@ struct WatchTests {
             let outcome = try await watch.finish()
             #expect(outcome.status == 0)
             #expect(outcome.errors == "")
+        }
+    }
+
+    @Test("A query of which the store lacks something is told in JSON with what is missing")
+    func watchesIncomplete() async throws {
+        try await CommandFixture.withStore { fixture in
+            #expect(try await fixture.larder("rm", "--field", "title", "--of", "Recipe:1").status == 0)
+            let one = try fixture.operation("One", variables: #"{"id":"1"}"#)
+            let watched = try await fixture.larder(["watch", "--json", "--count", "1"] + one)
+            let missing = #""isComplete":false,"missing":[["recipe","title"]],"isDeleted":false}}"#
+            #expect(watched.output.hasSuffix(missing + "\n"), "\(watched)")
         }
     }
 }

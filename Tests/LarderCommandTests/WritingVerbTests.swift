@@ -45,6 +45,19 @@ struct WritingVerbTests {
         }
     }
 
+    @Test("ingest of a response with data and errors stores the data, and tells the errors")
+    func ingestsDataWithErrors() async throws {
+        try await CommandFixture.withFiles { fixture in
+            let error = #"{"message":"no clock","path":["recipes",0,"minutes"]}"#
+            let data = CommandFixture.list.dropLast().replacing(#""minutes":20"#, with: #""minutes":null"#)
+            let response = try fixture.write(#"\#(data),"errors":[\#(error)]}"#, to: "partial.json")
+            let outcome = try await fixture.larder(
+                ["ingest", "--json", "--response", response] + fixture.operation("List", variables: #"{"n":2}"#))
+            #expect(outcome.status == 0 && outcome.output.hasSuffix(#","errors":[\#(error)]}}"# + "\n"), "\(outcome)")
+            #expect(try await fixture.larder("ls", "--type", "Recipe").output == "Recipe:1\nRecipe:2\n")
+        }
+    }
+
     @Test("rm evicts objects, and forgets that they ever were")
     func evicts() async throws {
         try await CommandFixture.withStore { fixture in
@@ -251,6 +264,74 @@ struct WritingVerbTests {
         try await CommandFixture.withStore { fixture in
             let outcome = try await fixture.larder("clear", "--write")
             #expect(outcome.output.hasPrefix("0 records created, 0 changed, 5 removed; "), "\(outcome)")
+        }
+    }
+
+    @Test("A verb that writes tells how many bytes the data files had before it, and have after it")
+    func tellsBytes() async throws {
+        try await CommandFixture.withFiles { fixture in
+            let outcome = try await fixture.ingestList("--json")
+            let file = URL(filePath: fixture.store).appending(path: "records/main/1/data.mdb")
+            let size = try Data(contentsOf: file).count
+            #expect(size > 0 && outcome.output.contains(#""bytes":{"before":0,"after":\#(size)}"#), "\(outcome)")
+        }
+    }
+
+    @Test("gc says in JSON whether it has removed the garbage, and how many bytes that has")
+    func countsBytesOfGarbage() async throws {
+        try await CommandFixture.withStore { fixture in
+            #expect(try await fixture.larder("rm", "--field", "recipes").status == 0)
+            let collect = ["gc", "--json", "--schema", fixture.path("schema.graphqls")]
+            for (option, isWritten) in [([], false), (["--write"], true)] as [([String], Bool)] {
+                let told = try await fixture.larder(collect + option).output
+                let counts = /"isWritten":(true|false),"objects":3,"parts":\d+,"keys":\d+,"bytes":[1-9]\d*,/
+                #expect(told.firstMatch(of: counts).map { String($0.1) } == "\(isWritten)", "\(told)")
+            }
+        }
+    }
+
+    @Test("pin and unpin say in JSON whether something is pinned under the name then")
+    func tellsPin() async throws {
+        try await CommandFixture.withStore { fixture in
+            let pin = try ["pin", "shown", "--json"] + fixture.operation("One", variables: #"{"id":"1"}"#)
+            let pinned = try await fixture.larder(pin)
+            #expect(pinned.output.hasSuffix(#""result":{"name":"shown","isPinned":true}}"# + "\n"), "\(pinned)")
+            let unpinned = try await fixture.larder("unpin", "shown", "--json")
+            #expect(unpinned.output.hasSuffix(#""result":{"name":"shown","isPinned":false}}"# + "\n"), "\(unpinned)")
+        }
+    }
+
+    @Test("pin and run make a store in a folder that is empty", arguments: ["pin", "run"])
+    func makesStore(verb: String) async throws {
+        try await CommandFixture.withFiles { fixture in
+            try FileManager.default.createDirectory(atPath: fixture.store, withIntermediateDirectories: true)
+            let more =
+                try verb == "pin"
+                ? ["shown"] + fixture.operation("List", variables: #"{"n":2}"#)
+                : ["--until-idle", "--endpoint", "http://127.0.0.1:1/", "--schema", fixture.path("schema.graphqls")]
+            let outcome = try await fixture.larder([verb] + more)
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            #expect(try await fixture.larder("ls").status == 0)
+        }
+    }
+
+    @Test("compact gives back what is free in the files, and says how much they take, and took before")
+    func compactsToLess() async throws {
+        try await CommandFixture.withStore { fixture in
+            try await fixture.rename("1", to: String(repeating: "x", count: 1 << 20))
+            #expect(try await fixture.larder("rm", "Recipe:1").status == 0)
+            let output = try await fixture.larder("compact").output
+            let told = try #require(output.wholeMatch(of: /the store has (\d+) bytes \((\d+) before\)\n/), "\(output)")
+            let (after, before) = (try #require(Int(told.1)), try #require(Int(told.2)))
+            #expect(before - after > 1 << 19, "\(output)")
+        }
+    }
+
+    @Test("rm removes each of the objects that it names")
+    func removesSeveral() async throws {
+        try await CommandFixture.withStore { (fixture) async throws in
+            #expect(try await fixture.larder("rm", "Recipe:1", "Recipe:2").status == 0)
+            #expect(try await fixture.larder("ls", "--type", "Recipe").output == "")
         }
     }
 }

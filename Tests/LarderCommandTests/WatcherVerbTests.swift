@@ -1,0 +1,28 @@
+import Foundation
+import Larder
+import LarderOperations
+import LarderTestSupport
+import Testing
+
+@Suite("Watchers from the command line", .timeLimit(.minutes(10)))
+struct WatcherVerbTests {
+    @Test("A watcher is a line with its environment and user, and with how far it has come")
+    func line() async throws {
+        try await withTemporaryFolder { (folder) throws in
+            let place = folder.appending(path: "store")
+            let store = try Store.open(at: place, schemaText: ["type Query { number: Int }"])
+            let url = try #require(URL(string: "https://staging.example/graphql"))
+            let staging = BackendEnvironment(name: "staging", api: .init(url: url))
+            _ = try await store.switch(to: staging, user: .user("ada"))
+            let name = try #require(try store.current()).name
+            try store.close()
+            try await OperationsDatabase.using(place) { database in
+                _ = try await database.watchers.put("w", in: name, document: "{ number }", now: Date())
+                try await database.watchers.note(
+                    StoredWatcher.Position(epoch: 0xAB, number: 2), of: "w", in: name, now: Date())
+            }
+            let told = try await LarderProcess.run(["watchers", "--store", place.path])
+            #expect(told.output == "w staging/ada ab 2 { number }\n", "\(told)")
+        }
+    }
+}
