@@ -374,14 +374,16 @@ struct CacheImportTests {
         }
     }
 
-    @Test("A field that only some elements of a list have is left out, and the report says so")
-    func uneven() async throws {
+    @Test(
+        "A field that only some elements of a list have is left out, and the report says so",
+        arguments: [("a", "b"), ("b", "a")])
+    func uneven(first: String, last: String) async throws {
         try await withRecipeBox { app, folder in
             let file = try apollo(
                 folder,
                 [
                     "Recipe:1": #"""
-                    {"__typename":"Recipe","id":"1","steps":[{"$reference":"a"},{"$reference":"b"}]}
+                    {"__typename":"Recipe","id":"1","steps":[{"$reference":"\#(first)"},{"$reference":"\#(last)"}]}
                     """#,
                     "a": #"{"__typename":"Step","text":"Cut","minutes":1}"#,
                     "b": #"{"__typename":"Step","text":"Boil"}"#,

@@ -113,6 +113,34 @@ struct MutationImportTests {
         }
     }
 
+    @Test(
+        "A mutation has a file with it where any of the columns that tell of a file has a value",
+        arguments: ["s3Bucket", "s3Key", "s3Region", "s3LocalUri", "s3MimeType"])
+    func withFile(column: String) async throws {
+        try await withRecipeBox { app, folder in
+            let path = try queue(folder) { fixture in
+                try fixture.mutation("A", body("1"))
+                try fixture.run("UPDATE mutation_records SET \(column) = 'x'")
+            }
+            let report = try await source(path, .appSync) { $0.takesMutations = true }.run(into: app)
+            #expect(report.omitted(.mutation, .hasFile) == 1 && report.mutations == .init())
+            #expect(try app.mutations().isEmpty)
+        }
+    }
+
+    @Test("A store that takes no mutation any more is a failure of the store, and no reason to leave the mutation")
+    func unwritable() async throws {
+        try await withTemporaryFolder { folder in
+            let path = try queue(folder) { try $0.mutation("A", body("1")) }
+            let store = try Store.open(at: folder.appending(path: "store"), schema: try Schema(parsing: recipeSchema))
+            let app = try store.partition()
+            try store.close()
+            let source = try source(path, .appSync) { $0.takesMutations = true }
+            let error = await #expect(throws: ImportError.self) { try await source.run(into: app) }
+            #expect(error?.code == .store)
+        }
+    }
+
     @Test("Taking over mutations from a file that is changed meanwhile ends in an error")
     func changedMeanwhile() async throws {
         try await withRecipeBox { app, folder in

@@ -38,6 +38,29 @@ struct ObjectIdentityTests {
         }
     }
 
+    @Test("A field that may not be null is left where it refers to what is deleted, and told for that reason")
+    func deletedWhereNotNull() async throws {
+        try await withTemporaryFolder { folder in
+            let schema = """
+                type Query { note: Note }
+                type Note { id: ID! text: String by: Cook! }
+                type Cook { id: ID! name: String }
+                """
+            let fixture = try ForeignFixture(folder.appending(path: "a.sqlite").path, .records)
+            try fixture.record("Note:1", #"{"__typename":"Note","id":"1","text":"Hot","by":{"$reference":"Cook:a"}}"#)
+            try fixture.record("Cook:a", #"{"__typename":"Cook","id":"a","name":"Ada"}"#)
+            fixture.close()
+            let store = try Store.open(at: folder.appending(path: "store"), schema: try Schema(parsing: schema))
+            let app = try store.partition()
+            try await app.write("Cook:a", GraphQLFragment("fragment F on Cook { name }"), ["name": "Ada"])
+            try await app.remove("Cook:a", as: .deleted)
+            let report = try await source(fixture.path, schema: schema).run(into: app)
+            #expect(report.omitted(.field, .deletedHere) == 1 && report.omitted(.field, .refused) == 0)
+            #expect(try app.read("Note:1", GraphQLFragment("fragment F on Note { text }"))["text"]?.string == "Hot")
+            try store.close()
+        }
+    }
+
     @Test("An object whose type has several key fields is taken with the value of each, whatever their order")
     func severalKeyFields() async throws {
         try await withTemporaryFolder { folder in

@@ -361,6 +361,21 @@ struct SourceFileTests {
         }
     }
 
+    @Test("Of the one database of older versions the records, the mutations and the subscriptions are read")
+    func oneDatabase() async throws {
+        try await withTemporaryFolder { folder in
+            let path = folder.appending(path: "any name").path
+            let one = try ForeignFixture(path, .records, .mutations, .subscriptions)
+            try one.record("QUERY_ROOT", #"{"count":1}"#)
+            try one.mutation("A", #"{"query":"mutation { rate(id: 1, stars: 1) { id } }"}"#)
+            try one.insert("INSERT INTO subscription_metadata VALUES (?, ?)", ["hash", "2019-02-04T22:05:12.784"])
+            one.close()
+            let report = try await source(path, .appSync) { $0.takesMutations = true }.inspect()
+            #expect(report.rootFields == .init(taken: 1) && report.mutations == .init(taken: 1))
+            #expect(report.subscriptions == 1 && report.omissions.isEmpty)
+        }
+    }
+
     @Test("AppSync's three databases are found in their folder, or all tables in the one of older versions")
     func appSyncFiles() async throws {
         try await withTemporaryFolder { folder in

@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderMigrations
 import LarderTestSupport
 import Testing
 
@@ -158,6 +159,24 @@ struct BackupPlaceTests {
             try #require(told.count == 2, "\(list.errors)")
             #expect(told[0].hasPrefix("larder-migrate: \(other.path): "), "\(list.errors)")
             #expect(told[1].hasPrefix("larder-migrate: hint: 'larder-migrate backup verify' "), "\(list.errors)")
+        }
+    }
+
+    @Test("backup and restore name in JSON what is in the backup, with its bytes, and the caches that came back")
+    func members() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            try await fixture.queue(1)
+            let made = try result(await fixture.migrate("backup", "--json"))
+            let backup = try fixture.backup()
+            let files = ["larder.sqlite", "records/main/data.mdb"].map { backup.appending(path: $0) }
+            let bytes = try files.reduce(0) { try $0 + Data(contentsOf: $1).count }
+            #expect(made["files"] as? Int == 2 && made["bytes"] as? Int == bytes)
+            #expect(made["partitions"] as? [String] == ["main"])
+            let list = try result(await fixture.migrate("backup", "list", "--json"))["backups"] as? [[String: Any]]
+            #expect(list?.first?["migrations"] as? Int == Migration.all.count && list?.first?["bytes"] as? Int == bytes)
+            let restored = try result(await fixture.restore(backup, "--json"))
+            #expect(restored["caches"] as? [String] == ["main"])
         }
     }
 }

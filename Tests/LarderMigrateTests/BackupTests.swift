@@ -120,6 +120,24 @@ struct BackupTests {
         }
     }
 
+    @Test("prune says in JSON which backups it removes, and whether it has")
+    func pruned() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.queue(1)
+            var made: [String] = []
+            for _ in 0..<2 {
+                made.append(try await fixture.migrate("backup").output.trimmingCharacters(in: .newlines))
+            }
+            for (option, isWritten) in [([], false), (["--write"], true)] as [([String], Bool)] {
+                let arguments = ["backup", "prune", "--keep", "1", "--json", "--store", fixture.store.path]
+                let told = try result(try await MigrateProcess.run(arguments + option))
+                #expect(told["isWritten"] as? Bool == isWritten)
+                let (pruned, remaining) = (told["pruned"] as? [String], told["remaining"] as? [String])
+                #expect(Set((pruned ?? []) + (remaining ?? [])) == Set(made) && pruned?.count == 1)
+            }
+        }
+    }
+
     @Test("Where one of the backups that are to stay is damaged, none is removed")
     func prunesNone() async throws {
         try await MigrationFixture.with { fixture in
@@ -385,6 +403,18 @@ struct BackupTests {
             let outcome = try await fixture.migrate("backup", "--json")
             #expect(outcome.status == 0, "\(outcome.errors)")
             #expect(try text(result(outcome)["omitted"]) == #"["main"]"#)
+        }
+    }
+
+    @Test("The manifest of a backup says why a cache is left out")
+    func manifestOfOmitted() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            try Data(repeating: 1, count: 50_000).write(to: fixture.store.appending(path: "records/main/1/data.mdb"))
+            let backup = try StoreBackup(at: try await fixture.makeBackup())
+            let partition = try #require(backup.manifest.partitions.first)
+            #expect(partition.name == "main" && partition.cache == nil)
+            #expect(partition.omitted?.isEmpty == false)
         }
     }
 

@@ -16,11 +16,15 @@ struct CacheFormatTests {
             try fixture.markCache(format: 0)
             let error = await #expect(throws: LarderError.self) { try await fixture.number() }
             #expect(error?.code.rawValue == "records.olderFormat")
+            let status = try await fixture.migrate("status", "--json")
+            #expect(status.status == 3)
+            #expect(try result(status)["isCurrent"] as? Bool == false)
             let plan = try await fixture.migrate("plan", "--json")
             #expect(plan.status == 3)
             #expect(plan.output.contains(#"{"step":"rebuildCache","partition":"main","from":0,"bytes":"#))
             let up = try await fixture.migrate("up", "--json")
             #expect(up.status == 0, "\(up.errors)")
+            #expect(try await fixture.migrate("status").status == 0)
             #expect(try text(result(up)["steps"]) == text(result(plan)["steps"]))
             #expect(try await fixture.number() == nil)
             try await fixture.write(8)
@@ -99,6 +103,16 @@ struct CacheFormatTests {
         }
     }
 
+    @Test("A cache of a newer format is not opened, and told as that")
+    func newerOpened() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            try fixture.markCache(format: 9)
+            let error = await #expect(throws: LarderError.self) { try await fixture.number() }
+            #expect(error?.code == .recordsFutureFormat)
+        }
+    }
+
     @Test("A cache of a newer format is refused", arguments: ["plan", "up"])
     func newer(verb: String) async throws {
         try await MigrationFixture.with { fixture in
@@ -107,6 +121,27 @@ struct CacheFormatTests {
             let outcome = try await fixture.migrate(verb, "--json")
             #expect(outcome.status == 4)
             #expect(outcome.errors.contains(#""code":"records.futureFormat""#))
+        }
+    }
+
+    @Test("status says in JSON of which format each cache is, and of a damaged one the reason")
+    func states() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            func cache() async throws -> [String: Any] {
+                let status = try result(await fixture.migrate("status", "--json"))
+                return try #require((status["caches"] as? [[String: Any]])?.first)
+            }
+            let current = try await cache()
+            #expect(current["state"] as? String == "current" && current["format"] as? Int == Int(CacheFormat.current))
+            try fixture.markCache(format: 0)
+            let older = try await cache()
+            #expect(older["state"] as? String == "older" && older["format"] as? Int == 0)
+            let file = fixture.store.appending(path: "records/main/1/data.mdb")
+            try Data(repeating: 1, count: 50_000).write(to: file)
+            let damaged = try await cache()
+            #expect(damaged["state"] as? String == "damaged")
+            #expect((damaged["reason"] as? String)?.isEmpty == false)
         }
     }
 }

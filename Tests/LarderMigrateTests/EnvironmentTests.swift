@@ -129,6 +129,20 @@ struct EnvironmentVerbTests {
         }
     }
 
+    @Test("env list marks the environment that is the store's current one, also where a variable names another")
+    func listedBesideVariable() async throws {
+        try await MigrationFixture.with { fixture in
+            for name in ["staging", "other"] { _ = try await fixture.add(name) }
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            let variable = ["LARDER_ENV": "other"]
+            let list = try await fixture.migrate("env", "list", environment: variable)
+            #expect(list.output == "- other - 0 partitions\n* staging - 1 partition\n", "\(list)")
+            let told = try await result(fixture.migrate("env", "list", "--json", environment: variable))
+            let environments = try #require(told["environments"] as? [[String: Any]])
+            #expect(environments.map { $0["isCurrent"] as? Bool } == [false, true])
+        }
+    }
+
     @Test("An import is refused where the variable says another environment than the one that it would go to")
     func importing() async throws {
         try await MigrationFixture.with { fixture in
@@ -264,6 +278,26 @@ struct EnvironmentVerbTests {
             #expect(
                 try await fixture.migrate("env", "list").output
                     == "* next - 1 partition\n- production protected 0 partitions\n")
+        }
+    }
+
+    @Test("Where two protected environments are concerned, the name of each has to be repeated")
+    func bothProtected() async throws {
+        try await MigrationFixture.with { fixture in
+            for name in ["old", "new"] { _ = try await fixture.add(name, "--protected") }
+            #expect(try await fixture.migrate("env", "use", "old").status == 0)
+            let succeeding = [
+                "env", "add", "new", "--url", "https://staging.example/graphql", "--succeeds", "old", "--protected",
+                "--json", "--store", fixture.store.path,
+            ]
+            for name in ["old", "new"] {
+                let one = try await MigrateProcess.run(succeeding + ["--confirm", name])
+                #expect(one.status == 4 && one.errors.contains(#""code":"command.notConfirmed""#), "\(one.errors)")
+            }
+            let both = try await MigrateProcess.run(succeeding + ["--confirm", "old", "--confirm", "new"])
+            #expect(both.status == 0, "\(both.errors)")
+            let list = try await fixture.migrate("env", "list").output
+            #expect(list == "* new protected 1 partition\n- old protected 0 partitions\n")
         }
     }
 

@@ -41,6 +41,16 @@ struct ForgettingTests {
         }
     }
 
+    @Test("Forgetting names the partitions that are gone")
+    func forgottenPartitions() async throws {
+        try await MigrationFixture.with { fixture in
+            let name = try await fixture.makeParted()
+            let done = try await fixture.migrate(
+                "env", "forget", "staging", "--confirm", "staging", "--discard", "--json")
+            #expect(try result(done)["partitions"] as? [String] == [name], "\(done.errors)")
+        }
+    }
+
     @Test("Forgetting tells which uploads the storage has parts of, and is refused unasked")
     func forgottenUploads() async throws {
         try await MigrationFixture.with { fixture in

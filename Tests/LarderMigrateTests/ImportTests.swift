@@ -4,6 +4,7 @@ import LarderTestSupport
 import Testing
 
 @testable import Larder
+@testable import LarderOperations
 
 @Suite(
     "Importing at the command line", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"),
@@ -197,6 +198,17 @@ struct ImportVerbTests {
         }
     }
 
+    @Test("An import goes on where the variable says the very environment that it would go to")
+    func currentByVariable() async throws {
+        try await withCache { (fixture, cache, schema) throws in
+            _ = try await fixture.add("staging")
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            let told = try await fixture.migrate(
+                "import", "--from", "apollo", cache, "--schema", schema, environment: ["LARDER_ENV": "staging"])
+            #expect(told.status == 0 && told.output.contains("objects: 1 to take, 0 there already"), "\(told)")
+        }
+    }
+
     @Test("Of several clients' databases in a folder the ones are taken whose prefix is named")
     func prefix() async throws {
         try await withCache { (fixture, _, schema) throws in
@@ -255,6 +267,34 @@ struct ImportVerbTests {
             #expect(!FileManager.default.fileExists(atPath: fixture.store.path))
             let unknown = try await fixture.migrate("import", "--from", "realm", cache, "--schema", schema)
             #expect(unknown.status == 2)
+        }
+    }
+
+    @Test("An import that writes waits for the migration lock as long as --timeout says, and then takes nothing")
+    func locked() async throws {
+        try await withCache { (fixture, cache, schema) throws in
+            try await fixture.queue(1)
+            let lock = try MigrationLock.take(in: fixture.store, for: "a test", within: .zero)
+            defer { lock.release() }
+            let outcome = try await fixture.migrate(
+                "import", "--from", "apollo", cache, "--schema", schema, "--write", "--timeout", "0", "--json")
+            #expect(outcome.status == 1 && outcome.output == "", "\(outcome)")
+            #expect(outcome.errors.contains(#""code":"operations.migrationLocked""#), "\(outcome.errors)")
+            #expect(!FileManager.default.fileExists(atPath: fixture.backups.path))
+        }
+    }
+
+    @Test("Without --mutations an import queues none: the other program goes on sending them")
+    func withoutMutations() async throws {
+        try await withCache { (fixture, _, schema) throws in
+            let folder = fixture.folder.appending(path: "appsync")
+            try addQueue(to: folder)
+            try Data((Self.schema + " type Mutation { note: Int }").utf8).write(to: URL(filePath: schema))
+            let outcome = try await fixture.migrate(
+                "import", "--from", "appsync", folder.path, "--schema", schema, "--write", "--json")
+            let report = try #require(try result(outcome)["report"] as? [String: Any], "\(outcome.errors)")
+            #expect(try text(report["mutations"]) == #"{"present":0,"taken":0}"#)
+            #expect(try await fixture.mutations() == [])
         }
     }
 }

@@ -86,6 +86,24 @@ struct RepairTests {
         }
     }
 
+    @Test("Rows between two damaged pages are saved")
+    func betweenDamages() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.fill()
+            let rows = try await fixture.withDatabase { try $0.mutations.list() }
+            let between = try #require(rows.first { $0.sequence == 151 }).id
+            let bytes = try Data(contentsOf: fixture.store.appending(path: "larder.sqlite"))
+            for number in [100, 200] {
+                let place = try #require(bytes.range(of: Data(#"{"text":"\#(number) x"#.utf8)))
+                let page = place.lowerBound / 4_096
+                try fixture.damage(pages: page..<page + 1)
+            }
+            let outcome = try await fixture.migrate("repair", "--write")
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            #expect(try await fixture.mutations().contains(between))
+        }
+    }
+
     @Test("No file is swapped under a process that has it open: the process is named, and nothing is done")
     func inUse() async throws {
         try await MigrationFixture.with { fixture in

@@ -435,4 +435,39 @@ struct RestoredLinkTests {
             try await fixture.expectSound()
         }
     }
+
+    @Test("Of a backup that is restored whole, what was in flight has an unknown outcome, and what was unsent has not")
+    func wholeReasons() async throws {
+        try await MigrationFixture.with { fixture in
+            let ids = try await fixture.queue(2)
+            try await fixture.withDatabase { database in
+                _ = try await database.mutations.begin(ids[0], owner: "somebody", now: Date())
+            }
+            let backup = try await fixture.makeBackup()
+            try fixture.loseDatabase()
+            #expect(try await fixture.restore(backup).status == 0)
+            let restored = try await fixture.withDatabase { try $0.mutations.list() }
+            #expect(restored.map(\.id) == ids && restored.allSatisfy { $0.state == .deadLetter })
+            #expect(restored.compactMap { $0.failure?.class } == [.outcomeUnknown, .restored])
+            try await fixture.expectSound()
+        }
+    }
+
+    @Test("The outcome of a mutation comes back that the store has lost")
+    func outcome() async throws {
+        try await MigrationFixture.with { fixture in
+            let id = try await fixture.queue(1)[0]
+            try await fixture.settle(id)
+            let backup = try await fixture.makeBackup()
+            try fixture.execute("DELETE FROM outcome")
+            #expect(try await fixture.restore(backup).status == 0)
+            try await fixture.withDatabase { database in
+                guard case .settled(let outcome) = try database.mutations.find(id) else {
+                    Issue.record("the outcome is gone")
+                    return
+                }
+                #expect(outcome.kind == .applied)
+            }
+        }
+    }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import LarderMigrations
+import LarderOperations
 import LarderTestSupport
 import Testing
 
@@ -160,6 +161,49 @@ struct SchemaTests {
             let repaired = try await fixture.migrate("repair", "--write")
             #expect(repaired.status == 0 && repaired.output == "the store is sound\n", "\(repaired)")
             #expect(try fixture.value("SELECT max(number) FROM migration") == "2")
+        }
+    }
+
+    @Test("validate counts the migrations that are pending, and mutations, outcomes and watchers apart")
+    func counted() async throws {
+        try await MigrationFixture.with { fixture in
+            try fixture.makeOlder()
+            let older = try result(await fixture.migrate("validate", "--json"))
+            #expect(older["migrations"] as? Int == 2)
+            #expect(older["pending"] as? Int == Migration.all.count - 2)
+            #expect(try await fixture.migrate("up", "--no-backup").status == 0)
+            let ids = try await fixture.queue(3)
+            for id in ids[1...] { try await fixture.settle(id) }
+            try await fixture.withDatabase { database in
+                for name in ["a", "b", "c"] {
+                    _ = try await database.watchers.put(name, in: "main", document: "{ note }", now: Date())
+                }
+            }
+            let now = try result(await fixture.migrate("validate", "--json"))
+            let counts = ["pending", "mutations", "outcomes", "watchers"].map { now[$0] as? Int }
+            #expect(counts == [0, 1, 2, 3])
+        }
+    }
+
+    @Test("validate counts the caches of all partitions")
+    func countedCaches() async throws {
+        try await MigrationFixture.with { fixture in
+            for (number, name) in ["staging", "other"].enumerated() {
+                _ = try await fixture.add(name)
+                #expect(try await fixture.migrate("env", "use", name).status == 0)
+                try await fixture.write(number)
+            }
+            let sound = try result(await fixture.migrate("validate", "--json"))
+            #expect(sound["caches"] as? Int == 2 && sound["migrations"] as? Int == Migration.all.count)
+        }
+    }
+
+    @Test("status says in JSON that a store with pending migrations is not current")
+    func notCurrent() async throws {
+        try await MigrationFixture.with { fixture in
+            try fixture.makeOlder()
+            let status = try result(await fixture.migrate("status", "--json"))
+            #expect(status["isCurrent"] as? Bool == false)
         }
     }
 }

@@ -282,4 +282,142 @@ struct ToldEnvironmentTests {
             #expect(given.output.hasSuffix("\ngiven up: 2 mutations\n"), "\(given)")
         }
     }
+
+    @Test("JSON says which environment is the current one, which is protected, and how many partitions each has")
+    func listed() async throws {
+        try await MigrationFixture.with { fixture in
+            _ = try await fixture.add("production", "--protected")
+            _ = try await fixture.add("staging")
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            let list = try await fixture.migrate("env", "list", "--json").output
+            let rows = #"""
+                {"name":"production","isCurrent":false,"isProtected":true,"partitions":0},\#
+                {"name":"staging","isCurrent":true,"isProtected":false,"partitions":1}
+                """#
+            let whole = #"{"larder-migrate":1,"command":"env list","result":{"environments":[\#(rows)]}}"#
+            #expect(list == whole + "\n")
+            for (name, isProtected) in [("production", true), ("staging", false)] {
+                let shown = try result(await fixture.migrate("env", "show", name, "--json"))
+                #expect(shown["isProtected"] as? Bool == isProtected)
+            }
+        }
+    }
+
+    @Test("A switch says how many transfers it gave up, and how many mutations")
+    func givenUp() async throws {
+        try await MigrationFixture.with { fixture in
+            for name in ["staging", "other"] { _ = try await fixture.add(name) }
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            try await fixture.queueInCurrent(1)
+            try await fixture.withDatabase { database in
+                let name = try #require(try database.environments.current()?.partition?.name)
+                let drafts = ["a", "b"].map { key in
+                    TransferDraft(
+                        partition: name, kind: .download, bucket: "media", key: key, path: "/file-\(key)",
+                        created: Date())
+                }
+                try await database.transfers.enqueue(drafts)
+            }
+            let use = try result(await fixture.migrate("env", "use", "other", "--discard", "--json"))
+            let report = try #require(use["switch"] as? [String: Any])
+            let counts = ["carried", "discarded", "carriedTransfers", "discardedTransfers"].map { report[$0] as? Int }
+            #expect(counts == [0, 1, 0, 2])
+        }
+    }
+
+    @Test("JSON names the file, or the variable, that decides on the environment")
+    func originInJSON() async throws {
+        try await MigrationFixture.with { fixture in
+            _ = try await fixture.add("staging")
+            let project = fixture.folder.appending(path: "project")
+            try FileManager.default.createDirectory(at: project, withIntermediateDirectories: false)
+            try Data(#"{"environment":"staging"}"#.utf8).write(to: project.appending(path: ".larder.json"))
+            func origin(_ variables: [String: String] = [:]) async throws -> [String: Any]? {
+                let current = try await fixture.migrate("env", "current", "--json", environment: variables, in: project)
+                return try result(current)["origin"] as? [String: Any]
+            }
+            let file = try await origin()
+            #expect(file?["kind"] as? String == "project")
+            #expect((file?["file"] as? String)?.hasSuffix("/project/.larder.json") == true)
+            let variable = try await origin(["LARDER_ENV": "staging"])
+            #expect(variable?["kind"] as? String == "variable" && variable?["name"] as? String == "LARDER_ENV")
+        }
+    }
+
+    @Test("env show tells the fingerprints of the environment: of who signs users in, of the API and of the storage")
+    func fingerprints() async throws {
+        try await MigrationFixture.with { fixture in
+            _ = try await fixture.add("staging")
+            let found = try await fixture.withDatabase { try $0.environments.find("staging")?.fingerprints }
+            let kept = try #require(found)
+            try #require(kept.data != kept.identity && kept.data != kept.storage)
+            let shown = try result(await fixture.migrate("env", "show", "staging", "--json"))
+            let told = shown["fingerprints"] as? [String: String]
+            #expect(told == ["identity": kept.identity, "data": kept.data, "storage": kept.storage])
+        }
+    }
+
+    @Test("A switch counts in JSON what is left by its states, and a plan counts as it does")
+    func countedStates() async throws {
+        try await MigrationFixture.with { fixture in
+            for name in ["staging", "other"] { _ = try await fixture.add(name) }
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            try await fixture.withDatabase { database in
+                let name = try #require(try database.environments.current()?.partition?.name)
+                var ids: [UUID] = []
+                for number in 0..<10 {
+                    let draft = MutationDraft(
+                        partition: name, lane: "\(number)", content: MutationContent(document: "mutation { note }"),
+                        created: Date())
+                    ids.append(try await database.mutations.enqueue(draft).id)
+                }
+                let failure = MutationFailure(.rejected, message: "no", time: Date())
+                try await database.mutations.setAside(ids[0], expecting: .pending, failure, now: Date())
+                for id in ids[1..<6] {
+                    let attempt = try await database.mutations.begin(id, owner: "test", now: Date()).attempt
+                    guard ids[1..<3].contains(id) else { continue }
+                    try await database.mutations.answer(attempt, Array("{}".utf8), now: Date())
+                }
+            }
+            let counts =
+                #"{"answered":2,"failedTransfers":0,"inFlight":3,"pending":4,"setAside":1,"transfers":0}"#
+            for verb in [["plan", "--use", "other"], ["env", "use", "other"]] {
+                let outcome = try await MigrateProcess.run(verb + ["--json", "--store", fixture.store.path])
+                let from = (try result(outcome)["switch"] as? [String: Any])?["from"] as? [String: Any]
+                #expect(try text(from?["before"]) == counts && text(from?["after"]) == counts, "\(outcome)")
+            }
+        }
+    }
+
+    @Test("A switch says how many transfers it carried along, and how many mutations")
+    func carriedAlong() async throws {
+        try await MigrationFixture.with { fixture in
+            for name in ["staging", "other"] { _ = try await fixture.add(name) }
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            try await fixture.queueInCurrent(1)
+            try await fixture.withDatabase { database in
+                let name = try #require(try database.environments.current()?.partition?.name)
+                let drafts = ["a", "b"].map { key in
+                    TransferDraft(
+                        partition: name, kind: .download, bucket: "media", key: key, path: "/file-\(key)",
+                        created: Date())
+                }
+                try await database.transfers.enqueue(drafts)
+            }
+            let use = try result(await fixture.migrate("env", "use", "other", "--carry", "--json"))
+            let report = try #require(use["switch"] as? [String: Any])
+            let counts = ["carried", "discarded", "carriedTransfers", "discardedTransfers"].map { report[$0] as? Int }
+            #expect(counts == [1, 0, 2, 0])
+        }
+    }
+
+    @Test("Adding an environment says in JSON whether it is protected", arguments: [true, false])
+    func addedProtected(isProtected: Bool) async throws {
+        try await MigrationFixture.with { fixture in
+            let added =
+                try await isProtected
+                ? fixture.add("a", "--protected", "--json") : fixture.add("a", "--json")
+            #expect(try result(added)["isProtected"] as? Bool == isProtected, "\(added)")
+        }
+    }
 }

@@ -38,6 +38,19 @@ struct ToldRepairTests {
         }
     }
 
+    @Test("JSON counts the mutations that are lost apart from those that are set aside")
+    func counted() async throws {
+        try await MigrationFixture.with { fixture in
+            let lost = try await fixture.queue(1)[0]
+            for lane in ["b", "c"] { _ = try await fixture.queue(in: lane, dependingOn: lost) }
+            try fixture.executeUnchecked("DELETE FROM mutation_content WHERE sequence = 1")
+            let done = try result(await fixture.migrate("repair", "--write", "--json"))
+            let report = try #require(done["database"] as? [String: Any])
+            #expect(report["lost"] as? Int == 1 && report["setAside"] as? Int == 2)
+            #expect(report["isNewStore"] as? Bool == false)
+        }
+    }
+
     @Test("A store whose identity is lost has another one from then on: its older backups are another store's")
     func identity() async throws {
         try await MigrationFixture.with { fixture in
@@ -102,6 +115,51 @@ struct ToldRepairTests {
             #expect(try await fixture.migrate("env", "use", "staging").status == 0)
             #expect(try await fixture.number() == nil)
             try await fixture.expectSound()
+        }
+    }
+
+    @Test("JSON counts by table the rows that were saved")
+    func savedRows() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.queue(3)
+            try fixture.executeUnchecked("DELETE FROM mutation_content WHERE sequence = 1")
+            let done = try result(await fixture.migrate("repair", "--write", "--json"))
+            let report = try #require(done["database"] as? [String: Any])
+            let tables = try #require(report["tables"] as? [[String: Any]])
+            let mutations = tables.first { $0["table"] as? String == "mutation" }
+            #expect(mutations?["saved"] as? Int == 2, "\(tables)")
+        }
+    }
+
+    /// Runs `body` with a store in which both the database and the cache are damaged.
+    private func withBothDamaged(_ body: (MigrationFixture) async throws -> Void) async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            try await fixture.queue(3)
+            try fixture.executeUnchecked("DELETE FROM mutation_content WHERE sequence = 1")
+            try Data(repeating: 1, count: 50_000).write(to: fixture.store.appending(path: "records/main/1/data.mdb"))
+            try await body(fixture)
+        }
+    }
+
+    @Test("Where the database and a cache are damaged, one repair mends both")
+    func both() async throws {
+        try await withBothDamaged { fixture in
+            let steps = try result(await fixture.migrate("repair", "--json"))["steps"] as? [[String: Any]]
+            #expect(steps?.map { $0["step"] as? String } == ["salvageDatabase", "rebuildCache"])
+            #expect(try await fixture.migrate("repair", "--write").status == 0)
+            try await fixture.expectSound()
+        }
+    }
+
+    @Test("Where the database and a cache are damaged, validate names both")
+    func bothNamed() async throws {
+        try await withBothDamaged { fixture in
+            let validated = try await fixture.migrate("validate", "--json")
+            #expect(validated.status == 5, "\(validated)")
+            for place in ["larder.sqlite: ", "cache main: "] {
+                #expect(validated.errors.contains("\"\(place)"), "\(validated.errors)")
+            }
         }
     }
 }
