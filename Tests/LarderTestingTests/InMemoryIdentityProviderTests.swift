@@ -72,4 +72,43 @@ struct InMemoryIdentityProviderTests {
         #expect(keys.accessKeyID != issued.cloud?.accessKeyID)
         #expect(keys.identityID == issued.cloud?.identityID)
     }
+
+    @Test("A slow provider answers after its time, and not at all where the call is cancelled before")
+    func slow() async throws {
+        let provider = InMemoryIdentityProvider()
+        let issued = provider.signIn("ada")
+        provider.behaviour = .slow(.milliseconds(30))
+        let begun = ContinuousClock.now
+        let refreshed = try await provider.refresh(.userPool, of: issued, within: soon)
+        #expect(ContinuousClock.now - begun >= .milliseconds(30))
+        provider.behaviour = .slow(.seconds(100))
+        let asking = Task { [soon] in try await provider.refresh(.userPool, of: refreshed, within: soon) }
+        asking.cancel()
+        let error = await #expect(throws: IdentityError.self) { try await asking.value }
+        #expect(error?.code == .cancelled && provider.refreshes == 1)
+    }
+
+    @Test("A provider that hangs does not answer a call that is cancelled, until it behaves otherwise")
+    func hanging() async throws {
+        let provider = InMemoryIdentityProvider()
+        let issued = provider.signIn("ada")
+        provider.behaviour = .hanging
+        let asking = Task { [soon] in try await provider.refresh(.userPool, of: issued, within: soon) }
+        asking.cancel()
+        // Long enough for a call that heeds its cancellation: that nothing happens gives no signal.
+        try await Task.sleep(for: .milliseconds(50))
+        #expect(provider.refreshes == 0)
+        provider.behaviour = .ready
+        let refreshed = try await asking.value
+        #expect(refreshed.userPool != nil && provider.refreshes == 1)
+    }
+
+    @Test("The refresh of a guest's credentials is counted, and the guest's first ones are no refresh")
+    func refreshedGuest() async throws {
+        let provider = InMemoryIdentityProvider()
+        let guest = try #require(try await provider.guestCredentials(within: soon))
+        #expect(provider.refreshes == 0)
+        _ = try await provider.refresh(.cloud, of: guest, within: soon)
+        #expect(provider.refreshes == 1)
+    }
 }

@@ -44,4 +44,37 @@ struct InMemoryKeyProviderTests {
         let found = try await provider.keys(within: soon)
         #expect(found == keys)
     }
+
+    @Test("Keys that are locked, or that are not there, are not dropped, and the caller is told why")
+    func undropped() async throws {
+        let keys = MasterKeys(current: MasterKey(), previous: [MasterKey()])
+        let ids = Set(keys.previous.map(\.id))
+        let provider = InMemoryKeyProvider(keys, behaviour: .locked)
+        let locked = await #expect(throws: KeyError.self) { try await provider.dropKeys(ids, within: soon) }
+        #expect(locked?.code == .locked)
+        provider.behaviour = .ready
+        let found = try await provider.keys(within: soon)
+        #expect(found == keys)
+        let empty = InMemoryKeyProvider()
+        let missing = await #expect(throws: KeyError.self) { try await empty.dropKeys(ids, within: soon) }
+        #expect(missing?.code == .missing)
+    }
+
+    @Test("A provider of keys in memory says that they are in memory")
+    func described() {
+        #expect(InMemoryKeyProvider().description.contains("in memory"))
+    }
+
+    @Test("A provider that hangs does not answer a call that is cancelled, until it behaves otherwise")
+    func hanging() async throws {
+        let keys = MasterKeys(current: MasterKey())
+        let provider = InMemoryKeyProvider(keys, behaviour: .hanging)
+        let asking = Task { [soon] in try await provider.keys(within: soon) }
+        asking.cancel()
+        // Long enough for a call that heeds its cancellation: that nothing happens gives no signal.
+        try await Task.sleep(for: .milliseconds(50))
+        provider.behaviour = .ready
+        let found = try await asking.value
+        #expect(found == keys)
+    }
 }

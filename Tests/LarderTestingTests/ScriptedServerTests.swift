@@ -53,6 +53,14 @@ struct ScriptedServerTests {
         #expect(error?.code == .cancelled)
     }
 
+    @Test("A server of made-up data knows repeats as the test says, and knows none where it does not")
+    func idempotency() throws {
+        let schema = try Schema(parsing: kitchenSchema)
+        let knowing = ScriptedServer(schema: schema, idempotency: .header(name: "Key"))
+        #expect(knowing.idempotency == .header(name: "Key"))
+        #expect(ScriptedServer(schema: schema).idempotency == nil)
+    }
+
     @Test("Observers of a network are told in the order in which they came")
     func observers() {
         let network = SwitchedConnectivity(isConnected: false)
