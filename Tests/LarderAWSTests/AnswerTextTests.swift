@@ -13,7 +13,7 @@ struct AnswerTextTests {
     func checksum(text: String, expected: UInt32?) { #expect(Checksums.crc32c(text) == expected) }
 
     @Test(
-        "A status without a name is a fault of the server's where another attempt may go better",
+        "A status without an error's name is a server fault, but 501 is a rejection and 503 asks for a pause",
         arguments: [
             (307, .serverFault), (409, .serverFault), (500, .serverFault), (502, .serverFault), (504, .serverFault),
             (599, .serverFault), (501, .rejected), (503, .throttled),
@@ -21,7 +21,7 @@ struct AnswerTextTests {
     func statuses(status: Int, code: ObjectError.Code) { #expect(S3ErrorCode.code(nil, status: status) == code) }
 
     @Test(
-        "A name of S3's says what is wrong, whatever status it comes with",
+        "S3's name of an error decides its code, whatever the status",
         arguments: [
             ("ServiceUnavailable", .throttled), ("OperationAborted", .serverFault), ("NoSuchKey", .notFound),
             ("PreconditionFailed", .changed), ("InvalidRange", .wrongLength),
@@ -56,7 +56,7 @@ struct AnswerTextTests {
     }
 
     @Test(
-        "The other half of a request's name is what the head of its answer says, or else the body",
+        "An error takes the host id from the answer's header, or else from its body",
         arguments: ["H7", nil])
     func hostID(name: String?) async throws {
         var reply = Reply.error(.forbidden, "AccessDenied", more: "<HostId>H1</HostId>")
@@ -71,7 +71,7 @@ struct AnswerTextTests {
         }
     }
 
-    @Test("What the transport itself refuses has the request's name as well", arguments: [true, false])
+    @Test("The error has the request's id where the transport refuses an answer itself", arguments: [true, false])
     func refusedHere(isSent: Bool) async throws {
         var reply = isSent ? Reply.stored(crc32c: "AAAAAA==") : .bytes([1], 1..<2, of: 9)
         reply.headers.add(name: "x-amz-request-id", value: "R7")

@@ -64,7 +64,7 @@ struct RenewedCredentialTests {
         #expect(result.error?.code == .invalidCredentials)
     }
 
-    @Test("A transport with a source of credentials of the program's own does not repeat a request for others")
+    @Test("A transport with the program's own source of credentials does not repeat a request when they have ended")
     func ownSource() async throws {
         try await ScriptedStorage.run { _ in
             .error(.badRequest, "ExpiredToken")

@@ -45,7 +45,7 @@ struct SecureStorageTests {
         }
     }
 
-    @Test("Over TLS the checksum that the storage returns is enough: nothing is read once more for the ETag")
+    @Test("Over TLS the storage's checksum is enough: the body is not read again to check the ETag")
     func checksumAlone() async throws {
         try await withTemporaryFolder { folder in
             let soup = Array("soup".utf8)

@@ -21,14 +21,14 @@ struct SentBodyTests {
         #expect(pieces.withLock { $0 } == [262_144, 262_144, 262_144, 262_144])
     }
 
-    @Test("Over plain HTTP a file's bytes go from the file, and what is read of it is for the checksum alone")
+    @Test("Over plain HTTP a file's bytes are sent from the file, and the body is read for the checksum alone")
     func fromFile() async throws {
         try await withTemporaryFolder { folder in
             let bytes = randomBytes(100_000)
             let path = folder.appending(path: "file")
             try Data(bytes).write(to: path)
             let file = try FileHandle(forReadingFrom: path)
-            // Other bytes, so that the storage tells which of them came.
+            // The body reads as other bytes than the file has, which shows from where the storage's bytes came.
             var body = ObjectBody([UInt8](repeating: 1, count: bytes.count))
             body.file = FileSegment(descriptor: file.fileDescriptor, offset: 0, owner: folder)
             try await ScriptedStorage.run { _ in
@@ -45,7 +45,7 @@ struct SentBodyTests {
     }
 
     @Test(
-        "Each form says over plain HTTP what is signed, and reads the body as often as it must",
+        "Over plain HTTP each form of payload declares what it signs, and only a signed body is read twice",
         arguments: [
             (.automatic, "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER", 1),
             (.signedTrailer, "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER", 1),
@@ -71,7 +71,7 @@ struct SentBodyTests {
     }
 
     @Test(
-        "A storage that knows neither chunks nor checksums is sent none, in any request of an upload in parts",
+        "Payloads without trailers send no checksums, in any request of an upload in parts",
         arguments: [S3Transport.Options.Payload.signed, .unsigned])
     func noChecksums(payload: S3Transport.Options.Payload) async throws {
         try await ScriptedStorage.run { request in
@@ -94,7 +94,7 @@ struct SentBodyTests {
         }
     }
 
-    @Test("No write is conditional, of a whole object as of one that is put together from parts")
+    @Test("No write is conditional, neither of a whole object nor of one that is put together from parts")
     func unconditional() async throws {
         let completed = "<CompleteMultipartUploadResult><ETag>e-1</ETag></CompleteMultipartUploadResult>"
         try await ScriptedStorage.run { request in

@@ -340,7 +340,7 @@ struct EnvironmentVerbTests {
         }
     }
 
-    @Test("With --all a verb of transfers changes those of the environment, or of the partition, that is named")
+    @Test("With --all a verb changes the transfers of the named environment or partition alone")
     func transfersOfOne() async throws {
         try await withStore { (place, parked, current) throws in
             let drafts = [parked, current].map { name in
@@ -367,7 +367,7 @@ struct EnvironmentVerbTests {
         }
     }
 
-    @Test("A row that is named by its id is meant in whatever partition it is, also where a variable names another")
+    @Test("An id finds a mutation in any partition, also where a variable names another environment")
     func byID() async throws {
         try await withStore { (place, parked, _) throws in
             let listed = try await LarderProcess.run(["mutations", "--json", "--store", place.path])
@@ -378,7 +378,7 @@ struct EnvironmentVerbTests {
         }
     }
 
-    @Test("An option counts for more than a variable, also --env for more than LARDER_PARTITION")
+    @Test("The option --env overrides the variable LARDER_PARTITION")
     func optionOverVariable() async throws {
         try await withStore { (place, parked, current) throws in
             let info = try await LarderProcess.run(
@@ -427,7 +427,7 @@ struct EnvironmentVerbTests {
         }
     }
 
-    @Test("With --env the rows of all partitions of the environment are listed: those of each of its users")
+    @Test("With --env the mutations of all users of the environment are listed")
     func rowsOfAllUsers() async throws {
         try await withTemporaryFolder { (folder) throws in
             let place = folder.appending(path: "store")
@@ -445,7 +445,7 @@ struct EnvironmentVerbTests {
         }
     }
 
-    @Test("With --all the mutations of every partition that were set aside are meant, and not of the current one alone")
+    @Test("discard --all discards the mutations that were set aside in every partition, not in the current one alone")
     func allPartitions() async throws {
         try await withStore { (place, _, _) throws in
             let store = try Store.open(at: place, schema: try Schema(parsing: Self.schema))

@@ -325,7 +325,7 @@ struct MutationVerbTests {
         }
     }
 
-    @Test("Of a mutation that was set aside it is shown in words why that was")
+    @Test("A mutation that was set aside is shown in words with the reason")
     func shownFailure() async throws {
         try await withQueue { (store, dead, _, _) throws in
             let shown = try await LarderProcess.run(["mutations", "show", dead, "--store", store])
@@ -347,7 +347,7 @@ struct MutationVerbTests {
         }
     }
 
-    @Test("With --all JSON names, beside each mutation that was discarded, the ones that were set aside for it")
+    @Test("With --all the JSON names each discarded mutation, and the mutations that were set aside because of it")
     func discardedInJSON() async throws {
         try await withQueue { (store, dead, stalled, _) throws in
             let done = try await LarderProcess.run(
@@ -357,7 +357,7 @@ struct MutationVerbTests {
         }
     }
 
-    @Test("A mutation is shown in JSON with the idempotency key that its program gave it, and a settled one with when")
+    @Test("A mutation is shown in JSON with its idempotency key, and a settled one with the time when it settled")
     func shownKey() async throws {
         try await TransferFixture.run { fixture in
             let draft = MutationDraft(

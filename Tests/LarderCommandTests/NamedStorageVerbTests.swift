@@ -27,7 +27,7 @@ struct NamedStorageVerbTests {
         }
     }
 
-    @Test("`transfers` says of a transfer that waits that the runner lacks its storage")
+    @Test("`transfers` says that a transfer waits because the runner lacks its storage")
     func lacking() async throws {
         try await TransferFixture.run { fixture in
             let place = ObjectLocation(bucket: "media", key: "k", region: "eu-west-1", storage: "archive")

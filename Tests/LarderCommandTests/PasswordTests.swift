@@ -139,7 +139,7 @@ struct PasswordTests {
         try await CommandFixture.withStore { fixture in
             let file = try fixture.write("http://127.0.0.1:1/\n", to: "endpoint")
             let outcome = try await fixture.larder("sign-out", "--endpoint", "@\(file)", "--json")
-            // The file is read; what is missing is the environment.
+            // The verb has read the file: it fails only because the store has no environment.
             #expect(outcome.status == 3 && outcome.errors.contains("larder.noEnvironment"), "\(outcome.errors)")
         }
     }

@@ -111,7 +111,7 @@ struct PrivateStoreTests {
         }
     }
 
-    @Test("A verb that writes rows narrows an exposed store too, and so does one that opens it as a program does")
+    @Test("Verbs that write rows, or open the store as a program does, make an exposed store private too")
     func narrowedByOthers() async throws {
         try await TransferFixture.run { fixture in
             let id = try await fixture.upload().text
@@ -127,7 +127,7 @@ struct PrivateStoreTests {
         }
     }
 
-    @Test("validate says in words, too, what other users may use")
+    @Test("validate says in words, too, which files other users may use")
     func validatedInWords() async throws {
         try await TransferFixture.run { fixture in
             _ = try await fixture.upload()

@@ -74,7 +74,7 @@ struct QuarantineVerbTests {
         }
     }
 
-    @Test("The age of credentials is told from when they were stored last, and the JSON says since when there are any")
+    @Test("Words tell when credentials were last stored, and the JSON also when they were first stored")
     func age() async throws {
         try await TransferFixture.run { fixture in
             let created = Date(timeIntervalSince1970: 1_800_000_000)
@@ -96,7 +96,7 @@ struct QuarantineVerbTests {
         }
     }
 
-    @Test("In words credentials in quarantine are told with since when, and how long ago that was")
+    @Test("Words tell since when credentials are in quarantine")
     func since() async throws {
         try await TransferFixture.run { fixture in
             let time = Date(timeIntervalSince1970: 1_800_000_000)

@@ -87,7 +87,7 @@ struct ReadingVerbTests {
         }
     }
 
-    @Test("get says in JSON that an object is known to be no more, and not that the store does not hold it")
+    @Test("get says in JSON that an object is known to be deleted, and not that the store does not hold it")
     func getsDeleted() async throws {
         try await CommandFixture.withStore { fixture in
             #expect(try await fixture.larder("rm", "Recipe:1", "--as", "deleted").status == 0)
@@ -110,7 +110,7 @@ struct ReadingVerbTests {
         }
     }
 
-    @Test("info tells how long the data file is, and of the log of changes the first and the last number")
+    @Test("info tells the size of the data file, and the first and the last number of the log of changes")
     func informsOfSize() async throws {
         try await CommandFixture.withStore { fixture in
             for title in ["Stew", "Broth"] { try await fixture.rename("1", to: title) }
@@ -134,7 +134,7 @@ struct ReadingVerbTests {
         }
     }
 
-    @Test("info tells of each pin what it pins, with the variables of its operation")
+    @Test("info tells the document, the operation and the variables of each pin")
     func informsOfPins() async throws {
         try await CommandFixture.withStore { fixture in
             let one = try fixture.operation("One", variables: #"{"id":"1"}"#)
@@ -334,7 +334,7 @@ struct ReadingVerbTests {
         }
     }
 
-    @Test("info tells of how many pages nothing of the cache takes any more")
+    @Test("info tells how many pages of the data file are free")
     func informsOfFreePages() async throws {
         try await CommandFixture.withStore { fixture in
             try await fixture.rename("1", to: String(repeating: "x", count: 1 << 20))
@@ -349,7 +349,7 @@ struct ReadingVerbTests {
     @Test("gc says in JSON how many objects, and fields of the root, would be evicted for their age")
     func countsEvicted() async throws {
         try await CommandFixture.withStore { fixture in
-            // As a program stored it two hours ago.
+            // A program stored this object two hours ago.
             var options = Store.Options()
             options.now = { Date() - 7_200 }
             options.silence()
@@ -365,7 +365,7 @@ struct ReadingVerbTests {
         }
     }
 
-    @Test("Objects that are known to be no more are counted apart, by info of their type and by check")
+    @Test("info --types and check count objects that are known to be deleted apart from others")
     func countsDeleted() async throws {
         try await CommandFixture.withStore { fixture in
             #expect(try await fixture.larder("rm", "Recipe:1", "--as", "deleted").status == 0)
@@ -376,7 +376,7 @@ struct ReadingVerbTests {
         }
     }
 
-    @Test("info tells in words how many bytes the data file has, and each type")
+    @Test("info tells in words how many bytes the data file and each type have")
     func informsInWords() async throws {
         try await CommandFixture.withStore { fixture in
             let file = URL(filePath: fixture.store).appending(path: "records/main/1/data.mdb")

@@ -238,7 +238,7 @@ struct RemedyTests {
             try handle.truncate(atOffset: 3 * 4_096)
             try handle.close()
             let told = try await fixture.larder("check", "--json").errors
-            // Before it there may be a warning that the current partition could not be read.
+            // A warning that the current partition could not be read may come before the error.
             let line = told.split(separator: "\n").last.map { Data($0.utf8) } ?? Data()
             let object = try JSONSerialization.jsonObject(with: line) as? [String: Any]
             let error = try #require(object?["error"] as? [String: Any], "\(told)")

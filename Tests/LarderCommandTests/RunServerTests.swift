@@ -51,7 +51,7 @@ struct RunServerTests {
     }
 
     @Test(
-        "A header that is said goes with what a run sends",
+        "run sends its mutations with the header that --header gives",
         .enabled(if: ForeignServer.isAvailable, "\(ForeignServer.requirement)"))
     func headers() async throws {
         try await withTemporaryFolder { folder in
@@ -62,7 +62,7 @@ struct RunServerTests {
                 fixture.write("mutation { name }", to: "name.graphql"),
             ])
             let id = queued.output.trimmingCharacters(in: .newlines)
-            // The server takes nothing without the key.
+            // The server refuses every request without the key.
             let start = #"{"apiKey": "key", "tokens": [], "region": "r", "pageSize": 2, "put": []}"#
             try await ForeignServer.run("appsync.py", start) { server in
                 let key = "x-api-key: @\(try fixture.write("key\n", to: "key.txt"))"

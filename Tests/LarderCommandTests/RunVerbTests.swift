@@ -393,7 +393,7 @@ struct RunVerbTests {
         }
     }
 
-    @Test("A run counts in JSON what was applied and what was moved apart from what was set aside and what failed")
+    @Test("A run's JSON counts applied mutations and finished transfers apart from failed ones")
     func counts() async throws {
         try await TransferFixture.run { fixture in
             let uploads = try await [fixture.upload(), fixture.upload(), fixture.upload()]
@@ -429,7 +429,7 @@ struct RunVerbTests {
         }
     }
 
-    @Test("A mutation and a transfer that end are progress of a run")
+    @Test("A run counts the end of a mutation, and of a transfer, as progress")
     func endings() async throws {
         try await TransferFixture.run { fixture in
             let upload = try await fixture.upload()
@@ -450,7 +450,7 @@ struct RunVerbTests {
         }
     }
 
-    @Test("A run that is interrupted ends after what is in flight, and tells what has become of it")
+    @Test("An interrupted run waits for the mutation in flight, and tells how it ended")
     func inFlight() async throws {
         try await withServer { fixture, server, _ in
             let queued = try await fixture.larder(["enqueue"] + rating(fixture, 4))
@@ -468,13 +468,13 @@ struct RunVerbTests {
     }
 
     @Test(
-        "A mutation's key goes in the header that --idempotency-header names: a server that knows it tells a repeat",
+        "--idempotency-header names the header of a mutation's key, by which a server detects a repeat",
         arguments: [("Idempotency-Key", true), ("X-Key", false)])
     func idempotencyHeader(name: String, isKnown: Bool) async throws {
         try await withServer { fixture, server, run in
             let queued = try await fixture.larder(["enqueue"] + rating(fixture, 4))
             let id = queued.output.trimmingCharacters(in: .newlines)
-            // The answer is late, and lost.
+            // The answer comes after the timeout, so that the runner never gets it.
             server.latency = .seconds(1)
             let running = try LarderProcess.start(
                 run + ["--timeout", "0.5", "--idempotency-header", name, "--store", fixture.store])

@@ -427,7 +427,7 @@ struct SignInVerbTests {
         }
     }
 
-    @Test("A sign-in that begins by --flow custom answers the pool's own question by a line, and wants no password")
+    @Test("sign-in --flow custom answers the pool's own challenge with a line, and wants no password")
     func customFlow() async throws {
         try await Self.run { scene in
             let signed = try await scene.larder("sign-in", ["--flow", "custom", "--json"], input: "ann\nsesame\n")
@@ -465,7 +465,7 @@ struct SignInVerbTests {
         }
     }
 
-    @Test("Signing out counts in JSON what was set aside")
+    @Test("Signing out counts in JSON the mutations that were set aside")
     func signedOutDeadLetters() async throws {
         try await Self.run { scene in
             #expect(try await scene.larder("sign-in", input: "ann\nright password\n").status == 0)

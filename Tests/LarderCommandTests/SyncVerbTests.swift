@@ -123,7 +123,7 @@ struct SyncVerbTests {
         }
     }
 
-    @Test("With --auth iam requests are signed with the keys of the environment, for the region that is said")
+    @Test("With --auth iam requests are signed with the keys of the environment variables, for the given region")
     func signs() async throws {
         try await withTemporaryFolder { folder in
             let fixture = CommandFixture(folder: folder)
@@ -148,7 +148,7 @@ struct SyncVerbTests {
         }
     }
 
-    @Test("sync says in JSON when the walk began that came to its end, by the server's clock")
+    @Test("sync says in JSON when the walk that it finished began, by the server's clock")
     func startedAt() async throws {
         try await withTemporaryFolder { folder in
             let fixture = CommandFixture(folder: folder)

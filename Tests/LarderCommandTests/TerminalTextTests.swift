@@ -148,7 +148,7 @@ struct TerminalTextTests {
         }
     }
 
-    @Test("Lines for people have such characters written out in a pipe as well, and so do errors")
+    @Test("Control characters are written out in a pipe as well, in lines for people and in errors")
     func linesInPipe() async throws {
         try await withHarmfulStore { fixture in
             let shown = try await fixture.larder("get", "Recipe:1")

@@ -86,7 +86,7 @@ struct TransferGarbageTests {
             try await fixture.fail(fixture.begin(download, arrived: 9))
             try fixture.partialFile(of: download)
             let told = try await fixture.larder("transfers", "gc", "--json").output
-            // What it takes on disk, in whole blocks.
+            // The bytes are what the file takes on disk, in whole blocks.
             let file = told.firstMatch(of: /"bytes":(\d+),"transfer":"([^"]+)","state":"failed"}],"uploads"/)
             #expect(file.flatMap { Int($0.1) } ?? 0 >= 5000 && file?.2 == download.text[...], "\(told)")
             let place = #""storage":null,"bucket":"media","key":"v/1 a.mov","upload":"a-name""#
@@ -315,7 +315,7 @@ struct TransferGarbageTests {
         }
     }
 
-    @Test("Partial files are removed from a store that may be a copy: its original has files of its own")
+    @Test("A partial file of no known transfer is removed from a store that may be a copy")
     func filesOfCopy() async throws {
         try await TransferFixture.run { fixture in
             _ = try await fixture.upload()
@@ -332,7 +332,7 @@ struct TransferGarbageTests {
         }
     }
 
-    @Test("What could not be reached or removed makes the status 1, and what is left for another reason does not")
+    @Test("Remains that cannot be reached or removed are a failure, and remains left for another reason are not")
     func failures() {
         let object = ObjectError(.unreachable, "it")
         let local = LarderError(.init(rawValue: "operations.storage"), "it")

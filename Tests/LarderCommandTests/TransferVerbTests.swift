@@ -226,7 +226,7 @@ struct TransferVerbTests {
         }
     }
 
-    @Test("A transfer is shown in JSON with the time before which it is not tried again, and with that of its end")
+    @Test("A transfer is shown in JSON with the earliest time of its next attempt, and with the time of its end")
     func times() async throws {
         try await TransferFixture.run { fixture in
             let (later, done) = (try await fixture.upload(), try await fixture.upload())
@@ -288,7 +288,7 @@ struct TransferVerbTests {
         }
     }
 
-    @Test("JSON says of a download whether it replaces what is at its place", arguments: [true, false])
+    @Test("JSON says whether a download replaces a file at its path", arguments: [true, false])
     func replacing(isReplacing: Bool) async throws {
         try await TransferFixture.run { fixture in
             let other = try await fixture.upload()

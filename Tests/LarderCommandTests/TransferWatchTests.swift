@@ -205,7 +205,7 @@ struct TransferWatchTests {
         }
     }
 
-    @Test("A transfer that is held is told, and has not ended: the watch goes on")
+    @Test("A watch tells that a transfer is paused, and goes on")
     func held() async throws {
         try await TransferFixture.run { fixture in
             let id = try await fixture.upload()

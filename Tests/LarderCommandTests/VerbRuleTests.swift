@@ -215,7 +215,7 @@ struct VerbRuleTests {
         #expect(Set(asking) == ["repair", "import", "backup prune"])
     }
 
-    @Test("run --until-idle waits a minute for progress, unless it is told otherwise")
+    @Test("The help of run says that it waits for progress for 60 seconds by default")
     func patience() {
         #expect(Run.helpMessage(columns: 200).contains("nothing was carried out for so long. Default: 60."))
     }

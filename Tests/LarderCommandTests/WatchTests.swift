@@ -42,7 +42,7 @@ struct WatchTests {
         }
     }
 
-    @Test("The fields of an object that another process changed are told in JSON by their keys")
+    @Test("watch names in JSON the fields of an object that another process changed")
     func watchesObjectInJSON() async throws {
         try await CommandFixture.withStore { fixture in
             let watch = try LarderProcess.start(
@@ -105,7 +105,7 @@ struct WatchTests {
         }
     }
 
-    @Test("A fragment's object that is known to be no more is told as that in JSON as well")
+    @Test("watch says in JSON that the object of a fragment is deleted")
     func watchesDeletedInJSON() async throws {
         try await CommandFixture.withStore { fixture in
             let watch = try await watchTitle(fixture, "--json")
@@ -261,7 +261,7 @@ struct WatchTests {
         }
     }
 
-    @Test("A query of which the store lacks something is told in JSON with what is missing")
+    @Test("watch names in JSON the fields of a query that the store lacks")
     func watchesIncomplete() async throws {
         try await CommandFixture.withStore { fixture in
             #expect(try await fixture.larder("rm", "--field", "title", "--of", "Recipe:1").status == 0)

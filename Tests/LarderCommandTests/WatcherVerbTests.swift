@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Watchers from the command line", .timeLimit(.minutes(10)))
 struct WatcherVerbTests {
-    @Test("A watcher is a line with its environment and user, and with how far it has come")
+    @Test("watchers prints a line for each watcher with its environment, its user and how far it has come")
     func line() async throws {
         try await withTemporaryFolder { (folder) throws in
             let place = folder.appending(path: "store")

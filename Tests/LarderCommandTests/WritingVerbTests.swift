@@ -277,7 +277,7 @@ struct WritingVerbTests {
         }
     }
 
-    @Test("gc says in JSON whether it has removed the garbage, and how many bytes that has")
+    @Test("gc says in JSON whether it has removed the garbage, and how many bytes the garbage has")
     func countsBytesOfGarbage() async throws {
         try await CommandFixture.withStore { fixture in
             #expect(try await fixture.larder("rm", "--field", "recipes").status == 0)
@@ -290,7 +290,7 @@ struct WritingVerbTests {
         }
     }
 
-    @Test("pin and unpin say in JSON whether something is pinned under the name then")
+    @Test("pin and unpin say in JSON whether the name is pinned afterwards")
     func tellsPin() async throws {
         try await CommandFixture.withStore { fixture in
             let pin = try ["pin", "shown", "--json"] + fixture.operation("One", variables: #"{"id":"1"}"#)
@@ -315,7 +315,7 @@ struct WritingVerbTests {
         }
     }
 
-    @Test("compact gives back what is free in the files, and says how much they take, and took before")
+    @Test("compact gives free space back, and says how many bytes the store has and had before")
     func compactsToLess() async throws {
         try await CommandFixture.withStore { fixture in
             try await fixture.rename("1", to: String(repeating: "x", count: 1 << 20))

@@ -37,7 +37,7 @@ struct LimitTests {
         #expect(syntaxFault(text(13), limits: limits)?.contains("Nested more than 12 levels deep") == true)
     }
 
-    @Test("A document nests 120 levels where nothing else is said, and no more")
+    @Test("A document may nest 120 levels by default, and no more")
     func standardNesting() {
         func text(_ depth: Int) -> String { Self.nested("{a", depth) + Self.nested("}", depth) }
         #expect(syntaxFault(text(120)) == nil)

@@ -84,7 +84,7 @@ struct ValueTests {
         #expect(try keys("mutation M($i: In) { any(input: $i) { __typename \(parts) } }", ["i": input]) == [])
     }
 
-    @Test("A mutation whose input object has no room for a version is not sent with one")
+    @Test("A mutation is sent without a version where its input object has no field for one")
     func inputWithoutVersion() throws {
         let schema = try SchemaIndex(
             parsing: """

@@ -52,7 +52,7 @@ struct AnswerTests {
         }
     }
 
-    @Test("The answer is as old, and may become as old, as the server's headers say")
+    @Test("The age and the maximum age of an answer come from the server's headers")
     func ages() async throws {
         try await withServer { _ in
             .json("{}", headers: ["Cache-Control": "private, max-age=60", "Age": "12"])

@@ -114,7 +114,7 @@ struct MutationImportTests {
     }
 
     @Test(
-        "A mutation has a file with it where any of the columns that tell of a file has a value",
+        "A mutation is left out as one with a file where any column about files has a value",
         arguments: ["s3Bucket", "s3Key", "s3Region", "s3LocalUri", "s3MimeType"])
     func withFile(column: String) async throws {
         try await withRecipeBox { app, folder in
@@ -128,7 +128,7 @@ struct MutationImportTests {
         }
     }
 
-    @Test("A store that takes no mutation any more is a failure of the store, and no reason to leave the mutation")
+    @Test("An import into a store that takes no mutation any more fails with an error of the store")
     func unwritable() async throws {
         try await withTemporaryFolder { folder in
             let path = try queue(folder) { try $0.mutation("A", body("1")) }

@@ -38,7 +38,7 @@ struct ObjectIdentityTests {
         }
     }
 
-    @Test("A field that may not be null is left where it refers to what is deleted, and told for that reason")
+    @Test("A non-null field that refers to a deleted object is left out, with the deletion as the reason")
     func deletedWhereNotNull() async throws {
         try await withTemporaryFolder { folder in
             let schema = """

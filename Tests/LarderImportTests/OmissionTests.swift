@@ -4,9 +4,9 @@ import LarderImport
 import LarderTestSupport
 import Testing
 
-@Suite("What an import leaves, and how it says why", .timeLimit(.minutes(10)))
+@Suite("What an import leaves out, and the reasons that it gives", .timeLimit(.minutes(10)))
 struct OmissionTests {
-    /// What is told of a row's omission for a reason.
+    /// The examples that the report gives for a reason.
     private func examples(_ report: ImportReport, _ reason: Omission.Reason) -> [String] {
         report.omissions.first { $0.reason == reason }?.examples ?? []
     }

@@ -361,7 +361,7 @@ struct SourceFileTests {
         }
     }
 
-    @Test("Of the one database of older versions the records, the mutations and the subscriptions are read")
+    @Test("An import reads records, mutations and subscriptions from the one database of older versions")
     func oneDatabase() async throws {
         try await withTemporaryFolder { folder in
             let path = folder.appending(path: "any name").path

@@ -384,7 +384,7 @@ struct EnvironmentTests {
         }
     }
 
-    @Test("Both meta pages are written once more before the commit by which an opening makes a table, too")
+    @Test("An opening that makes a table writes both meta pages once more before its commit, too")
     func metaPagesBeforeTables() async throws {
         try await withTemporaryFolder { folder in
             try Environment(folder: folder.path, tables: [sampleTables[0]], options: .fast).close()

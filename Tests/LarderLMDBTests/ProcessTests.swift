@@ -71,7 +71,7 @@ struct ProcessTests {
         }
     }
 
-    @Test("Beside a writer that goes no further syncing and making a table end at the deadline, and closing at once")
+    @Test("Beside a stalled writer, syncing and making a table end at the deadline, and closing leaves no stamp")
     func besideStoppedWriter() async throws {
         try await withTemporaryFolder { folder in
             var options = Environment.Options.fast
@@ -82,7 +82,7 @@ struct ProcessTests {
             try #require(try lock.tryLock(.exclusive))
             expectFailure(.lockTimedOut) { try environment.synchronize() }
             try environment.close()
-            // The writer may have begun to change the file.
+            // The other writer may have begun to change the file, so that no stamp may call it clean.
             #expect(CleanCloseStamp(folder: folder.path, in: FileSystem()) == nil)
             let tables = sampleTables + [.init(name: "more", keys: .bytes)]
             expectFailure(.lockTimedOut) {
@@ -245,7 +245,7 @@ struct ProcessTests {
             }
             if first == "earlier reader" { #expect(try value(1) == bytes("one")) }
             let (hasBegun, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-            /// Takes a snapshot that stays until it may end.
+            /// Takes a snapshot on another thread, which keeps it until `mayEnd` is signalled.
             func begin() {
                 Thread.detachNewThread {
                     guard let transaction = try? environment.beginRead() else { return }

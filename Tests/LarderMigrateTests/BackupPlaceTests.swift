@@ -162,7 +162,7 @@ struct BackupPlaceTests {
         }
     }
 
-    @Test("backup and restore name in JSON what is in the backup, with its bytes, and the caches that came back")
+    @Test("backup tells files, bytes and partitions in JSON, and restore the caches that came back")
     func members() async throws {
         try await MigrationFixture.with { fixture in
             try await fixture.write(7)

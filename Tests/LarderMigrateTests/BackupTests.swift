@@ -120,7 +120,7 @@ struct BackupTests {
         }
     }
 
-    @Test("prune says in JSON which backups it removes, and whether it has")
+    @Test("prune says in JSON which backups it chooses, and whether it has removed them")
     func pruned() async throws {
         try await MigrationFixture.with { fixture in
             try await fixture.queue(1)

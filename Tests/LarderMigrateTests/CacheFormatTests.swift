@@ -103,7 +103,7 @@ struct CacheFormatTests {
         }
     }
 
-    @Test("A cache of a newer format is not opened, and told as that")
+    @Test("Opening a cache of a newer format throws an error that says so")
     func newerOpened() async throws {
         try await MigrationFixture.with { fixture in
             try await fixture.write(7)
@@ -124,7 +124,7 @@ struct CacheFormatTests {
         }
     }
 
-    @Test("status says in JSON of which format each cache is, and of a damaged one the reason")
+    @Test("status says in JSON the format of each cache, and the reason why a cache is damaged")
     func states() async throws {
         try await MigrationFixture.with { fixture in
             try await fixture.write(7)

@@ -127,7 +127,7 @@ struct ForgettingTests {
         }
     }
 
-    @Test("A cache that cannot be closed was not removed, which the error says, and the next forgetting removes it")
+    @Test("A cache that cannot be closed is reported as not removed, and the next forgetting removes it")
     func unclosed() async throws {
         try await MigrationFixture.with { fixture in
             let forgotten = try await fixture.makeParted()
@@ -139,7 +139,7 @@ struct ForgettingTests {
                 #expect(error?.code == .notRemoved)
                 #expect((error?.cause as? RecordError)?.code == .storage)
                 #expect(try StoreStatus.partitionFolders(of: fixture.store, FileSystem()) == [forgotten])
-                // Nothing of its name is left in the database; what is begun anew ends what was begun.
+                // The database no longer has the environment, but a second attempt still removes the cache.
                 await #expect(throws: OperationsError.self) { try await fixture.forgetStaging(database) }
                 #expect(try StoreStatus.partitionFolders(of: fixture.store, FileSystem()) == [])
             }

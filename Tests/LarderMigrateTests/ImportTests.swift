@@ -198,7 +198,7 @@ struct ImportVerbTests {
         }
     }
 
-    @Test("An import goes on where the variable says the very environment that it would go to")
+    @Test("An import goes on where the variable names the environment that it would go to anyway")
     func currentByVariable() async throws {
         try await withCache { (fixture, cache, schema) throws in
             _ = try await fixture.add("staging")

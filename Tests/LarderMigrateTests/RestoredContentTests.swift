@@ -436,7 +436,7 @@ struct RestoredLinkTests {
         }
     }
 
-    @Test("Of a backup that is restored whole, what was in flight has an unknown outcome, and what was unsent has not")
+    @Test("A whole restore sets aside a mutation in flight as outcomeUnknown, and an unsent one as restored")
     func wholeReasons() async throws {
         try await MigrationFixture.with { fixture in
             let ids = try await fixture.queue(2)
@@ -453,7 +453,7 @@ struct RestoredLinkTests {
         }
     }
 
-    @Test("The outcome of a mutation comes back that the store has lost")
+    @Test("A restore brings back the outcome of a mutation that the store has lost")
     func outcome() async throws {
         try await MigrationFixture.with { fixture in
             let id = try await fixture.queue(1)[0]

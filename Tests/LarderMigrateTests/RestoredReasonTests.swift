@@ -5,7 +5,7 @@ import Testing
 @testable import LarderOperations
 
 @Suite(
-    "Why mutations that come back are set aside", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"),
+    "Why a restore sets mutations aside", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"),
     .timeLimit(.minutes(10)))
 struct RestoredReasonTests {
     @Test("The outcome of a mutation that an attempt before the backup may have carried out is unknown")
@@ -26,7 +26,7 @@ struct RestoredReasonTests {
         }
     }
 
-    @Test("A mutation is not proven unsent where a version removed outcomes that took no note of them")
+    @Test("A mutation is set aside as restored where an older version may have pruned its outcome without a note")
     func unnoted() async throws {
         try await MigrationFixture.with { fixture in
             try fixture.makeOlder(migrations: 12)

@@ -344,7 +344,7 @@ struct ToldEnvironmentTests {
         }
     }
 
-    @Test("env show tells the fingerprints of the environment: of who signs users in, of the API and of the storage")
+    @Test("env show tells the environment's fingerprints: of its identity, of its data and of its storage")
     func fingerprints() async throws {
         try await MigrationFixture.with { fixture in
             _ = try await fixture.add("staging")
@@ -357,7 +357,7 @@ struct ToldEnvironmentTests {
         }
     }
 
-    @Test("A switch counts in JSON what is left by its states, and a plan counts as it does")
+    @Test("A switch counts in JSON the work that it leaves by state, and a plan gives the same counts")
     func countedStates() async throws {
         try await MigrationFixture.with { fixture in
             for name in ["staging", "other"] { _ = try await fixture.add(name) }

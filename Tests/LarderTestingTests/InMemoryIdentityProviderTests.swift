@@ -88,14 +88,14 @@ struct InMemoryIdentityProviderTests {
         #expect(error?.code == .cancelled && provider.refreshes == 1)
     }
 
-    @Test("A provider that hangs does not answer a call that is cancelled, until it behaves otherwise")
+    @Test("A hanging provider does not answer a cancelled call until its behaviour changes")
     func hanging() async throws {
         let provider = InMemoryIdentityProvider()
         let issued = provider.signIn("ada")
         provider.behaviour = .hanging
         let asking = Task { [soon] in try await provider.refresh(.userPool, of: issued, within: soon) }
         asking.cancel()
-        // Long enough for a call that heeds its cancellation: that nothing happens gives no signal.
+        // A call that heeds its cancellation would end within this time; there is no signal to wait for.
         try await Task.sleep(for: .milliseconds(50))
         #expect(provider.refreshes == 0)
         provider.behaviour = .ready

@@ -65,13 +65,13 @@ struct InMemoryKeyProviderTests {
         #expect(InMemoryKeyProvider().description.contains("in memory"))
     }
 
-    @Test("A provider that hangs does not answer a call that is cancelled, until it behaves otherwise")
+    @Test("A hanging provider does not answer a cancelled call until its behaviour changes")
     func hanging() async throws {
         let keys = MasterKeys(current: MasterKey())
         let provider = InMemoryKeyProvider(keys, behaviour: .hanging)
         let asking = Task { [soon] in try await provider.keys(within: soon) }
         asking.cancel()
-        // Long enough for a call that heeds its cancellation: that nothing happens gives no signal.
+        // A call that heeds its cancellation would end within this time; there is no signal to wait for.
         try await Task.sleep(for: .milliseconds(50))
         provider.behaviour = .ready
         let found = try await asking.value

@@ -53,7 +53,7 @@ struct ScriptedServerTests {
         #expect(error?.code == .cancelled)
     }
 
-    @Test("A server of made-up data knows repeats as the test says, and knows none where it does not")
+    @Test("A scripted server has the idempotency that the test gives it, and none by default")
     func idempotency() throws {
         let schema = try Schema(parsing: kitchenSchema)
         let knowing = ScriptedServer(schema: schema, idempotency: .header(name: "Key"))

@@ -74,7 +74,7 @@ struct BackoffTests {
         }
     }
 
-    @Test("A mutation that finds no server again and again waits with pauses that grow")
+    @Test("A mutation that finds no server waits for a longer pause after each attempt")
     func growing() async throws {
         try await running(ScriptedServer.away) { receipt, queue, clock in
             for (attempts, pause) in [(1, 10), (2, 20), (3, 40)] {
@@ -89,7 +89,7 @@ struct BackoffTests {
         }
     }
 
-    @Test("A mutation whose server has failed waits for as long as the server asks, where that is longer")
+    @Test("A mutation waits as long as its failed server asks, when that is longer than its own pause")
     func asked() async throws {
         let server = ScriptedServer(ScriptedServer.key) { _, _ in
             ScriptedServer.status(500, retryAfter: .seconds(600))

@@ -72,7 +72,7 @@ struct CommitWatchTests {
         }
     }
 
-    @Test("What others commit is noticed about a tenth of a second later, also where commits follow each other")
+    @Test("A store notices each of five commits of another connection within seconds, one after the other")
     func soonAfter() async throws {
         try await withTemporaryFolder { folder in
             let other = try OperationsDatabase(folder: folder)
@@ -84,7 +84,7 @@ struct CommitWatchTests {
                 try await queue(other, "\(round)")
                 try await eventually { left.count < before }
             }
-            // With room for a machine that is busy.
+            // A notice takes about a tenth of a second; the rest is room for a busy machine.
             #expect(SuspendingClock.now - begun < .seconds(8))
             #expect(try app.mutations(in: [.pending]).count == 5)
             try other.close()
@@ -146,7 +146,7 @@ struct CommitWatchTests {
         }
     }
 
-    /// Options of a store that counts how often anything looks for something to do: whatever does asks for the time.
+    /// Options of a store whose clock counts its readings: every search for something to do reads the clock.
     private static func counting(_ left: Countdown) -> Store.Options {
         var options = Self.options()
         options.now = {
@@ -246,7 +246,7 @@ struct CommitWatchTests {
         }
     }
 
-    @Test("What no notification tells of is looked for once a minute, unless a test says otherwise")
+    @Test("A store looks for changes without a notification once a minute by default")
     func onceMinute() {
         #expect(Store.Options().longestWait == .seconds(60))
     }
@@ -267,7 +267,7 @@ struct CommitWatchTests {
         }
     }
 
-    @Test("Where the system watches no folder a store looks twelve times a second")
+    @Test("A store looks for changes twelve times a second where the system watches no folder")
     func unwatchedPace() async throws {
         try await withTemporaryFolder { folder in
             let operations = OperationsStore(
@@ -281,7 +281,7 @@ struct CommitWatchTests {
             await partitions.endFollowing()
             try operations.close()
             let times = looks.withLock(\.self)
-            // A busy machine makes pauses longer, and not each of them.
+            // A busy machine lengthens some of the pauses, so the shortest one counts.
             let shortest = try #require(zip(times, times.dropFirst()).map { $0.duration(to: $1) }.min())
             #expect(shortest > .milliseconds(60) && shortest < .milliseconds(140))
         }
@@ -343,14 +343,14 @@ struct CommitWatchTests {
         }
     }
 
-    @Test("A process opens the folder before it commits to the cache, so that the kernel tells of one that is killed")
+    @Test("A process has the folder open while it commits, so that the kernel notifies others if it is killed")
     func openedBefore() async throws {
         try await withTemporaryFolder { folder in
             let (store, app) = try Self.open(folder)
             try await app.write(recipeList, json: soupAndBread("Soup"))
             let path = folder.resolvingSymlinksInPath().path
             let wasOpen = Mutex(false)
-            // The change is made before the commit ends.
+            // The closure runs before the commit ends.
             try await app.update(recipeList) { _ in
                 let isOpen = try openFiles(below: folder).contains(path)
                 wasOpen.withLock { $0 = isOpen }
@@ -361,7 +361,7 @@ struct CommitWatchTests {
         }
     }
 
-    @Test("However often other processes commit, a store looks twelve times a second at most")
+    @Test("A store looks for changes at most twelve times a second, however often other processes commit")
     func bounded() async throws {
         try await withTemporaryFolder { folder in
             try OperationsDatabase(folder: folder).close()
@@ -375,8 +375,9 @@ struct CommitWatchTests {
             }
             let looks = before - left.count
             let time = ContinuousClock.now - begun
-            // One look may end at once, whatever came before.
+            // The first look may come without a pause.
             #expect(looks <= 1 + Int(time / .milliseconds(80)))
+            try await eventually { left.count < before }
             try store.close()
         }
     }

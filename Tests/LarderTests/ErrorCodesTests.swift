@@ -106,7 +106,7 @@ struct ErrorCodesTests {
         #expect(LarderError(translating: file(EACCES)).code == .notRunnable)
     }
 
-    @Test("A backup that fails for a reason of its own has that as its cause")
+    @Test("The error of a failed backup has the file error as its cause")
     func causeOfBackup() {
         let reason = FileError(EIO, doing: "writing", path: "x")
         let error = BackupFailure.typed(reason)

@@ -43,7 +43,7 @@ struct EvictionTests {
         }
     }
 
-    @Test("What the answer of a pin leads to, and is not made of, is evicted")
+    @Test("Eviction keeps a pinned answer, and removes an object that the answer does not contain")
     func beyondPin() async throws {
         try await withAgedStore { app, wait in
             try await app.store(1)
@@ -212,7 +212,7 @@ struct EvictionTests {
         }
     }
 
-    @Test("Where garbage is enough for the bound to be kept, nothing else goes")
+    @Test("Eviction removes no object when collecting garbage is enough to keep the bound")
     func garbageFirst() async throws {
         try await withAgedStore { app, wait in
             let title = String(repeating: "x", count: 4_000)
@@ -221,14 +221,14 @@ struct EvictionTests {
             wait(60)
             for number in 21...40 { try await app.store(number, title: title) }
             let all = try app.records.bytesInUse()
-            // What came last becomes garbage.
+            // The later recipes become garbage.
             for number in 21...40 { try await app.write(stored(number), json: Array(#"{"recipes":[]}"#.utf8)) }
             #expect(try await app.evict(maxBytes: (needed + all) / 2).objects == 0)
             for number in 1...20 { #expect(try app.read(stored(number)).isComplete) }
         }
     }
 
-    @Test("That a bound cannot be kept is a warning in the log")
+    @Test("The log warns when the cache cannot be kept within its bound")
     func loggedBound() async throws {
         let log = RecordedLog(from: .warning)
         try await withTemporaryFolder { folder in

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Errors of fetches and reads", .timeLimit(.minutes(10)))
 struct FetchErrorTests {
-    @Test("An answer that does not fit the program's own type says so, whether it was fetched or read")
+    @Test("An answer that does not fit the program's own type is a data error, whether it is fetched or read")
     func misfitType() async throws {
         struct Numbered: TypedOperation {
             struct Data: Decodable, Sendable {
@@ -49,7 +49,7 @@ struct FetchErrorTests {
         }
     }
 
-    @Test("A document that is not GraphQL is told with the line and the column where it stops being so")
+    @Test("A syntax error names the line and the column at which the document is wrong")
     func syntaxPlace() async throws {
         try await withStoreFixture { app in
             let document = "query {\n  recipe(id: 1) { title } }\n}"

@@ -78,7 +78,7 @@ struct FetchTests {
         }
     }
 
-    @Test("networkFirst answers from the cache where no user is signed in, and the other policies say so")
+    @Test("networkFirst answers from the cache where no user is signed in, and networkOnly throws notSignedIn")
     func signedOut() async throws {
         let isSignedOut = Flag()
         let server = ScriptedServer { _ in
@@ -159,7 +159,7 @@ struct FetchTests {
         }
     }
 
-    @Test("cacheAndNetwork gives what the cache had before the server was asked, where the two differ")
+    @Test("cacheAndNetwork gives the cache's answer first and the server's after it, where the two differ")
     func cacheAndNetworkDiffer() async throws {
         let server = ScriptedServer { number, _ in recipeListAnswer.replacing("Soup", with: "Soup \(number)") }
         try await withStoreFixture(server) { app in

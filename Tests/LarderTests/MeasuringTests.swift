@@ -265,7 +265,7 @@ struct MeasuringTests {
         }
     }
 
-    @Test("A read that fails is timed as a failure, and is no miss")
+    @Test("A read that fails is timed as a failure, and is not counted as a miss")
     func failedReads() async throws {
         try await withTemporaryFolder { folder in
             let metrics = TestMetrics()
@@ -281,7 +281,7 @@ struct MeasuringTests {
         }
     }
 
-    @Test("Nothing of what lies under a failure, such as headers, stands in the span, nor anything of the request")
+    @Test("The span of a failed fetch has neither the error's cause, such as headers, nor anything of the request")
     func failureWithCause() async throws {
         struct Refusal: Error { let header = "Authorization: hush" }
         let server = ScriptedServer { _ in
@@ -297,7 +297,7 @@ struct MeasuringTests {
         }
     }
 
-    /// As in a process that has a factory for all that measures there.
+    /// Opens a store in a process whose metrics factory is this one.
     private func opened(_ folder: URL, besides metrics: TestMetrics) throws -> (Store, Partition) {
         try withMetricsFactory(metrics) { () throws in
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
@@ -318,7 +318,7 @@ struct MeasuringTests {
         }
     }
 
-    @Test("A request that sends a mutation is timed as one")
+    @Test("A request that sends a mutation is timed under the kind mutation")
     func timedMutation() async throws {
         try await measured(ScriptedServer.rating()) { app, metrics, _ in
             try await app.enqueue(rate(1))

@@ -344,7 +344,7 @@ struct MovedStoreTests {
         }
     }
 
-    @Test("A copy that is made before the store is resumed is known when it is brought back to its device")
+    @Test("A store recognizes a copy that was made during a suspension and is brought back to its device")
     func broughtBackAfterResume() async throws {
         try await withTemporaryFolder { folder in
             let (place, backup) = (folder.appending(path: "store"), folder.appending(path: "backup"))

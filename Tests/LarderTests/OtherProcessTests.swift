@@ -221,7 +221,7 @@ struct OtherProcessTests {
             let (store, app) = try openShelf(folder)
             var states = app.watch("Book:1").makeAsyncIterator()
             #expect(try await next(&states)?.presence == .absent)
-            // By its seed it writes the shelf once.
+            // With these arguments the child process writes the shelf once.
             _ = try await ChildProgram.run(folder, "churn", "7", "1")
             #expect(try await next(&states, within: .seconds(20))?.presence == .present)
             try store.close()
@@ -260,7 +260,7 @@ struct OtherProcessTests {
         try await withTemporaryFolder { folder in
             let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
             var states = try store.partition().pages(list).watch(.whenComplete).makeAsyncIterator()
-            // It loads eight pages of ten, and would kill itself after a thousand steps.
+            // The child process loads eight pages of ten, and would kill itself after a thousand steps.
             _ = try await ChildProgram.run(folder, "pages", "1000")
             #expect(try await next(&states, within: .seconds(60))?.objects.count == 80)
             try store.close()

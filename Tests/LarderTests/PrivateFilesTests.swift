@@ -217,7 +217,7 @@ struct PrivateFilesTests {
         }
     }
 
-    @Test("A store on a volume that keeps no rights is opened, and the log does not say that it was narrowed")
+    @Test("A store opens on a volume that keeps no permissions, and the log says that they cannot be changed")
     func withoutRights() async throws {
         try await withExposedStore { place, warnings in
             var options = Store.Options()

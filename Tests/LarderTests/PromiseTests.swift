@@ -54,7 +54,7 @@ struct PromiseTests {
         #expect(Store.Options().maximumAnswerSize == 1 << 30)
     }
 
-    @Test("A cache may grow to 64 GiB, another process is waited for five seconds, and a suspension not at all")
+    @Test("By default a cache may grow to 64 GiB, a lock is waited for five seconds, and a suspension not at all")
     func storeOptions() {
         let options = Store.Options()
         #expect(options.maximumSize == 64 << 30)

@@ -4,7 +4,7 @@ import Synchronization
 /// What was logged, from a level on.
 final class RecordedLog: LogHandler, Sendable {
     let texts = Mutex<[String]>([])
-    /// What stands beside each text.
+    /// The metadata values of each event, as one text.
     let details = Mutex<[String]>([])
     private let lowest: Logger.Level
     var logLevel: Logger.Level {

@@ -66,7 +66,7 @@ struct RunTests {
             let runner = TransferRunner(app, storage: MemoryStorage(), options: transferring)
             let running = Task { try await runner.run() }
             try await eventually { runner.state == .offline }
-            // The runner comes to rest: that nothing happens any more gives no signal.
+            // Gives the runner time to come to rest, which no signal reports.
             try await Task.sleep(for: .milliseconds(200))
             network.set(true)
             #expect(try await upload.finished(within: .seconds(60)).state == .done)
@@ -115,7 +115,7 @@ struct RunTests {
     }
 
     @Test(
-        "A runner whose lock cannot be made, or cannot be taken, does not run, and has the reason as its cause",
+        "A runner that cannot make or take its lock does not run, and its error has the file error as its cause",
         arguments: [FileCall.Kind.open, .lock])
     func unusableLock(kind: FileCall.Kind) async throws {
         try await withTemporaryFolder { folder in

@@ -138,7 +138,7 @@ struct RunnerEndTests {
         }
     }
 
-    @Test("A runner that cannot note an answer begins nothing more, waits for what is under way, and then says why")
+    @Test("A runner that cannot record an answer begins nothing more, waits for requests under way, and then throws")
     func failing() async throws {
         let (isSlowSent, isLetGo) = (Flag(), Flag())
         let server = ScriptedServer(ScriptedServer.key) { _, request in
@@ -147,7 +147,7 @@ struct RunnerEndTests {
                 return ScriptedServer.done(request)
             }
             isSlowSent.set()
-            // A transport that ends with its task.
+            // The transport ends when its task is cancelled.
             while !isLetGo.isSet {
                 if Task.isCancelled { return .failure(TransportError(.cancelled, "cancelled")) }
                 try? await Task.sleep(for: .milliseconds(2))
@@ -165,7 +165,7 @@ struct RunnerEndTests {
             let runner = quickRunner(app) { options in
                 options.reached = { step in
                     guard step == .received else { return }
-                    // The first that is answered is that of the other lane.
+                    // The first answer belongs to the other lane.
                     other.withLock { other in
                         guard other == nil, let new = try? OtherProgram(folder) else { return }
                         try? new.run("BEGIN EXCLUSIVE")

@@ -60,7 +60,7 @@ struct SchemaPolicyTests {
         #expect(error?.code == .schema && error?.message.contains("own.graphql") == true, "\(error as Any)")
     }
 
-    @Test("A schema that cannot be used is told with the line and the column of what is wrong")
+    @Test("A schema error names the line and the column of the mistake")
     func place() {
         let error = #expect(throws: LarderError.self) { try Schema(parsing: "type Query {\n  a Int\n}") }
         #expect(error?.code == .schema && error?.message.contains(":2:5:") == true, "\(error as Any)")

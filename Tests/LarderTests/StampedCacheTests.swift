@@ -45,12 +45,12 @@ struct StampedCacheTests {
         }
     }
 
-    @Test("A cache is stamped once nothing was written for two seconds, unless its options say another time")
+    @Test("A cache is stamped after two seconds without a write by default")
     func standardDelay() {
         #expect(RecordCache.Options().idleDelay == .seconds(2))
     }
 
-    @Test("A cache that is written to again is stamped no sooner after that than after the first write")
+    @Test("A second write delays the stamp of a cache by the whole idle delay")
     func writtenAgain() async throws {
         try await withTemporaryFolder { folder in
             let stamps = Mutex<[SuspendingClock.Instant]>([])

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Larder
 
-@Suite("What is under way, or followed, when a store is suspended", .timeLimit(.minutes(10)))
+@Suite("Suspending a store with requests under way or open streams", .timeLimit(.minutes(10)))
 struct SuspendedWorkTests {
     @Test("A refresh that is under way keeps a suspension waiting until its new credentials are stored")
     func refresh() async throws {
@@ -27,7 +27,7 @@ struct SuspendedWorkTests {
                 isSuspended.set()
             }
             try await eventually { store.suspension.isAsked }
-            // Long enough for a suspension that does not wait: that nothing happens gives no signal.
+            // Long enough for a suspension that does not wait, since no signal reports that nothing happens.
             try await Task.sleep(for: .milliseconds(100))
             #expect(!isSuspended.isSet)
             identities.behaviour = .ready
@@ -45,7 +45,7 @@ struct SuspendedWorkTests {
         }
     }
 
-    @Test("The streams of a mutation, the queue and transfers stand still during a suspension, and go on after it")
+    @Test("The streams of a mutation, the queue and transfers outlast a suspension, and go on after it")
     func streams() async throws {
         try await withTransferFixture { fixture in
             let app = fixture.app
@@ -86,7 +86,7 @@ struct SuspendedWorkTests {
             }
             try await eventually { begun.allSatisfy { $0.isSet } }
             try await fixture.store.suspend(within: .seconds(300))
-            // Longer than each of them pauses between two looks.
+            // Longer than the pause of each stream between two reads.
             try await Task.sleep(for: .milliseconds(200))
             try fixture.store.resume()
             try await upload.cancel()
@@ -123,7 +123,7 @@ struct SuspendedWorkTests {
         }
     }
 
-    @Test("A mutation that a suspension breaks off is set aside, and not sent again, where the server knows no repeat")
+    @Test("A suspended store sets aside a mutation that it breaks off, where the server recognizes no repeats")
     func brokenOffOnce() async throws {
         try await withTemporaryFolder { folder in
             let server = ScriptedServer { number, request in
@@ -139,7 +139,7 @@ struct SuspendedWorkTests {
             let receipt = try await app.enqueue(giveStars("1", 5))
             let service = Task { try await app.run() }
             try await eventually { server.requests.count == 1 }
-            // As `suspend` and `resume` do, but that the work is waited for however slow the machine is.
+            // Does what `suspend` and `resume` do, but waits for the work however slow the machine is.
             let number = try await store.suspension.ask()
             store.operationsStore.changeSignal.notify()
             while try await !store.suspension.workHasEnded(number, within: .milliseconds(20)) {}

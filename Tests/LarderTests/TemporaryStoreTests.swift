@@ -35,7 +35,7 @@ struct TemporaryStoreTests {
 
     #if os(Linux)
     @Test(
-        "A temporary store is in memory where the system has a place for that",
+        "A temporary store is in memory where the system has a writable /dev/shm",
         .enabled(if: FileManager.default.isWritableFile(atPath: "/dev/shm"), "needs a writable /dev/shm"))
     func inMemory() throws {
         let store = try Store.temporary(schemaText: [fixtureSchema])

@@ -74,7 +74,7 @@ struct UpdateTests {
         }
     }
 
-    /// Whose data no encoder takes.
+    /// An operation whose data cannot be encoded.
     private struct Unsayable: TypedOperation {
         struct Data: Codable, Sendable {
             var title = "Soup"

@@ -159,22 +159,22 @@ struct WatchTests {
         }
     }
 
-    @Test("Compacting wakes no watcher, and the next change is told as ever")
+    @Test("Compacting wakes no watcher, and the next change is reported with its fields")
     func compacting() async throws {
         try await withStoreFixture { app in
             try await app.write(recipeList, json: soupAndBread("Soup"))
             var states = app.watch("Recipe:1").makeAsyncIterator()
             #expect(try await next(&states)?.presence == .present)
-            // Whether a look at other processes comes before or after the compaction is up to its timer.
+            // A timer looks at other processes before or after the compaction, so the test looks before it.
             try await app.records.noticeOtherProcesses()
             _ = try await app.records.compact()
             try await app.write(recipeList, json: soupAndBread("Stew"))
-            // Were it woken in between, this would say that anything may have changed.
+            // A watcher that was woken in between would report here that anything may have changed.
             #expect(try await next(&states)?.changedFields == ["title"])
         }
     }
 
-    @Test("A watcher whose answer another write made partial asks no server for what is missing now")
+    @Test("A watcher asks no server when a local write makes its answer partial")
     func asksNothingAnew() async throws {
         let isFree = Flag()
         let server = ScriptedServer { number, _ in

@@ -48,7 +48,7 @@ struct LoadedPages: Sendable {
 
     func has(_ position: PagePosition) -> Bool { positions.contains(position) }
 
-    /// The page to which a page leads: its place, or, where it is not loaded, where it begins; neither where none is.
+    /// The page after a page: its index where it is loaded, or else where it begins; neither where no page follows.
     func following(_ position: PagePosition, atFront: Bool) -> (index: Int?, onward: PagePosition?) {
         guard let index = entries.firstIndex(where: { $0.position == position }) else {
             return (nil, atFront ? entries.first?.previous : entries.last?.next)

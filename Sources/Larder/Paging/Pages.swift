@@ -265,7 +265,7 @@ public final class Pages: Sendable {
         if taken.entry == nil, let edge = loaded.withLock({ atFront ? $0.entries.first : $0.entries.last }) {
             try await askOnward(from: edge.position, atFront: atFront)
             let (index, onward) = loaded.withLock { $0.following(edge.position, atFront: atFront) }
-            // It has come with that, and may lead on itself.
+            // That request has loaded the page, which may itself lead to another one.
             if let index { return try self.page(index) }
             guard let onward else { return nil }
             position = onward

@@ -117,7 +117,7 @@ extension Partition {
         get throws(LarderError) {
             try core.requireCurrent()
             let session = try core.session.session(core.operationsStore)
-            // It may have made the database, in which others had nothing to do until now.
+            // Reading the session may have made the database, to which other processes may write from now on.
             core.followOthers()
             // Another thread may have parked the partition before this session was there to be closed.
             guard !core.isParked else {

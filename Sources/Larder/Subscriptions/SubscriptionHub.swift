@@ -90,7 +90,7 @@ actor SubscriptionHub {
     /// How many attempts in a row to replace a connection have failed, or had to be made soon.
     var replacementCount = 0
     private var lastID = 0
-    /// How often the connection was to be kept for a moment: the last time counts.
+    /// How often an unused connection was kept for a moment: only the timer of the last time may end it.
     private var lingerCount = 0
     /// Events that are to be stored, in their order, and until when all before them had come.
     var unstored: [(entry: Entry, response: [UInt8], since: Date)] = []

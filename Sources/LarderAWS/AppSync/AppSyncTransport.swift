@@ -249,7 +249,7 @@ extension Result<GraphQLAnswer, TransportError> {
 }
 
 extension AppSyncErrorType {
-    /// What AWS calls a proof that it does not take, be it a token or the credentials of a signature.
+    /// AWS's names for the refusal of a proof, be it a token or the credentials of a signature.
     static let refusalsOfProofs = [
         unauthorizedException.rawValue, "ExpiredTokenException", "UnrecognizedClientException",
     ]

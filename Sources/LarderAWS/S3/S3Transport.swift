@@ -17,7 +17,7 @@ import LarderHTTP
 /// - **Names and heads have bounds**: a name that the storage gives has at most 2 KiB (`.unusableAnswer`), the head of
 ///   a request at most 32 KiB (`.unusableRequest`).
 /// - **Credentials of a session are renewed**: where the storage says that they have ended or that it does not know
-///   them, others are had, and the request sent once more.
+///   them, the transport gets others, and sends the request once more.
 /// - **Nothing else is repeated.** The caller decides that.
 public final class S3Transport: ObjectTransport {
     /// The keys that requests are signed with, within a time.

@@ -31,8 +31,8 @@ struct SalvagedRows {
         // It was copied on the way from the other end.
         if try db.exists("SELECT 1 FROM \(table) WHERE \(key)") { return nil }
         let damaged = DamagedRow(table: table, key: key, reason: "a value is not one of its column")
-        // As little as can be: values of another type; of what other rows belong to, the one value without which the
-        // rest can be stored; or all.
+        // The least loss that can be stored: only values of another type; one value more, in a row that owns others; or
+        // all values.
         var losses: [Set<String>] = [[]]
         if Self.owners.contains(table) { losses += columns.map { Set([$0.name]) } }
         losses.append(Set(columns.map(\.name)))

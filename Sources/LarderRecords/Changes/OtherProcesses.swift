@@ -42,7 +42,7 @@ final class OtherProcesses: Sendable {
             guard let last, last.generation != now.generation || last.position != now.position else {
                 return (now, [Commit]())
             }
-            // All are this process's own: there is nothing to tell, also where a compaction has emptied the log.
+            // All are this process's own commits: nothing is to be told, also where a compaction has emptied the log.
             guard
                 last.generation != now.generation || last.position.epoch != now.position.epoch
                     || UInt64(last.own.count) != now.position.number &- last.position.number

@@ -114,7 +114,7 @@ struct AppSyncRealTimeTests {
         }
     }
 
-    @Test("A connection is signed at once by the time that the API has told an earlier request")
+    @Test("A connection is signed with the time that the API told in answer to an earlier request")
     func correctedBefore() async throws {
         try await AppSyncFixture.run { (fixture) async throws in
             var options = HTTPTransport.Options()

@@ -119,7 +119,7 @@ struct ConnectionEndTests {
         #expect(lifetimes.count == 1 && lifetimes.allSatisfy { $0 < .seconds(24 * 3_600) })
     }
 
-    @Test("A connection is to be replaced a minute before the credentials end with which it was opened")
+    @Test("A connection is to be replaced a minute before its credentials end")
     func lifetimeOfCredentials() async throws {
         let now = Date(timeIntervalSince1970: 1_000_000)
         var credentials = AppSyncFixture.credentials
@@ -128,7 +128,7 @@ struct ConnectionEndTests {
         #expect(lifetimes == [.seconds(940.0)])
     }
 
-    /// After how long another connection is to take the place of one that is opened with a proof.
+    /// After how long a connection that is opened with the authorization is to be replaced.
     private func lifetimes(_ authorization: AppSyncAuthorization, _ now: Date) async throws -> [Duration] {
         let dialect = AppSyncRealTime(
             try #require(URL(string: "https://127.0.0.1/graphql")), authorization, SubscriptionPacing(),

@@ -167,7 +167,7 @@ struct EnvironmentAuthorizationTests {
         }
     }
 
-    @Test("A transport that is made by its short name has the API, the authorization and the options that it is given")
+    @Test("The short name `appSync` makes a transport with the given API, authorization and options")
     func shortNames() throws {
         var options = HTTPTransport.Options()
         options.idempotency = .variable(name: "key")

@@ -38,7 +38,7 @@ struct SilenceTests {
         #expect(lifetimes.allSatisfy { $0 > .seconds(23 * 3_600) && $0 < .seconds(24 * 3_600) })
     }
 
-    @Test("The proof goes with a handshake in a header, and nothing of it is in the URL")
+    @Test("A handshake carries the proof in a header, and not in the URL")
     func proofOfHandshake() async throws {
         let dialect = AppSyncRealTime(
             try #require(URL(string: "https://127.0.0.1/graphql")), .lambda { _, _ in "token" }, SubscriptionPacing(),
@@ -48,7 +48,7 @@ struct SilenceTests {
         #expect(connection.subprotocols.last?.hasPrefix("header-") == true)
     }
 
-    @Test("The proof names the API's own host, in a handshake and in a start, and not the one that the socket goes to")
+    @Test("The proof of a handshake or a start names the API's own host, and not the host of the socket")
     func hostOfProof() async throws {
         let host = "abc.appsync-api.eu-west-1.amazonaws.com"
         let dialect = AppSyncRealTime(

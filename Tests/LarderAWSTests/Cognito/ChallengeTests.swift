@@ -195,7 +195,7 @@ struct ChallengeTests {
         }
     }
 
-    @Test("A password that is chosen as a proof is not sent")
+    @Test("A password that answers a challenge by a proof is not sent")
     func provenChoice() async throws {
         let list = #", "AvailableChallenges": ["PASSWORD_SRP"]"#
         let answers = [

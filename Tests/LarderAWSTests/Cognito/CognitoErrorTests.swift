@@ -349,7 +349,7 @@ struct CognitoErrorTests {
         }
     }
 
-    @Test("Pages that lead nowhere are not set up for a sign-in, or for a sign-out, and the error says so")
+    @Test("Hosted pages without redirects are a configuration error, for a sign-in and for a sign-out")
     func leadNowhere() async throws {
         try await CognitoScript.run { (script) async throws in
             let pool = script.pool()

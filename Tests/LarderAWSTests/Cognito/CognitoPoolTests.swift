@@ -131,7 +131,7 @@ struct CognitoPoolTests {
         }
     }
 
-    @Test("A guest whom the pool has refused is another one to it when it continues")
+    @Test("After the pool has refused a guest, the next guest gets an identity of its own")
     func refusedGuest() async throws {
         try await CognitoScript.run(["GetId": #"{"IdentityId": "new"}"#]) { (script) async throws in
             let pool = script.identityPool()
@@ -146,7 +146,7 @@ struct CognitoPoolTests {
         }
     }
 
-    @Test("A user whose credentials could not be had is no guest who comes later")
+    @Test("A guest does not get the identity of a user whose credentials the pool could not give")
     func begunUser() async throws {
         try await CognitoScript.run(["GetId": #"{"IdentityId": "user"}"#]) { (script) async throws in
             let pool = script.identityPool()
@@ -363,11 +363,11 @@ struct CognitoPoolTests {
         }
     }
 
-    @Test("The lifetime of tokens is counted from the time at which the answer came, and not from the question")
+    @Test("The lifetime of tokens counts from the time of the answer, and not of the request")
     func countedFromAnswer() async throws {
         try await CognitoScript.run(["GetTokensFromRefreshToken": try CognitoScript.result()]) {
             (script) async throws in
-            // Each question takes a hundred seconds.
+            // Each request takes a hundred seconds.
             let pool = script.pool {
                 $0.wallClock = { Date(timeIntervalSince1970: 2_000_000_000 + 100 * Double(script.operations.count)) }
             }

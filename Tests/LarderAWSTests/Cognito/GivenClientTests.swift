@@ -7,10 +7,10 @@ import Testing
 
 @Suite("A client that a program gives to pools", .timeLimit(.minutes(5)))
 struct GivenClientTests {
-    @Test("Pools ask by the client that they are given, and make none beside it")
+    @Test("Pools send their requests with the client that they are given, and make no client of their own")
     func asked() async throws {
         try await CognitoScript.run { (script) async throws in
-            // A client that is shut down asks nothing.
+            // A client that is shut down sends nothing: a request that arrives would come from another client.
             let client = HTTPClient(configuration: HTTPTransport.clientConfiguration())
             try await client.shutdown()
             var (users, identities) = (CognitoUserPool.Options(), CognitoIdentityPool.Options())

@@ -87,7 +87,7 @@ struct HostedSignInTests {
         }
     }
 
-    @Test("What a program finishes a sign-in with is in no page's URL, and another text each time")
+    @Test("The code verifier of a hosted sign-in is not in the page's URL, and is different each time")
     func verifier() async throws {
         try await CognitoScript.run { (script) async throws in
             let (pool, pages) = (script.pool(), try script.pages())

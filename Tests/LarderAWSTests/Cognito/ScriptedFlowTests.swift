@@ -180,7 +180,7 @@ struct ScriptedFlowTests {
         }
     }
 
-    @Test("A factor that needs a password is refused without one, as an empty field, and nothing is sent")
+    @Test("Choosing the password factor without a password reports an empty field, and sends nothing")
     func factorWithoutPassword() async throws {
         let choice = try Script.challenge("SELECT_CHALLENGE", more: #", "AvailableChallenges": ["PASSWORD"]"#)
         try await withFlow(["InitiateAuth": choice], { $0.flow = .choice() }) { (flow, _, script) async throws in
@@ -310,7 +310,7 @@ struct ScriptedFlowTests {
         }
     }
 
-    @Test("A user who is being given a partition cannot give up any more")
+    @Test("A user cannot cancel a sign-in while the store stores it")
     nonisolated func storedInPartition() async throws {
         try await Script.run(["InitiateAuth": try Script.result()]) { (script) async throws in
             try await withTemporaryFolder { folder in

@@ -178,7 +178,7 @@ struct CredentialTableTests {
         }
     }
 
-    @Test("Quarantine keeps the bytes of what is put there")
+    @Test("The quarantine keeps the sealed bytes of credentials")
     func keptBytes() async throws {
         try await withPartition { (database) throws in
             let table = database.credentials

@@ -111,7 +111,7 @@ struct SyncedLogTests {
     }
 
     @Test(
-        "A log that is found has its name on the disk before a write of the calling thread is made behind it",
+        "A write on the calling thread syncs the folder of a log that it has found",
         arguments: [true, false])
     func foundBeforeWritingNow(inTransaction: Bool) async throws {
         try await withTemporaryFolder { folder in

@@ -217,7 +217,7 @@ struct EnvironmentTests {
         }
     }
 
-    @Test("A partition that has a mutation in flight alone is not forgotten unasked")
+    @Test("A partition whose only work is a mutation in flight is not forgotten unasked")
     func forgettingInFlight() async throws {
         try await withOperations { database in
             try await database.enter(environment("a"), as: "pa")
@@ -231,7 +231,7 @@ struct EnvironmentTests {
         }
     }
 
-    @Test("Forgetting a partition removes what every table has of it, and nothing of another")
+    @Test("Forgetting a partition removes its rows from every table, and no row of another partition")
     func forgottenRows() async throws {
         try await withOperations { database in
             func fill(_ name: String) async throws {

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("What becomes of pending work at a switch", .timeLimit(.minutes(10)))
 struct PendingWorkTests {
-    @Test("An answered mutation whose answer is not stored stays with its partition, and keeps none of its lane there")
+    @Test("A mutation whose answer is not stored stays with its partition, and the rest of its lane is carried along")
     func answered() async throws {
         try await withOperations { database in
             try await database.enter(environment("a"), as: "pa")
@@ -23,7 +23,7 @@ struct PendingWorkTests {
         }
     }
 
-    @Test("A mutation that an earlier attempt may have carried out is given up with the rest, and its outcome says so")
+    @Test("A pending mutation that an earlier attempt may have carried out is discarded, and its outcome says so")
     func doubtful() async throws {
         try await withOperations { database in
             try await database.enter(environment("a"), as: "pa")

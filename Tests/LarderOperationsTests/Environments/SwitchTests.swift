@@ -370,7 +370,7 @@ struct SwitchTests {
         }
     }
 
-    @Test("What waits for a mutation in flight, or comes after it in its lane, is given up with the rest")
+    @Test("A mutation that waits for one in flight, or comes after it in its lane, is discarded")
     func discardedBehindFlight() async throws {
         try await withOperations { database in
             try await database.enter(environment("a"), as: "pa")

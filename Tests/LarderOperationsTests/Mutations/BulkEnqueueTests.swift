@@ -71,7 +71,7 @@ struct BulkEnqueueTests {
         }
     }
 
-    @Test("Of each of very many it is kept which objects it touches")
+    @Test("Of very many mutations that are queued at once, each keeps which objects it touches")
     func touched() async throws {
         try await withOperations { database in
             var drafts = (0..<60).map { draft("\($0)") }

@@ -41,7 +41,7 @@ struct DoubtTests {
         }
     }
 
-    @Test("A key told by a variable is another than one told by a header of the same name")
+    @Test("A key in a variable is not the same as a key in a header of that name")
     func variable() async throws {
         try await withOperations { database in
             for (first, second, isSame) in [

@@ -47,7 +47,7 @@ struct QueueRuleTests {
         }
     }
 
-    @Test("What a queued mutation touches is not known any more once an answer gives it a real id for a temporary one")
+    @Test("The objects that a queued mutation touches are unknown once a real id has replaced its temporary id")
     func touchedAfterAnswer() async throws {
         try await withOperations { database in
             let id = TemporaryID()
@@ -140,7 +140,7 @@ struct QueueRuleTests {
         }
     }
 
-    @Test("A partition forgets how the oldest of its own mutations ended, and not how those of another did")
+    @Test("Pruning removes the oldest outcomes of its own partition, and none of another partition")
     func ownOutcomes() async throws {
         try await withOperations { database in
             let foreign = try await database.enqueue(draft(in: "other"))

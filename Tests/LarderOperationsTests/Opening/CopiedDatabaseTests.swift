@@ -73,7 +73,7 @@ struct CopiedDatabaseTests {
         }
     }
 
-    @Test("In a copy an upload that was under way has failed because it is a copy, and a download goes on")
+    @Test("In a copy an upload that was under way has failed as restored, and a download goes on")
     func copiedAttempts() async throws {
         try await withTemporaryFolder { folder in
             let device = Device()
@@ -93,7 +93,7 @@ struct CopiedDatabaseTests {
         }
     }
 
-    @Test("A copy leaves to its original the upload in parts of a transfer that had failed")
+    @Test("A copy leaves the upload in parts of a failed transfer to its original")
     func failedInParts() async throws {
         try await withTemporaryFolder { folder in
             let device = Device()

@@ -113,7 +113,7 @@ struct OpeningTests {
         }
     }
 
-    @Test("The error of a damaged file, and that of a full disk, have what SQLite said as their cause")
+    @Test("The errors of a damaged file and of a full disk have SQLite's error as their cause")
     func toldCauses() throws {
         for result in [ResultCode.SQLITE_CORRUPT, .SQLITE_FULL] {
             let error = OperationsError.translated(

@@ -5,10 +5,10 @@ import Testing
 
 @testable import LarderOperations
 
-@Suite("Rows that a repair keeps but for a value", .timeLimit(.minutes(10)))
+@Suite("Rows that a repair keeps except for one value", .timeLimit(.minutes(10)))
 struct KeptRowTests {
     @Test(
-        "An environment or a partition of which one value is out of its range keeps its name, and all else of its row",
+        "An environment or a partition with one value out of its range keeps its name and its other values",
         arguments: [("environment", "protected = 7"), ("partition", "user = ''")])
     func owners(table: String, damage: String) async throws {
         try await withTemporaryFolder { folder in
@@ -27,7 +27,7 @@ struct KeptRowTests {
         }
     }
 
-    @Test("A transfer of which a value is out of its range is set aside as damaged, and other transfers go on")
+    @Test("A transfer with a value out of its range fails as damaged, and other transfers go on")
     func transfer() async throws {
         try await withTemporaryFolder { folder in
             let scene = try await RepairScene.make(in: folder)

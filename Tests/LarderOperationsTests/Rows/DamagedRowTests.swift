@@ -143,7 +143,7 @@ struct DamagedRowTests {
         }
     }
 
-    @Test("A transfer that has failed for its damaged row can be cancelled, and its upload is to be aborted then")
+    @Test("A transfer that failed because of its damaged row can be cancelled, and keeps its upload to be aborted")
     func cancelled() async throws {
         try await withOperations { database in
             let id = try await queueUploads(1, database)[0]

@@ -45,7 +45,7 @@ struct HomeFolderTests {
         #expect(stored(old, home: "program") == "/apps/\(old)/file")
     }
 
-    @Test("A whole path whose folder has a UUID for its name, and is not beside the home, stays whole")
+    @Test("A whole path stays whole where its folder is named by a UUID, but is not beside the home")
     func elsewhere() {
         let path = "/data/\(old)/file"
         #expect(HomeFolder("/apps/\(new)").storedFormerly(path) { _ in false } == path)

@@ -194,7 +194,7 @@ struct TransferFollowingTests {
         }
     }
 
-    @Test("Forgetting says at which storage the parts of an upload are, where that has a name")
+    @Test("Forgetting names the storage that has the parts of an upload")
     func forgottenAtNamedStorage() async throws {
         try await withOperations { database in
             try await database.enter(environment("a"), as: "first")

@@ -102,7 +102,7 @@ struct TransferTableTests {
         }
     }
 
-    @Test("A transfer that was handed over is looked at again after a week, and is any runner's then")
+    @Test("A transfer that was handed over is left for a week, and any runner may take it then")
     func handedOver() async throws {
         try await withOperations { database in
             let id = try await database.queue(upload())

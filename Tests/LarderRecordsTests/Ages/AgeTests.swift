@@ -113,7 +113,7 @@ struct AgeTests {
         }
     }
 
-    @Test("The same answer again within a second commits nothing, and later it commits when it came")
+    @Test("The same answer commits nothing within the same second, and makes one commit later")
     func againAtOnce() async throws {
         try await AgedCache.with(schema) { aged in
             func lastCommit() throws -> UInt64 {
@@ -215,7 +215,7 @@ struct AgeTests {
         }
     }
 
-    @Test("A maximum age holds for a field that the last answer left out, from when that field came")
+    @Test("The maximum age of a field that the last answer left out counts from when the field came")
     func leftOutExpired() async throws {
         let text = """
             type Query { node(id: ID): Node }
@@ -231,7 +231,7 @@ struct AgeTests {
         }
     }
 
-    @Test("A maximum age of a type holds for the fields of an object that has many")
+    @Test("The maximum age of a type holds for the fields of an object that has many fields")
     func expiredAmongMany() async throws {
         let names = (0..<70).map { "f\($0)" }
         let fields = names.map { "\($0): Int" }.joined(separator: " ")
@@ -298,7 +298,7 @@ struct AgeTests {
         }
     }
 
-    @Test("A maximum age of an answer says nothing of the fields of an object, however many those are")
+    @Test("The maximum age of an answer does not hold for the fields of an object that has many fields")
     func answerAgeOfObject() async throws {
         let names = (0..<70).map { "f\($0)" }
         let fields = names.map { "\($0): Int" }.joined(separator: " ")
@@ -362,7 +362,7 @@ struct AgeTests {
         }
     }
 
-    @Test("What was stored before times were kept has no known age, and is expired where it may not have any age")
+    @Test("An object from before times were kept has no known age, and is expired where its type has a maximum age")
     func unknown() async throws {
         let text = """
             type Query { old: Old new: New }

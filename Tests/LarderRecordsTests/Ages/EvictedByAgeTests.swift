@@ -8,9 +8,9 @@ import Testing
 private let schema = "type Query { nodes(of: Int): [Node] } type Node { id: ID! name: String }"
 private let query = "query Q($of: Int) { nodes(of: $of) { id name } }"
 
-@Suite("What an eviction lets go of by its age", .timeLimit(.minutes(10)))
+@Suite("What an eviction removes because of its age", .timeLimit(.minutes(10)))
 struct EvictedByAgeTests {
-    @Test("A field of the root that came too long ago goes, also where its objects have come again since")
+    @Test("An eviction removes an old field of the root, also where its objects have come again since")
     func fieldOfYoungObjects() async throws {
         try await AgedCache.with(schema) { aged in
             let data = #"{"nodes":[{"id":"1","name":"n"}]}"#
@@ -25,7 +25,7 @@ struct EvictedByAgeTests {
         }
     }
 
-    @Test("What was stored before times were kept is older than any maximum")
+    @Test("An object from before times were kept is older than any maximum age")
     func withoutTime() async throws {
         try await AgedCache.with(schema) { aged in
             try await aged.sample.write(query, ["of": .int(0)], data: #"{"nodes":[{"id":"1","name":"n"}]}"#)

@@ -181,7 +181,7 @@ struct EvictionTests {
         }
     }
 
-    @Test("Of the answers that are read, one in four is noted")
+    @Test("One read in four notes the objects of its answer as used")
     func oneInFour() async throws {
         try await AgedCache.with(schema) { aged in
             try await aged.fill(0..<8, of: 1)

@@ -336,7 +336,7 @@ struct LazyLayerTests {
         }
     }
 
-    @Test("Of a layer that touches more than 128 objects it is not kept which")
+    @Test("A layer keeps which objects it touches up to 128 of them, and nothing of more")
     func manyKeys() {
         func touched(_ count: Int) -> TouchedKeys? {
             TouchedKeys(OptimisticLayer.Content(removals: (0..<count).map { "Movie:\($0)" }))

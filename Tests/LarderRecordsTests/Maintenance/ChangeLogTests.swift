@@ -106,7 +106,7 @@ struct ChangeLogTests {
         }
     }
 
-    @Test("A look for the commits of other processes tells nobody of this one's own, where a compaction came between")
+    @Test("A look for the commits of other processes tells none of this process again after a compaction")
     func ownCommitsCompacted() async throws {
         try await withSampleCache(movieSchema) { sample in
             let told = Mutex<[Bool]>([])

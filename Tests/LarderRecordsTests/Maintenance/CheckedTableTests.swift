@@ -253,7 +253,7 @@ struct CheckedTableTests {
     }
 
     @Test(
-        "A cache that was not closed cleanly is refused where a value that is no record is damaged",
+        "A cache that was not closed cleanly is refused where a value in a table beside the records is damaged",
         arguments: Unrecorded.allCases)
     func opening(_ value: Unrecorded) async throws {
         try await withTemporaryFolder { base in

@@ -205,7 +205,7 @@ struct CompactionTests {
     }
 
     @Test(
-        "A compaction removes what a crash has left of a generation on its way in or out",
+        "A compaction removes the folder of a generation that a crash has left",
         arguments: ["1.removed-7", "2.draft-7"])
     func leftovers(name: String) async throws {
         try await withTemporaryFolder { folder in

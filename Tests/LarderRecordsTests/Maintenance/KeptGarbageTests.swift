@@ -7,9 +7,9 @@ import Testing
 
 @testable import LarderRecords
 
-@Suite("What keeps a collection of garbage from removing", .timeLimit(.minutes(10)))
+@Suite("What limits a collection of garbage", .timeLimit(.minutes(10)))
 struct KeptGarbageTests {
-    @Test("What the list changes of a queued mutation insert and remove stays")
+    @Test("A collection keeps the objects that the list changes of a queued mutation insert or remove")
     func listChanges() async throws {
         try await withSampleCache("type Query { nodes: [Node] } type Node { id: ID! }") { sample in
             let nodes = (1...4).map { #"{"id":"\#($0)"}"# }.joined(separator: ",")
@@ -45,11 +45,12 @@ struct KeptGarbageTests {
             #expect(report.objects == 8_200)
             let counts = told.withLock { $0 }
             let steps = zip(counts, counts.dropFirst()).map { $1 - $0 }
+            #expect(steps.count >= 3 && counts.contains { $0 >= 8_200 }, "\(steps)")
             #expect(steps.allSatisfy { $0 <= 3_072 }, "\(steps)")
         }
     }
 
-    @Test("A damaged record that is needed ends the collection, and nothing goes", arguments: [1, 70])
+    @Test("A damaged record that is needed ends the collection, and no key is removed", arguments: [1, 70])
     func damaged(fieldCount: Int) async throws {
         let names = (0..<fieldCount).map { "f\($0)" }
         let fields = names.map { "\($0): Int" }.joined(separator: " ")
@@ -72,13 +73,13 @@ struct KeptGarbageTests {
                 let key = SplitFieldKey(record: id, field: field).bytes
                 var bytes = try transaction.get(key.rawSpan, in: tables.fields)?.withUnsafeBytes { Array($0) } ?? []
                 try #require(bytes.count > 4)
-                // Another number.
+                // The field gets another number under the old checksum.
                 bytes[4] ^= 1
                 try transaction.put(key.rawSpan, bytes.rawSpan, in: tables.fields)
             } else {
                 var bytes = try transaction.get(id, in: tables.records)?.withUnsafeBytes { Array($0) } ?? []
                 try #require(!bytes.isEmpty)
-                // Another text.
+                // The record gets another last byte under the old checksum.
                 bytes[bytes.count - 1] ^= 1
                 try transaction.put(id, bytes.rawSpan, in: tables.records)
             }

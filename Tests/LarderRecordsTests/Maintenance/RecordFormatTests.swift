@@ -72,7 +72,7 @@ struct RecordFormatTests {
     }
 
     @Test(
-        "What a name or a key leads to is a number of four bytes, or of eight, and the key's checksum",
+        "A name or a key leads to a number of four or eight bytes, and the key's checksum",
         arguments: [7, 1 << 32] as [UInt64])
     func storedNumber(number: UInt64) {
         let key = Array("A:1".utf8)
@@ -81,7 +81,7 @@ struct RecordFormatTests {
         #expect(bytes == digits + sum(key, number))
     }
 
-    @Test("A change set is its format, a byte for everything, and pairs of the step to the record and the field")
+    @Test("A change set is its format, a byte for everything, and the record's step and the number of each field")
     func changeSet() {
         var changes = ChangeSet()
         changes.fields = [
@@ -108,7 +108,7 @@ struct RecordFormatTests {
         #expect(Array(bytes[4..<8]) == sum(Array(bytes[8...]), 0x0001_0101 << 32 ^ 7))
     }
 
-    /// What the root of all queries has in its only field, behind a header, and behind `QUERY_ROOT`.
+    /// The value of the only field of the root of all queries, and the payload behind its key `QUERY_ROOT`.
     private func root(_ sample: SampleCache) throws -> (word: [UInt8], payload: [UInt8]) {
         let bytes = try sample.cache.generations.withSnapshot { (generation, transaction) throws -> [UInt8] in
             var bytes: [UInt8] = []
@@ -125,7 +125,7 @@ struct RecordFormatTests {
     }
 
     @Test(
-        "A value is a tag with its content, or with where its bytes are",
+        "A value is a tag with its content, or with the place of its bytes",
         arguments: [
             ("Boolean", "null", [0, 0, 0, 0], []), ("Boolean", "false", [0, 0, 0, 0x10], []),
             ("Boolean", "true", [0, 0, 0, 0x20], []), ("Int", "5", [5, 0, 0, 0x30], []),
@@ -144,7 +144,7 @@ struct RecordFormatTests {
         }
     }
 
-    @Test("A text in the heap is its segment, where it is in that, and its length, in four bytes each")
+    @Test("A text in the heap is its segment, its place in the segment and its length, in four bytes each")
     func farText() async throws {
         try await withSampleCache("type Query { a: String }") { sample in
             try await sample.write("{ a }", data: #"{"a":"\#(String(repeating: "x", count: 300))"}"#)
@@ -168,7 +168,7 @@ struct RecordFormatTests {
     }
 
     @Test(
-        "A part names the field and the record that hold it, that in four bytes or in eight",
+        "A part names the field that holds it, and the record that holds it in four or eight bytes",
         arguments: [9, 1 << 32] as [UInt64])
     func part(owner: UInt64) throws {
         var encoder = RecordEncoder()
@@ -181,7 +181,7 @@ struct RecordFormatTests {
         #expect(Array(bytes[16...]) == (isWide ? littleEndian(owner) : [9, 0, 0, 0]))
     }
 
-    @Test("A field of a split record is its checksum, its value and what that refers to, under a big-endian key")
+    @Test("A field of a split record is its checksum, its value and the value's references, under a big-endian key")
     func splitField() throws {
         let key = SplitFieldKey(record: 0x0102, field: 3)
         #expect(key.bytes == [0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 3])
@@ -224,7 +224,7 @@ struct RecordFormatTests {
     }
 
     @Test(
-        "Records whose numbers need more than 28 bits, or 32, are found as others",
+        "Records whose numbers need more than 28 bits, or 32, are found like all others",
         arguments: [1 << 28, 1 << 32] as [UInt64])
     func largeNumbers(first: UInt64) async throws {
         let schema = """

@@ -151,7 +151,7 @@ struct RestTests {
         #expect(RecordError.translated(FileError(status, doing: "opening", path: "x")).code == .systemLimit)
     }
 
-    @Test("The error of a damaged cache, and that of a full disk, have the error of the layer below as their cause")
+    @Test("The errors of a damaged cache and of a full disk have the error of the layer below as their cause")
     func causes() {
         for code in [LMDBError.Code.damaged, .diskFull] {
             let cause = RecordError.translated(LMDBError(code, "LMDB's own words", path: "x")).cause as? LMDBError

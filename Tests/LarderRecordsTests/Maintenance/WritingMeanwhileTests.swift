@@ -109,7 +109,7 @@ struct WritingMeanwhileTests {
         }
     }
 
-    @Test("A compaction takes times and positions along, those too that are noted meanwhile", arguments: early)
+    @Test("A compaction keeps times and positions, also where they are noted meanwhile", arguments: early)
     func followedNotes(at step: RecordCache.KillPoint) async throws {
         try await withTemporaryFolder { folder in
             let now = Mutex<Int64>(1_800_000_000_000)

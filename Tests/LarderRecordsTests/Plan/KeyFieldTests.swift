@@ -83,7 +83,7 @@ struct KeyFieldTests {
     }
 
     @Test(
-        "A field under the key field's name does not identify, be it in a fragment or not",
+        "A field under the key field's name does not identify its object, in a fragment or outside",
         arguments: [
             "{ movie(id: 1) { id: title } top { ... on Movie { id: title } } }",
             "{ movie(id: 1) { ...F } top { ... on Movie { ...F } } } fragment F on Movie { id: title }",
@@ -177,7 +177,7 @@ struct KeyFieldTests {
         }
     }
 
-    @Test("Where two types disagree on their key field, the added key fields of others have such aliases as well")
+    @Test("Where two types disagree on their key field, the added key fields of other types get aliases as well")
     func aliasesElsewhere() async throws {
         let other = #"extend type Query { k: K } type K @typePolicy(keyFields: "code") { code: String! x: Int }"#
         try await withSampleCache(Self.mixedIDs + other) { sample in
@@ -323,7 +323,7 @@ struct KeyFieldTests {
         }
     }
 
-    @Test("A null that the server gave for a field is its answer, although the cache has the object of its key")
+    @Test("A field for which the server gave null stays null, although the cache has the object of its key")
     func fetchedNull() async throws {
         try await withSampleCache(Self.policySchema) { sample in
             try await sample.write(

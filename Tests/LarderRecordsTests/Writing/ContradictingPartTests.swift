@@ -84,7 +84,7 @@ struct ContradictingPartTests {
     }
 
     @Test(
-        "A part where an entity was, or an entity where a part was, tells of another object that holds it",
+        "A part in an entity's place, or an entity in a part's place, shows that its holder is another object",
         arguments: [("Place", "Point"), ("Point", "Place")])
     func otherKind(first: String, second: String) async throws {
         try await withSampleCache(movieSchema + " extend type Box { spot: Spot }") { sample in
@@ -153,7 +153,7 @@ struct ContradictingPartTests {
     }
 
     @Test(
-        "A part of a type that is always merged tells of no other object around it, unless the field says replace",
+        "A part of an always merged type does not make its holder another object, unless the field says replace",
         arguments: [
             ("", []), ("extend type Point @fieldPolicy(forField: \"box\", parts: \"replace\")", ["movie.place.y"]),
         ] as [(String, [String])])
@@ -175,7 +175,7 @@ struct ContradictingPartTests {
         }
     }
 
-    @Test("A list of parts tells of another object around it, though single parts of its type are always merged")
+    @Test("A changed list of parts makes its holder another object, though single parts of its type are merged")
     func mergedTypeInListInside() async throws {
         let policy = "extend type Box { points: [Point] } extend type Point @typePolicy(parts: \"merge\")"
         try await withSampleCache(movieSchema + "\n" + policy) { sample in
@@ -217,7 +217,7 @@ struct ContradictingPartTests {
     }
 
     @Test(
-        "Two places of one answer contradict by the lists in them, whose elements differ or are not as many",
+        "Two places of one answer contradict where lists in them differ in an element or in length",
         arguments: [
             (#"[{"x":9}]"#, ["movie.place.y"]), (#"[{"x":1},{"x":1}]"#, ["movie.place.y"]), ("[]", ["movie.place.y"]),
             (#"[{"x":1}]"#, []),
@@ -243,7 +243,7 @@ struct ContradictingPartTests {
         }
     }
 
-    @Test("A part that is always merged does not make two objects of two places of one answer that hold it")
+    @Test("Two places of one answer are one object, though a part in them that is always merged differs")
     func mergedInsideTwins() async throws {
         let policy = "extend type Point @fieldPolicy(forField: \"next\", parts: merge)"
         try await withSampleCache(movieSchema + "\n" + policy) { sample in
@@ -310,7 +310,7 @@ struct ContradictingPartTests {
         }
     }
 
-    @Test("An update makes another object of the part that it read where a policy says replace")
+    @Test("An update replaces the part that it read where a policy says replace")
     func replacingUpdate() async throws {
         try await withSampleCache(movieSchema + " extend type Box @typePolicy(parts: \"replace\")") { sample in
             try await sample.write(Self.whole, data: #"{"box":{"x":1,"y":2,"z":3}}"#)

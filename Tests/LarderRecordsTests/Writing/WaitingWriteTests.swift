@@ -107,7 +107,7 @@ struct WaitingWriteTests {
         }
     }
 
-    /// Runs `body` with a cache of which each commit is counted.
+    /// Runs `body` with a cache and a count of its commits.
     private func withCounted(_ body: (SampleCache, () -> Int) async throws -> Void) async throws {
         let schema = try SchemaIndex(parsing: movieSchema)
         try await withTemporaryFolder { folder in
@@ -166,7 +166,7 @@ struct WaitingWriteTests {
         }
     }
 
-    @Test("A part of a shared commit that fails after it has written leaves nothing behind, and takes no other along")
+    @Test("A part of a shared commit that fails after it has written leaves nothing, and the others are stored")
     func failedPart() async throws {
         struct GivenUp: Error {}
         try await withSampleCache(movieSchema) { sample in

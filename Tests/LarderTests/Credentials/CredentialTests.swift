@@ -198,7 +198,7 @@ struct CredentialTests {
         }
     }
 
-    @Test("The error of a key that cannot be had is the cause of the session's error")
+    @Test("A session's error has the key provider's error as its cause")
     func causeOfKeys() async throws {
         try await withSessions { bench in
             try await bench.session().signIn(Self.secret, within: soon)
@@ -338,7 +338,7 @@ struct CredentialTests {
         #expect(!isTaken(.userPool, tokens + field(7, [])) && !isTaken(.cloud, cloud + field(6, [])))
     }
 
-    @Test("Each field of credentials is sealed under the number that the article on credentials gives it")
+    @Test("Credentials encode each field under the number that the article on credentials gives it")
     func fieldNumbers() {
         func field(_ number: UInt8, _ text: String) -> [UInt8] {
             [number, UInt8(text.utf8.count), 0, 0, 0] + text.utf8
@@ -349,7 +349,7 @@ struct CredentialTests {
                 idToken: "i", accessToken: "a", refreshToken: "r", deviceKey: "d", expires: end, clientSecret: "s"),
             cloud: .init(identityID: "p", accessKeyID: "k", secretAccessKey: "x", sessionToken: "t", expires: end)
         ).parts
-        // The bits of 1, the lowest byte first.
+        // The date as the `Double` 1.0, the lowest byte first.
         let time: [UInt8] = [5, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xF0, 0x3F]
         let tokens = [field(1, "i"), field(2, "a"), field(3, "r"), field(4, "d"), time, field(6, "s")]
         let cloud = [field(1, "p"), field(2, "k"), field(3, "x"), field(4, "t"), time]

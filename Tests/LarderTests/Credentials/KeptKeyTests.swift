@@ -25,7 +25,7 @@ struct KeptKeyTests {
         #expect(error?.code == .damaged)
     }
 
-    @Test("Of several keys in a file the first one is in use")
+    @Test("A key file lists its current key first")
     func firstKey() throws {
         let keys = MasterKeys(current: MasterKey(), previous: [MasterKey(), MasterKey()])
         let text = KeyText(keys).text
@@ -74,7 +74,7 @@ struct KeptKeyTests {
         }
     }
 
-    /// Keeps the thread of each call until it is released.
+    /// Blocks the thread of each call until the test sets `isReleased`.
     private struct BlockingKeys: KeyProvider {
         let isReleased = Flag()
         let description = "keys that block"
@@ -90,13 +90,13 @@ struct KeptKeyTests {
         func dropKeys(_ ids: Set<String>, within time: Duration) async throws(KeyError) {}
     }
 
-    @Test("A key provider that blocks its threads keeps no other work waiting, and no caller past the deadline")
+    @Test("A key provider that blocks its threads delays no other work, and no caller past its deadline")
     func blocking() async throws {
         try await withSessions { bench in
             try await bench.session().signIn(Self.secret, within: soon)
             let keys = BlockingKeys()
             defer { keys.isReleased.set() }
-            // Were they Swift's own threads, nothing would go on before this.
+            // If the calls blocked Swift's own threads, nothing would run before this release.
             DispatchQueue.global().asyncAfter(deadline: .now() + 30) { keys.isReleased.set() }
             // More calls than Swift has threads.
             for _ in 0...ProcessInfo.processInfo.processorCount {
@@ -109,7 +109,7 @@ struct KeptKeyTests {
     }
 
     @Test(
-        "A key file that may not be opened, or that the disk does not give, is unreadable, and the reason is the cause",
+        "A key file that cannot be opened or read is reported as unreadable, with the file error as the cause",
         arguments: [(FileCall.Kind.open, EACCES), (.status, EIO), (.read, EIO)])
     func unreadable(kind: FileCall.Kind, status: Int32) async throws {
         try await withTemporaryFolder { folder in

@@ -72,7 +72,7 @@ struct QuarantineTests {
         }
     }
 
-    @Test("A credential that was sealed for another partition is found out without any key")
+    @Test("A session quarantines a credential that was sealed for another partition without reading any key")
     func otherPartitionWhileHanging() async throws {
         try await withSessions { bench in
             try await bench.session().signIn(bench.provider.signIn("ada"), within: soon)

@@ -207,7 +207,7 @@ struct ConfigurationFileTests {
         }
     }
 
-    @Test("Of the APIs of a file on disk the one is read that is named")
+    @Test("A file on disk with several APIs gives the one that the caller names")
     func namedOnDisk() async throws {
         try await withTemporaryFolder { folder in
             let file = folder.appending(path: "awsconfiguration.json")

@@ -119,7 +119,7 @@ struct ConfigurationPartTests {
         }
     }
 
-    @Test("A misspelt member of the pages is an error in Larder's own file, with its place")
+    @Test("A misspelt member of the hosted sign-in in Larder's own file is an error that names its place")
     func misspeltPages() throws {
         let text = WrittenConfiguration.own.replacing(
             #""succeeds": "prototype""#,
@@ -133,7 +133,7 @@ struct ConfigurationPartTests {
             "\(error?.message ?? "")")
     }
 
-    @Test("The secret of a client is read from a file of Amplify's first generation as well")
+    @Test("Larder reads the client's secret from a file of Amplify's first generation")
     func amplifySecret() throws {
         let text = WrittenConfiguration.amplify.replacing(
             #""AppClientId": "client""#, with: #""AppClientId": "client", "AppClientSecret": "very-secret""#)
@@ -154,7 +154,7 @@ struct ConfigurationPartTests {
     }
 
     @Test(
-        "An environment has no part whose section is missing in the file, whatever tool wrote that",
+        "An environment leaves out each part whose section the file lacks, whatever tool wrote the file",
         arguments: [
             #"{"AppSync":{"Default":{"ApiUrl":"https://x.example/g","Region":"eu-west-1"}}}"#,
             """

@@ -124,7 +124,7 @@ struct EnvironmentValidationTests {
         }
     }
 
-    @Test("A client's secret that is empty, or has signs in it that cannot be seen, is refused, and no message has it")
+    @Test("A client's secret that is empty or has white space is refused, and the message does not repeat it")
     func clientSecret() {
         for secret in ["", "hush hush", "hush\n"] {
             let error = refusal(BackendEnvironment(name: "e", api: api, clientSecret: secret))

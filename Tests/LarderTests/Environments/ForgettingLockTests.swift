@@ -5,7 +5,7 @@ import LarderOperations
 import LarderTestSupport
 import Testing
 
-@Suite("The lock of a forgetting", .timeLimit(.minutes(10)))
+@Suite("The migration lock while partitions are forgotten", .timeLimit(.minutes(10)))
 struct ForgettingLockTests {
     @Test(
         "Forgetting holds the migration lock until the cache is removed, so that no process makes a backup meanwhile",

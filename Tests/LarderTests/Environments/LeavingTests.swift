@@ -6,7 +6,7 @@ import Testing
 @Suite("Leaving an environment", .timeLimit(.minutes(10)))
 struct LeavingTests {
     @Test(
-        "Opening with another environment parks, carries or gives up what is pending, as the program says",
+        "Opening with another environment parks, carries or discards pending mutations, as the program says",
         arguments: PendingWork.allCases)
     func opened(leaving work: PendingWork) async throws {
         try await withTemporaryFolder { folder in
@@ -20,7 +20,7 @@ struct LeavingTests {
         }
     }
 
-    @Test("A reader of the current partition is told of a switch that its own process makes")
+    @Test("The stream of current partitions reports a switch that its own process makes")
     func told() async throws {
         try await withTemporaryFolder { folder in
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
@@ -33,7 +33,7 @@ struct LeavingTests {
         }
     }
 
-    @Test("The report of a switch says what each side had before, and what it has after")
+    @Test("The report of a switch counts the pending mutations of both partitions before and after it")
     func report() async throws {
         try await withTemporaryFolder { folder in
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))

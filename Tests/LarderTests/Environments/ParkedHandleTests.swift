@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Handles of parked partitions", .timeLimit(.minutes(10)))
 struct ParkedHandleTests {
-    @Test("The cache of a parked partition is neither made smaller, nor cleared of garbage, nor erased")
+    @Test("A handle of a parked partition refuses to evict, to collect garbage and to erase")
     func upkeep() async throws {
         try await withTransferFixture { fixture in
             let app = fixture.app
@@ -17,7 +17,7 @@ struct ParkedHandleTests {
         }
     }
 
-    @Test("A handle of a parked partition lets go of no pin, and of no named watcher")
+    @Test("A handle of a parked partition refuses to remove a pin or a named watcher")
     func names() async throws {
         try await withTransferFixture { fixture in
             let app = fixture.app
@@ -44,7 +44,7 @@ struct ParkedHandleTests {
         }
     }
 
-    @Test("A mutation that was set aside is neither replayed nor given up by a handle of a parked partition")
+    @Test("A handle of a parked partition refuses to replay or discard a mutation that was set aside")
     func setAside() async throws {
         let server = ScriptedServer.rating(errors: { _ in #"{"data":null,"errors":[{"message":"no"}]}"# })
         try await withTemporaryFolder { folder in
@@ -83,7 +83,7 @@ struct ParkedHandleTests {
         }
     }
 
-    @Test("The stream of a named watcher ends when its partition is parked, though an answer is to be noted still")
+    @Test("The stream of a named watcher ends when its partition is parked, though its last state is not yet recorded")
     func namedStream() async throws {
         try await withTransferFixture { fixture in
             let app = fixture.app
@@ -95,7 +95,7 @@ struct ParkedHandleTests {
         }
     }
 
-    @Test("A subscription ends when its partition is parked, and another is begun on the way back and not before")
+    @Test("A parked partition ends its subscriptions, and takes new ones only once it is current again")
     func subscriptions() async throws {
         let line = ScriptedLine()
         try await withTemporaryFolder { folder in

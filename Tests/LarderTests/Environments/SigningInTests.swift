@@ -213,7 +213,7 @@ struct SigningInTests {
         }
     }
 
-    @Test("A switch to another user says so where no environment is chosen")
+    @Test("A switch to another user is refused while no environment is chosen")
     func switchWithoutEnvironment() async throws {
         try await withTemporaryFolder { folder in
             let store = try Store.open(

@@ -226,7 +226,7 @@ struct StaleCredentialTests {
         }
     }
 
-    @Test("A partition that was forgotten is not known any more, and forgetting it again says so")
+    @Test("Forgetting a partition a second time fails, since the store does not know it any more")
     func forgottenTwice() async throws {
         try await withTemporaryFolder { folder in
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
@@ -239,7 +239,7 @@ struct StaleCredentialTests {
         }
     }
 
-    @Test("A partition that is made anew after a forgetting has another name than the forgotten one")
+    @Test("A partition that is made after its environment was forgotten gets a new name")
     func anotherName() async throws {
         try await withTemporaryFolder { folder in
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
@@ -284,7 +284,7 @@ struct StaleCredentialTests {
         }
     }
 
-    @Test("A protected environment is not forgotten for a caller who repeats another name")
+    @Test("A protected environment is forgotten only when the caller confirms its exact name")
     func otherName() async throws {
         try await withTemporaryFolder { folder in
             let store = try open(folder)

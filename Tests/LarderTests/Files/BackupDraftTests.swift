@@ -106,7 +106,7 @@ struct BackupDraftTests {
         }
     }
 
-    @Test("No cache is in a backup before larder.sqlite is, so that none is older than the queue")
+    @Test("A backup copies larder.sqlite before any cache, so that no cache is older than the queue")
     func order() async throws {
         try await withClosedStore { place, backups throws in
             let store = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
@@ -124,7 +124,7 @@ struct BackupDraftTests {
         }
     }
 
-    @Test("A backup is called by the time at which it is made, and its manifest says that time")
+    @Test("A backup's folder is named by the time at which it is made, and its manifest has that time")
     func time() async throws {
         try await withClosedStore { place, backups throws in
             let now = Date(timeIntervalSince1970: 1_795_298_823)

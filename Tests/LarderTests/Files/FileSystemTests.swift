@@ -176,7 +176,7 @@ struct FileSystemTests {
     }
 
     @Test(
-        "A folder that this user may not open is passed over where its names are to be synced, and no other failure is",
+        "Syncing a folder passes over one that this user may not open, and throws every other failure",
         arguments: [(EACCES, true), (EPERM, true), (EIO, false), (EMFILE, false)])
     func unopenedFolder(status: Int32, isPassedOver: Bool) async throws {
         try await withTemporaryFolder { folder in

@@ -54,7 +54,7 @@ struct AnswerBatchTests {
         }
     }
 
-    @Test("An answer that another of its lane is to follow waits twenty milliseconds for that")
+    @Test("An answer waits twenty milliseconds for the next answer of its lane")
     func followed() async throws {
         try await withMutation { mutation in
             let batch = AnswerBatch()
@@ -69,7 +69,7 @@ struct AnswerBatchTests {
     func last() async throws {
         try await withMutation { mutation in
             let batch = AnswerBatch()
-            // The shortest of many counts: the machine may be busy with other things.
+            // The shortest of many waits counts, since the machine may be busy.
             var shortest = Duration.seconds(3600)
             for _ in 0..<20 {
                 let began = SuspendingClock.now

@@ -105,7 +105,7 @@ struct ConflictTests {
         }
     }
 
-    @Test("The server's object of a conflict is stored also where no resolver is asked, and the mutation is set aside")
+    @Test("A conflict without a resolver stores the server's object and sets the mutation aside")
     func withoutResolver() async throws {
         let server = ScriptedServer(ScriptedServer.key) { _, _ in
             ScriptedServer.body(
@@ -146,7 +146,7 @@ struct ConflictTests {
         }
     }
 
-    @Test("What waits for a mutation that its resolver gives up goes on, unless it holds a temporary id of that one")
+    @Test("A mutation goes on when its dependency's resolver discards that, unless it holds a temporary id of it")
     func keptServers() async throws {
         let server = ScriptedServer(ScriptedServer.key) { number, request in
             number == 0 ? ScriptedServer.status(409) : ScriptedServer.done(request)

@@ -129,7 +129,7 @@ struct DoubtedServerTests {
         }
     }
 
-    @Test("Two mutations that are refused once each are no mutation that is refused twice, and both are sent again")
+    @Test("A runner sends two mutations again that are refused once each: neither counts as refused twice")
     func refusedOnceEach() async throws {
         let (first, second, areBothSent) = (Countdown(1), Countdown(1), Flag())
         let server = ScriptedServer(ScriptedServer.key) { _, request in

@@ -71,7 +71,7 @@ struct LeftWorkTests {
     }
 
     @Test(
-        "A mutation that a runner of before has left, and whose row cannot be read, is set aside, and others are sent",
+        "A runner sets aside an earlier runner's mutation whose row is damaged, and sends the others",
         arguments: [false, true])
     func damagedRow(isAnswered: Bool) async throws {
         try await withTemporaryFolder { folder in

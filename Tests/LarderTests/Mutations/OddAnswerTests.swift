@@ -222,7 +222,7 @@ struct OddAnswerTests {
         }
     }
 
-    @Test("A mutation that asks for its type's name as well is refused by an error of its one other field")
+    @Test("An error of its only other field rejects a mutation that also selects __typename")
     func typeName() async throws {
         let server = ScriptedServer(ScriptedServer.key) { (_: GraphQLRequest) in
             #"{"data":null,"errors":[{"message":"no","path":["mine"],"extensions":{"code":"BAD"}}]}"#

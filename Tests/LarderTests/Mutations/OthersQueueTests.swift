@@ -53,7 +53,7 @@ struct OthersQueueTests {
         }
     }
 
-    @Test("What another process queues is shown here as not confirmed, and no more once it is given up there")
+    @Test("A watcher shows another process's mutation as unconfirmed, until that process discards it")
     func shownHere() async throws {
         try await withTemporaryFolder { (folder) throws in
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))

@@ -54,7 +54,7 @@ struct QueueStatusTests {
         }
     }
 
-    @Test("A mutation that is under way is counted as that in its lane, beside the ones that wait")
+    @Test("The status counts a mutation under way as in flight in its lane, beside the pending ones")
     func underWay() async throws {
         let mayAnswer = Flag()
         let server = ScriptedServer(ScriptedServer.key) { _, request in
@@ -141,7 +141,7 @@ struct QueueStatusTests {
         }
     }
 
-    @Test("A reader hears of what another process queues, also where this one has queued nothing and sends nothing")
+    @Test("The queue's states report a mutation that another process queues, though this process queues none")
     func othersQueue() async throws {
         try await withTemporaryFolder { folder in
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
@@ -155,7 +155,7 @@ struct QueueStatusTests {
                 reader.cancel()
             }
             defer { limit.cancel() }
-            // The stream has looked by then, and waits to be woken.
+            // By then the stream has read the queue, and waits for a change.
             try await Task.sleep(for: .milliseconds(300))
             let other = try OperationsDatabase(folder: folder)
             _ = try await other.mutations.enqueue(

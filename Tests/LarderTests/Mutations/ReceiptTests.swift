@@ -89,7 +89,7 @@ struct ReceiptTests {
         }
     }
 
-    @Test("A wait for a mutation that is not known, or whose outcome was forgotten, says so")
+    @Test("A wait for a mutation that is unknown, or whose outcome was deleted, throws unknownMutation")
     func unknown() async throws {
         try await withTemporaryFolder { folder in
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))

@@ -92,7 +92,7 @@ struct RunnerTests {
         }
     }
 
-    @Test("Where the server recognizes repeats, the next of a lane is sent while an answer is being stored")
+    @Test("A runner sends a lane's next mutation while it stores an answer, where the server recognizes repeats")
     func sentWhileStoring() async throws {
         let isNextSent = Flag()
         let wasSent = Mutex<[Bool]>([])
@@ -105,7 +105,7 @@ struct RunnerTests {
             try await quickRunner(app) { options in
                 options.reached = { step in
                     guard step == .stored else { return }
-                    // Storing goes on until the next is sent, or some seconds are over.
+                    // Holds storing up until the next mutation is sent, or some seconds are over.
                     for _ in 0..<2_500 where !isNextSent.isSet { Thread.sleep(forTimeInterval: 0.002) }
                     wasSent.withLock { $0.append(isNextSent.isSet) }
                 }
@@ -114,12 +114,12 @@ struct RunnerTests {
         }
     }
 
-    @Test("An answer waits twenty milliseconds for that of the next of its lane, where that is under way")
+    @Test("An answer waits twenty milliseconds for the next answer of its lane, while that mutation is under way")
     func waitsForNext() async throws {
         let noted = Mutex<[SuspendingClock.Instant]>([])
         let stored = Mutex<[SuspendingClock.Instant]>([])
         let server = ScriptedServer(ScriptedServer.key) { number, request in
-            // Each is answered when the one before it is stored, or some seconds are over.
+            // Answers each mutation once the one before it is stored, or some seconds are over.
             for _ in 0..<2_500 where stored.withLock({ $0.count }) < number {
                 try? await Task.sleep(for: .milliseconds(2))
             }
@@ -446,7 +446,7 @@ struct RunnerTests {
         }
     }
 
-    @Test("A mutation is set aside that needs a resolver, or a check, which the runner does not know; others go on")
+    @Test("A runner sets aside a mutation that needs an unknown resolver or check, and sends the others")
     func unknownFunctions() async throws {
         let conflict = #"{"data":null,"errors":[{"message":"changed","errorType":"ConflictUnhandled"}]}"#
         let server = ScriptedServer.rating(

@@ -88,7 +88,7 @@ struct SoughtServerTests {
         }
     }
 
-    @Test("A status of what lies between does not show that the server is there", arguments: [407, 511])
+    @Test("The status of a proxy or a captive network does not show that the server is up", arguments: [407, 511])
     func between(status: Int) async throws {
         let server = ScriptedServer(
             ScriptedServer.key,
@@ -146,7 +146,7 @@ struct SoughtServerTests {
         }
     }
 
-    @Test("A refusal by a status does not count where the server was not found after it")
+    @Test("A refusal by a status does not count when the probe after it finds no server")
     func refusedElsewhere() async throws {
         let server = ScriptedServer(
             ScriptedServer.key,
@@ -160,7 +160,7 @@ struct SoughtServerTests {
         }
     }
 
-    @Test("A probe may take as long as any exchange of the runner's")
+    @Test("A probe has the same timeout as the runner's other requests")
     func timeout() async throws {
         let server = ScriptedServer(ScriptedServer.key, search: nil) { _, number, request in
             if request.kind == .query { return try ScriptedServer.found.get() }
@@ -178,7 +178,7 @@ struct SoughtServerTests {
     }
 
     @Test(
-        "A GraphQL response refuses its mutation at once, whatever its status, and the server is not looked for",
+        "A GraphQL response with errors rejects its mutation whatever its status, and no probe is sent",
         arguments: [400, 404])
     func refusedInGraphQL(status: Int) async throws {
         let server = ScriptedServer(ScriptedServer.key) { number, request in

@@ -146,7 +146,7 @@ struct StrangeServerTests {
         }
     }
 
-    @Test("Of a mutation that a page answered its check tells what became of it")
+    @Test("A check tells the outcome of a mutation that a web page answered")
     func askedAbout() async throws {
         let server = ScriptedServer { _, _ in .failure(TransportError(.unusableAnswer, "text/html", status: 200)) }
         try await withStoreFixture(server) { (app) throws in

@@ -82,7 +82,7 @@ struct TemporaryIDTests {
         }
     }
 
-    @Test("Of objects that a mutation creates under aliases of their own each gets its real id")
+    @Test("Each object that a mutation creates under its own alias gets its real id")
     func several() async throws {
         let answer = """
             {"data":{"a":{"__typename":"Review","id":"1"},"b":{"__typename":"Review","id":"2"}}}

@@ -98,7 +98,7 @@ struct UnsentWorkTests {
         }
     }
 
-    @Test("Nothing is given up while a mutation is under way, which may take effect and is counted as unsent")
+    @Test("Clearing discards nothing while a mutation is under way, and counts that mutation as unsent")
     func underWay() async throws {
         let (isSent, isOpen) = (Flag(), Flag())
         let slow = ScriptedServer { _ in

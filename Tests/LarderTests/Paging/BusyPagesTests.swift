@@ -103,7 +103,7 @@ struct BusyPagesTests {
     }
 
     @Test(
-        "A call that loads waits for the one that is loading, whichever it is",
+        "Every kind of loading call waits while another call loads",
         arguments: ["next", "previous", "refresh", "all", "atLeast"])
     func waits(call: String) async throws {
         let (isAsked, isFree) = (Flag(), Flag())
@@ -117,7 +117,7 @@ struct BusyPagesTests {
             let loading = Task { try await pages.next() }
             await isAsked.wait()
             let waiting = Task { try await load(pages, by: call) }
-            // One that waits ends at once, and has asked the server nothing.
+            // A waiting call ends at once when it is cancelled, and has asked the server nothing.
             waiting.cancel()
             #expect(await larderError { try await waiting.value }?.code == .cancelled)
             #expect(server.requests.count == 1)

@@ -231,7 +231,7 @@ struct ChangedListTests {
         }
     }
 
-    @Test("A watcher of a list by offset whose first page came later shows the other pages that are there")
+    @Test("A watcher of a list by offset shows the later pages, though another call replaced the first one")
     func watchedUntilThen() async throws {
         try await withList(Array(1...7)) { (operation, desk, app, clock) async throws in
             Self.fill(desk, Array(0...7))
@@ -378,7 +378,7 @@ struct ChangedListTests {
         }
     }
 
-    @Test("An old token of a list below an object that the server refuses at the list's place is renewed")
+    @Test("Pages renew an old token of a nested list when the server's error names the list's path")
     func refusedBelowObject() async throws {
         func page(_ ids: ClosedRange<Int>, next: String?) -> String {
             let list = OrderDesk.tokenPage(ids, next: next).dropFirst(#""listOrders":"#.count)

@@ -206,7 +206,7 @@ struct PageKindTests {
     }
 
     @Test(
-        "A first page by number that is another one now is followed by no page of the list as it was",
+        "A changed first page of a list by number drops the old pages that followed it",
         arguments: [true, false])
     func changedByNumber(isRefreshed: Bool) async throws {
         let desk = OrderDesk([:])
@@ -225,7 +225,7 @@ struct PageKindTests {
             if isRefreshed {
                 #expect(try await app.pages(operation).refresh().stalePageCount == 2)
             } else {
-                // Of another call, that does not know of a list.
+                // A plain fetch of the first page, which does not know of the list.
                 wait(5)
                 _ = try await app.fetch(operation, policy: .networkOnly)
             }
@@ -281,7 +281,7 @@ struct PageKindTests {
     }
 
     @Test(
-        "A list by tokens may have pages as large as its policy says, larger than those of AppSync too",
+        "A list by tokens takes limits up to its policy's, also when that is larger than AppSync's",
         arguments: [2_000, 2_001])
     func largerThanAppSyncs(limit: Int64) async throws {
         let schema = orderSchema.replacing(#""limit nextToken")"#, with: #""limit nextToken", maxLimit: 2000)"#)
@@ -369,7 +369,7 @@ struct PageKindTests {
         }
     }
 
-    @Test("What a connection is asked for of its last is held to what the server gives as well", arguments: [100, 101])
+    @Test("The argument last of a connection is held to the server's limit", arguments: [100, 101])
     func lastOfConnection(last: Int64) async throws {
         var operation = orderConnection
         operation.variables = ["last": .int(last)]
@@ -377,7 +377,7 @@ struct PageKindTests {
     }
 
     @Test(
-        "A list by offset or number is asked for in pages as large as the server gives, and in no larger ones",
+        "A list by offset or number asks for pages as large as its policy allows, and refuses a larger limit",
         arguments: ["offset", "page"])
     func largestPage(position: String) async throws {
         let schema = """
@@ -400,7 +400,7 @@ struct PageKindTests {
     }
 
     @Test(
-        "A connection that is not asked for what leads on in its direction is refused with the field that it lacks",
+        "A connection whose pageInfo lacks a field for its direction is refused with the name of that field",
         arguments: [
             ("after", "endCursor", "hasNextPage"), ("after", "hasNextPage", "endCursor"),
             ("before", "startCursor", "hasPreviousPage"), ("before", "hasPreviousPage", "startCursor"),
@@ -413,7 +413,7 @@ struct PageKindTests {
         #expect(error.message.contains("need the field \(missing)"), "\(error.message)")
     }
 
-    @Test("A list goes by a token of whatever name its argument and its page's field have")
+    @Test("A list by tokens works with any name of the token's argument and field")
     func tokenName() async throws {
         let schema = """
             type Query @fieldPolicy(forField: "listOrders", paginationArgs: "limit marker") {
@@ -436,7 +436,7 @@ struct PageKindTests {
         }
     }
 
-    @Test("The same list in pages of another size is loaded by itself")
+    @Test("A list in pages of another size is loaded separately")
     func otherSize() async throws {
         let desk = OrderDesk(["": OrderDesk.tokenPage(1...2, next: "a"), "a": OrderDesk.tokenPage(3...3, next: nil)])
         try await withStoreFixture(desk.transport, schema: orderSchema) { app in

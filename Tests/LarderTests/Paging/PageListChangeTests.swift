@@ -169,7 +169,7 @@ struct PageListChangeTests {
         }
     }
 
-    @Test("An object that goes to the front of a list whose front is not loaded comes with the first page")
+    @Test("An object inserted at the start of a list appears once the first page is loaded")
     func frontBeyond() async throws {
         let loaded = [
             "": OrderDesk.connectionPage([7, 9], previous: "x"), "x": OrderDesk.connectionPage([3, 5]),
@@ -185,7 +185,7 @@ struct PageListChangeTests {
         }
     }
 
-    @Test("An object is shown on the page on which its place is in descending order, too")
+    @Test("An object inserted in descending order is shown on the page that has its place")
     func descending() async throws {
         let loaded = [
             "": OrderDesk.tokenPage([9, 8], next: "a"), "a": OrderDesk.tokenPage([7, 5], next: "b"),
@@ -199,7 +199,7 @@ struct PageListChangeTests {
         }
     }
 
-    @Test("A connection whose only page has cursors and says that no other page is there takes in objects at both ends")
+    @Test("A connection with a single page takes in objects at both ends, though that page has cursors")
     func cursorsAtEnds() async throws {
         let page = OrderDesk.connectionPage([1, 3]).replacing(#"Cursor":null"#, with: #"Cursor":"c""#)
         try await withPages(["": page], orderConnection) { (pages, _, app) async throws in

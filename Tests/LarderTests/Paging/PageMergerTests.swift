@@ -51,7 +51,7 @@ struct PageMergerTests {
         }
     }
 
-    @Test("The merger goes on from the variables by which each page was asked for")
+    @Test("A merger is given the variables with which each page was requested")
     func goesOnByVariables() async throws {
         let desk = OrderDesk([
             "": page([9], oldest: 0), "1": page([8], oldest: 0), "2": page([7], oldest: nil),

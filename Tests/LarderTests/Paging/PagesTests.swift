@@ -312,7 +312,7 @@ struct PagesTests {
         }
     }
 
-    @Test("The call after one that was led back gives the page to which the server leads by then")
+    @Test("After a token that led back, the next call follows the token that the server gives by then")
     func nextAfterCircle() async throws {
         let pages = ["": OrderDesk.tokenPage(1...3, next: "a"), "a": OrderDesk.tokenPage(4...6, next: "a")]
         try await withPages(pages) { (pages, desk, _) async throws in

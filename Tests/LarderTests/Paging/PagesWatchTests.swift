@@ -119,7 +119,7 @@ struct PagesWatchTests {
         }
     }
 
-    @Test("A page of which an object is evicted goes, and so do those after it, until it comes again")
+    @Test("A watcher drops a page with an evicted object and the pages after it, until they are loaded again")
     func seesEviction() async throws {
         try await withPages { (pages, _, app) async throws in
             try await pages.all()

@@ -150,7 +150,7 @@ struct AdoptionTests {
         }
     }
 
-    @Test("An environment without a user pool takes no tokens over, and says so")
+    @Test("Adopting tokens fails for an environment without a user pool, and stores no session")
     func withoutPool() async throws {
         try await withSessions { (bench) async throws in
             let session = bench.session()

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Sessions that another process changes", .timeLimit(.minutes(5)))
 struct FollowedSessionTests {
-    /// Expects that each state which another process stores is told to who follows the session.
+    /// Expects that the session's changes report each state that another process stores.
     private func expectTold(_ app: Partition, of name: String, in folder: URL) async throws {
         var changes = try app.session.changes.makeAsyncIterator()
         #expect(try await next(&changes) == .signedOut)
@@ -21,7 +21,7 @@ struct FollowedSessionTests {
         try other.close()
     }
 
-    @Test("A program that follows its session is told what another process does")
+    @Test("A session's changes report each state that another process stores")
     func told() async throws {
         try await withTemporaryFolder { folder in
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
@@ -32,7 +32,7 @@ struct FollowedSessionTests {
         }
     }
 
-    @Test("A program that is the first to ask for a session is told as well what another process does")
+    @Test("The session of a store without an environment reports another process's states as well")
     func toldFirst() async throws {
         try await withTemporaryFolder { folder in
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))

@@ -172,7 +172,7 @@ struct PartTests {
         }
     }
 
-    @Test("Cloud credentials that no caller has asked for are not got")
+    @Test("A session requests no cloud credentials until a caller asks for them")
     func unasked() async throws {
         try await withParts { bench, provider, session in
             try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
@@ -446,7 +446,7 @@ struct PartTests {
         }
     }
 
-    @Test("Credentials that name no identity are of no use where the identity is asked for")
+    @Test("A call for the identity id fails when the cloud credentials name no identity")
     func nameless() async throws {
         struct Nameless: IdentityProvider {
             func refresh(

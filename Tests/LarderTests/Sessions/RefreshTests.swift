@@ -113,7 +113,7 @@ struct RefreshTests {
         }
     }
 
-    @Test("Cloud credentials that are good are given although the user's tokens have ended and no new ones can be had")
+    @Test("A session gives valid cloud credentials although the user's tokens have expired and cannot be refreshed")
     func goodCloud() async throws {
         try await withSessions { bench in
             let session = bench.session()
@@ -291,7 +291,7 @@ struct RefreshTests {
     }
 
     @Test(
-        "A refresh whose lock cannot be made, or cannot be taken, says so, and has the reason as its cause",
+        "A refresh that cannot make or take its lock fails, with the file error as its cause",
         arguments: [FileCall.Kind.open, .lock])
     func unusableLock(kind: FileCall.Kind) async throws {
         try await withSessions { bench in
@@ -321,7 +321,7 @@ struct RefreshTests {
         }
     }
 
-    @Test("A refusal that comes after another user has signed in says nothing of that user")
+    @Test("A late refusal of one user's token leaves a user who has signed in since signed in")
     func lateRefusal() async throws {
         try await withSessions { bench in
             let session = bench.session()
@@ -340,7 +340,7 @@ struct RefreshTests {
         }
     }
 
-    @Test("An answer that comes after the refresh was to end is stored and given, and not lost")
+    @Test("A refresh stores and returns an answer that comes after its timeout")
     func answerAfterEnd() async throws {
         struct Late: IdentityProvider {
             func refresh(

@@ -163,7 +163,7 @@ struct SessionTests {
     }
 
     @Test(
-        "A wait for a sign-in of which nothing is said lasts as long as a refresh may take", arguments: [true, false])
+        "A wait for a sign-in for which no time is given ends at the refresh timeout", arguments: [true, false])
     func defaultWait(wantsCredentials: Bool) async throws {
         try await withSessions { bench in
             let session = bench.session { ($0.refreshTimeout, $0.keyTimeout) = (.milliseconds(50), .seconds(60)) }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Waiting for a sign-in", .timeLimit(.minutes(5)))
 struct SignInWaitTests {
-    @Test("A release ends the waits that are under way, and no later one")
+    @Test("A release of the waiting callers does not end a later wait")
     func laterWait() async throws {
         try await withSessions { bench in
             let session = bench.session()
@@ -15,7 +15,7 @@ struct SignInWaitTests {
         }
     }
 
-    @Test("Tokens, cloud credentials and the identity id are not waited for where no user is signed in")
+    @Test("Calls for tokens, cloud credentials and the identity id fail at once while no user is signed in")
     func atOnce() async throws {
         try await withSessions { bench in
             let session = bench.session()

@@ -5,7 +5,7 @@ import LarderTestSupport
 import Synchronization
 import Testing
 
-/// Looks at what is stored when it is told first that the user signs out.
+/// A provider that records what is stored when it is first told of a sign-out.
 private final class Witness: IdentityProvider {
     let seen = Mutex<CredentialSnapshot?>(nil)
     private let database: OperationsDatabase
@@ -26,7 +26,7 @@ private final class Witness: IdentityProvider {
 
 @Suite("Signing out", .timeLimit(.minutes(5)))
 struct SignOutTests {
-    @Test("The credentials are gone here before the server is told")
+    @Test("Signing out deletes the stored credentials before it tells the server")
     func goneFirst() async throws {
         try await withSessions { bench in
             let witness = Witness(bench.database)
@@ -41,7 +41,7 @@ struct SignOutTests {
         }
     }
 
-    @Test("A session that is over signs no user out, and empties no quarantine")
+    @Test("A closed session signs no user out and empties no quarantine")
     func over() async throws {
         try await withSessions { bench in
             let session = bench.session()

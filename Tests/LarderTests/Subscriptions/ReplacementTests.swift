@@ -92,7 +92,7 @@ struct ReplacementTests {
         }
     }
 
-    @Test("The old connection is asked to end nothing before all subscriptions have begun on the other")
+    @Test("The old connection gets no stop command before all subscriptions have started on the new one")
     func waitsForAll() async throws {
         try await live { live in
             let added = try await live.app.subscribe(GraphQLOperation("subscription { changed { id } }"))
@@ -101,7 +101,7 @@ struct ReplacementTests {
             await live.first.line.take(.expiring(after: .zero))
             let (second, other) = try await live.second()
             await second.line.take(.started(id: other))
-            // Commands come in their order: where this start is the next, no end was asked for.
+            // Commands arrive in order: if this start is the next one, no stop came before it.
             let late = try await live.app.subscribe(GraphQLOperation("subscription { changed { text } }"))
             for await command in live.first.commands {
                 let isStart = if case .start = command { true } else { false }
@@ -235,7 +235,7 @@ struct ReplacementTests {
         }
     }
 
-    @Test("A start on the other connection has its time to be acknowledged also where the old one breaks meanwhile")
+    @Test("A start on the new connection times out as usual when the old connection breaks meanwhile")
     func givesUpOther() async throws {
         var pacing = SubscriptionPacing.quick
         pacing.starting = .seconds(1)
@@ -250,7 +250,7 @@ struct ReplacementTests {
         }
     }
 
-    @Test("A connection that has taken the place of a broken one is replaced when its server has announced")
+    @Test("A connection that took a broken one's place is replaced before the end that its server announced")
     func replacesAfterBreak() async throws {
         try await live { live in
             await live.first.line.take(.expiring(after: .zero))

@@ -266,7 +266,7 @@ extension SubscriptionHubTests {
         }
     }
 
-    @Test("While the server only shows that it is there the cache is told each minute, and when the connection ends")
+    @Test("Keep-alives advance the stored completeUntil each minute, and when the connection ends")
     func notesEachMinute() async throws {
         let clock = Mutex(Date(timeIntervalSince1970: 1_000_000))
         var options = Store.Options()
@@ -366,7 +366,7 @@ extension SubscriptionHubTests {
     }
 
     @Test(
-        "What the options say of null counts, whatever the transport says",
+        "The subscription's option for nulls in events overrides the transport's",
         arguments: [(.trust, nil), (.ignore, "known")] as [(NullsInEvents, String?)])
     func ownNulls(said: NullsInEvents, expected: String?) async throws {
         let transport = ScriptedLine(nulls: said == .trust ? .ignore : .trust)
@@ -413,25 +413,6 @@ extension SubscriptionHubTests {
             #expect(await state(subscription) { $0.phase == .live } != nil)
             #expect(server.requests.count == 1)
             #expect(asked.withLock { $0 } == 1)
-        }
-    }
-
-    @Test("A parked partition's subscriptions end as parked, and others begin once it is the current one again")
-    func endsWhenParked() async throws {
-        try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema))
-            let transport = ScriptedLine()
-            let app = try store.partition(of: backend("a"), server: transport)
-            let subscription = try await app.subscribe(Self.changed)
-            _ = try await transport.started()
-            _ = try await store.switch(to: backend("b"))
-            #expect(await state(subscription) { $0.phase == .ended }?.error?.code == .parked)
-            _ = try await store.switch(to: backend("a"))
-            let again = try await app.subscribe(Self.changed)
-            try #require(again.state.phase != .ended)
-            _ = try await transport.started()
-            #expect(await state(again) { $0.phase == .live } != nil)
-            try store.close()
         }
     }
 

@@ -13,14 +13,14 @@ extension SubscriptionHubTests {
             variables: ["all": .boolean(all)])
     }
 
-    @Test("Subscriptions with other variables share none at the server")
+    @Test("Subscriptions with different variables are started separately at the server")
     func variablesApart() async throws {
         let transport = ScriptedLine()
         try await withApp(transport) { app in
             let first = try await app.subscribe(Self.choosing(true))
             let (connection, _) = try await transport.started()
             let other = try await app.subscribe(Self.choosing(false))
-            // Commands come in their order: where this start is the next, the other was not asked for.
+            // Commands arrive in order: if this start is the next one, the other one was not sent.
             let last = try await app.subscribe(Self.ids)
             for await case .start(_, let request) in connection.commands {
                 #expect(request.variables == Array(#"{"all":false}"#.utf8))
@@ -30,7 +30,7 @@ extension SubscriptionHubTests {
         }
     }
 
-    @Test("Up to when everything has come with some variables says nothing of others", arguments: [true, false])
+    @Test("A subscription's completeness is stored for each set of variables", arguments: [true, false])
     func knowsVariablesApart(all: Bool) async throws {
         try await withTemporaryFolder { folder in
             let first = Date(timeIntervalSince1970: 1_000_000)
@@ -61,9 +61,9 @@ extension SubscriptionHubTests {
             var other: Subscription? = try await app.subscribe(Self.changed)
             #expect(other?.state.phase != nil)
             other = nil
-            // By then the hub knows that one has gone.
+            // Gives the hub time to notice that one reader has gone.
             try await Task.sleep(for: .milliseconds(20))
-            // Commands come in their order: where this start is the next, nothing was stopped.
+            // Commands arrive in order: if this start is the next one, nothing was stopped.
             let last = try await app.subscribe(Self.ids)
             for await command in connection.commands {
                 let isStart = if case .start = command { true } else { false }
@@ -82,7 +82,7 @@ extension SubscriptionHubTests {
             let connection = try #require(await transport.next())
             connection.end(TransportError(.unusableRequest, "wrong"))
             try await eventually { subscriptions.contains { $0.state.phase == .ended } }
-            // They end in one turn of the hub, which answers after it.
+            // The hub ends them in one turn, and answers this call only after that turn.
             await subscriptions[0].noteCaughtUp(since: subscriptions[0].state)
             for subscription in subscriptions {
                 #expect(subscription.state.phase == .ended)

@@ -309,7 +309,7 @@ struct SubscriptionHubTests {
         }
     }
 
-    @Test("A closed store's subscriptions end with the error that their partition is parked")
+    @Test("Closing a store ends its subscriptions with the error parked")
     func endsWithStore() async throws {
         try await withTemporaryFolder { folder in
             let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema))

@@ -65,7 +65,7 @@ struct SuspendedSubscriptionTests {
         }
     }
 
-    @Test("A connection that is to take another's place ends with that where the store is suspended")
+    @Test("Suspending a store ends a connection and the one that is to replace it")
     func suspendedWhileReplacing() async throws {
         let transport = ScriptedLine()
         try await withTemporaryFolder { folder in
@@ -79,7 +79,7 @@ struct SuspendedSubscriptionTests {
             await second.line.take(.opened)
             let lines = [first, second].map { connection in
                 Task {
-                    // As transports do.
+                    // Transports end once they get no more commands.
                     for await _ in connection.commands {}
                     connection.end(nil)
                 }

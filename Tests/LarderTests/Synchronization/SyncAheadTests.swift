@@ -5,7 +5,7 @@ import Testing
 
 @testable import Larder
 
-@Suite("What a synchronization fetches ahead", .timeLimit(.minutes(5)))
+@Suite("Pages that a synchronization fetches ahead", .timeLimit(.minutes(5)))
 struct SyncAheadTests {
     @Test(
         "Pages are fetched ahead until those beyond the first would be more than a megabyte, or than 4,096 objects",
@@ -54,7 +54,7 @@ struct SyncAheadTests {
             sync.pageSize = 1
             #expect(try await app.sync(sync).pageCount == 20)
             try await holding
-            // Of the update, of the first page, of all others, and of what the walk did not have.
+            // The commits are of the update, the first page, all other pages, and the removal at the end.
             #expect(commits() - before < 10)
             try store.close()
         }

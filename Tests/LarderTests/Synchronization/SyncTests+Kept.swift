@@ -118,7 +118,7 @@ extension SyncTests {
     }
 
     @Test(
-        "A mutation's answer that says an older version than the cache has is not stored, and the call returns it",
+        "The cache keeps its newer version of an object when a mutation's answer has an older one",
         arguments: [true, false])
     func olderAnswer(isQueued: Bool) async throws {
         try await withServer(["a"]) { server, app in
@@ -142,7 +142,7 @@ extension SyncTests {
         }
     }
 
-    @Test("A page that says an older version of an object than the cache has leaves that as it is")
+    @Test("The cache keeps its newer version of an object when a synchronized page has an older one")
     func olderPage() async throws {
         try await withServer(["a", "b"]) { _, app in
             let answer = """
@@ -181,7 +181,7 @@ extension SyncTests {
         }
     }
 
-    @Test("A call returns what the server sent, an older object included, and the cache has the newer one")
+    @Test("A fetch returns the older object that the server sent, and the cache keeps the newer one")
     func returnsOlder() async throws {
         let server = ScriptedServer { number, _ in
             """

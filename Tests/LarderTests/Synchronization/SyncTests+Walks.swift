@@ -60,7 +60,7 @@ extension SyncTests {
         }
     }
 
-    @Test("A server that has no time for a page has refused no token: the walk goes on with that page")
+    @Test("A walk goes on with the page that a throttled server did not give, since its token is still good")
     func throttledPage() async throws {
         let busy = #"{"data":null,"errors":[{"message":"m","extensions":{"code":"THROTTLED"}}]}"#
         try await withServer(["a", "b", "c", "d", "e"]) { (server, app) async throws in
@@ -69,12 +69,12 @@ extension SyncTests {
             await expectCode(.serverErrors) { _ = try await app.sync(paged) }
             #expect(try app.synchronizations().map(\.openPageCount) == [1])
             #expect(try await app.sync(paged).isFinished)
-            // No page is asked for twice but the one that failed; at the end comes what has changed meanwhile.
+            // Only the failed page is requested twice; the last request is for the changes meanwhile.
             #expect(server.requests.map { $0.token == nil } == [true, false, false, false, true])
         }
     }
 
-    @Test("A token that is refused amid what has changed leaves the position: the next call asks for the changes again")
+    @Test("A token refused in a walk through changes leaves the position, and the next call asks for them again")
     func refusedAmidChanges() async throws {
         let refusal = #"{"data":null,"errors":[{"message":"The token is not valid","errorType":"BadRequest"}]}"#
         try await withServer(["a", "b", "c"]) { server, app in
@@ -90,7 +90,7 @@ extension SyncTests {
         }
     }
 
-    @Test("A removal that is broken off goes on with the next call, and keeps what the walk had")
+    @Test("A cancelled walk removes nothing, and the next call removes what the server no longer has")
     func brokenOffRemoval() async throws {
         try await withServer(["a", "b"]) { server, app in
             try await app.sync(paged)
@@ -101,7 +101,7 @@ extension SyncTests {
                 await isReady.wait()
                 return try await app.sync(paged)
             }
-            // The question for changes is followed by that for everything.
+            // The request for changes is followed by the one for everything.
             server.change { state in
                 state.script = { number in
                     if number == 2 { syncing.cancel() }
@@ -153,7 +153,7 @@ extension SyncTests {
         }
     }
 
-    @Test("The position is when the walk began, by its first page, whatever later pages say")
+    @Test("The position of a walk is the start time in its first page, whatever later pages say")
     func beginOfWalk() async throws {
         @Sendable func page(_ startedAt: Int64, next: String) -> String {
             #"{"data":{"syncTodos":{"items":[],"nextToken":\#(next),"startedAt":\#(startedAt)}}}"#
@@ -188,7 +188,7 @@ extension SyncTests {
         }
     }
 
-    @Test("What a walk did not have is removed in several short commits, between which others write")
+    @Test("A walk removes the objects that it did not have in several short commits")
     func shortRemovals() async throws {
         try await withServer((0..<600).map { "\($0)" }) { server, app in
             try await app.sync(SyncServer.sync)
@@ -360,7 +360,7 @@ extension SyncTests {
         }
     }
 
-    @Test("The list of a page is not stored, and its objects are read by their keys")
+    @Test("A synchronization stores the objects of a page under their keys, and not its list")
     func storesNoList() async throws {
         try await withServer(["a"]) { _, app in
             try await app.sync(paged)

@@ -178,7 +178,7 @@ struct SyncTests {
         }
     }
 
-    @Test("A walk whose filter stands in the document removes nothing either")
+    @Test("A walk with a filter in its document removes nothing")
     func writtenFilter() async throws {
         try await withServer(["a", "b"]) { _, app in
             let answer = """

@@ -259,7 +259,7 @@ struct BackgroundUploadTests {
         }
     }
 
-    @Test("An upload is handed over again where the object that is there is as long, and has other bytes")
+    @Test("An upload is handed over again when the object there has the same length and other bytes")
     func otherBytes() async throws {
         try await withUpload { app, upload, background in
             storage.keep(Array("same bytes".utf8), at: place)
@@ -273,7 +273,7 @@ struct BackgroundUploadTests {
         }
     }
 
-    @Test("An upload of which the storage has other bytes than the file is not done, and is handed over again")
+    @Test("An upload is handed over again when its executor sent other bytes than the file's")
     func otherBytesSent() async throws {
         try await withUpload { app, upload, background in
             try await handOver(app, background)
@@ -398,7 +398,7 @@ struct BackgroundUploadTests {
         #expect(try #require(found.lookAgain).timeIntervalSinceNow > 600)
     }
 
-    @Test("Behind an upload that a runner has broken off later ones of the key wait: the storage may have all of it")
+    @Test("Later uploads of a key wait behind one that a runner broke off, since the storage may have all of it")
     func behindBrokenOff() async throws {
         try await withUpload { app, upload, background in
             try await handOver(app, background)
@@ -409,7 +409,7 @@ struct BackgroundUploadTests {
         }
     }
 
-    @Test("Behind an upload whose executor had no answer later ones of the key wait")
+    @Test("Later uploads of a key wait behind one whose executor got no answer")
     func behindUnanswered() async throws {
         try await withUpload { app, upload, background in
             let runner = TransferRunner(app, storage: storage, options: patient(background))

@@ -109,7 +109,7 @@ struct BadSourceTests {
         }
     }
 
-    @Test("A file that changed between two parts is noticed before the storage is asked to take another")
+    @Test("An upload notices that its file changed between two parts before it sends the next part")
     func beforePart() async throws {
         try await withTransferFixture { fixture in
             let (file, _) = try fixture.file(bytes: 10_000)
@@ -151,7 +151,7 @@ struct BadSourceTests {
         }
     }
 
-    @Test("A file without an end is none that can be uploaded")
+    @Test("An upload of a device file without an end is refused")
     func endless() async throws {
         try await withTransferFixture { fixture in
             await expectCode(.sourceNotFile) {
@@ -177,7 +177,7 @@ struct BadSourceTests {
     }
 
     @Test(
-        "A file that the disk does not give is told when its upload is queued, and when it is sent",
+        "An upload whose file the disk cannot read fails when it is queued, or when it is sent",
         arguments: [FileCall.Kind.status, .read])
     func failingDisk(kind: FileCall.Kind) async throws {
         try await withTransferFixture { fixture in

@@ -6,7 +6,7 @@ import Testing
 @Suite("Transfers with a limit of bandwidth", .timeLimit(.minutes(10)))
 struct BandwidthTests {
     @Test(
-        "A body that is sent takes turns of a quarter of a second, whole or a part of a file", arguments: [100, 10_000])
+        "A sent body asks for a quarter of a second's bytes at a time, whole or in parts", arguments: [100, 10_000])
     func turns(count: Int) async throws {
         try await withTransferFixture { fixture in
             let (file, _) = try fixture.file(bytes: count)
@@ -35,7 +35,7 @@ struct BandwidthTests {
             }
             let time = SuspendingClock.now - begun
             try await transfer.finished(within: .zero)
-            // It moves three times a thousand bytes, of which the first do not wait.
+            // The transfer moves three times 1,000 bytes, a quarter of a second each, and the first do not wait.
             #expect(time >= .milliseconds(500))
         }
     }

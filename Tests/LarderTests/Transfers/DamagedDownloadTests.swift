@@ -54,7 +54,7 @@ struct DamagedDownloadTests {
         }
     }
 
-    @Test("An ETag that tells nothing of the bytes, as that of an encrypted object, is not compared with them")
+    @Test("A download compares its bytes with no ETag that is not their digest, such as an encrypted object's")
     func sealed() async throws {
         try await withTransferFixture(MemoryStorage(isSealed: true)) { fixture in
             let place = TransferFixture.location

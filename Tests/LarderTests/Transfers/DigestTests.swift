@@ -37,7 +37,7 @@ struct DigestTests {
         }
     }
 
-    @Test("Of a file that is another when its upload is retried nothing is sent either")
+    @Test("A retried upload sends nothing of a file that has changed")
     func retried() async throws {
         try await withTransferFixture { fixture in
             let file = fixture.folder.appending(path: "source")

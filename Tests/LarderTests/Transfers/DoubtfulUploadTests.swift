@@ -163,7 +163,7 @@ struct DoubtfulUploadTests {
     }
 
     @Test(
-        "What a killed runner had sent holds up later uploads for as long as what a living one has",
+        "A killed runner's upload holds up later uploads as long as a living runner's does",
         arguments: [(100, 3_600.0), (9_000, 7_200.0)])
     func killed(count: Int, seconds: Double) async throws {
         try await withTransferFixture { fixture in
@@ -208,7 +208,7 @@ struct DoubtfulUploadTests {
         }
     }
 
-    @Test("Later uploads wait from the end of the exchange, however long that took")
+    @Test("The wait of later uploads begins at the end of the failed exchange, however long that took")
     func fromTheEnd() async throws {
         try await withTemporaryFolder { folder in
             let clock = TestClock()

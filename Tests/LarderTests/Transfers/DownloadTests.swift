@@ -93,7 +93,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("A download fails whose object has become another since a runner before began it")
+    @Test("A download fails when its object has changed since an earlier runner began it")
     func changedMeanwhile() async throws {
         try await withTransferFixture { fixture in
             let bytes = Self.bytes(10_000)
@@ -114,7 +114,7 @@ struct DownloadTests {
             #expect(try download.status().arrived > 0)
             fixture.storage.onCall { _ in }
             fixture.storage.keep(bytes.reversed(), at: TransferFixture.location)
-            // Which also ends its pause.
+            // Pausing and resuming also ends the wait before the next attempt.
             try await download.pause()
             try await download.resume()
             try await fixture.drain()

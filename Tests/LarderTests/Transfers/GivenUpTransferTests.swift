@@ -78,7 +78,7 @@ struct GivenUpTransferTests {
         }
     }
 
-    @Test("Without a runner, too, an upload is aborted whose partition is not the current one any more")
+    @Test("Collecting garbage aborts an upload of a partition that is not current, without a runner")
     func collected() async throws {
         try await withSwitch { fixture, leave in
             let (file, _) = try fixture.file(bytes: 20_000)
@@ -115,7 +115,7 @@ struct GivenUpTransferTests {
         }
     }
 
-    @Test("The partition of a user is forgotten with the names of uploads only where that is said, and tells them")
+    @Test("A partition with uploads left is forgotten only when the caller says so, and the call returns those uploads")
     func forgottenPartition() async throws {
         try await withSwitch { fixture, leave in
             let (file, _) = try fixture.file(bytes: 20_000)

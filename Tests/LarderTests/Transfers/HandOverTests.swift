@@ -4,9 +4,9 @@ import LarderTestSupport
 import Synchronization
 import Testing
 
-@Suite("What is known when a file is handed over, and when it is again", .timeLimit(.minutes(10)))
+@Suite("Files that are handed over to a background executor", .timeLimit(.minutes(10)))
 struct HandOverTests {
-    /// As its base, and tells before it takes something over.
+    /// Forwards to its base, and calls `tell` before each hand-over.
     private struct TellingBackground: BackgroundTransport {
         let base: ScriptedBackground
         let tell: @Sendable () -> Void
@@ -58,7 +58,7 @@ struct HandOverTests {
         }
     }
 
-    @Test("An upload is handed over again where the storage does not tell which bytes its object of that size has")
+    @Test("An upload is handed over again when the storage has no checksum of its equally long object")
     func untold() async throws {
         try await withTransferFixture(MemoryStorage(isSealed: true)) { fixture in
             let (file, bytes) = try fixture.file(bytes: 100)
@@ -77,7 +77,7 @@ struct HandOverTests {
         }
     }
 
-    /// Has a runner hand an upload over, unless it is done without, and end.
+    /// Runs a runner until the executor has had `times` hand-overs, or the upload has ended.
     private func handOver(
         _ upload: Transfer, to background: ScriptedBackground, _ fixture: TransferFixture, times: Int
     ) async throws {
@@ -88,7 +88,7 @@ struct HandOverTests {
         try await running.value
     }
 
-    @Test("An upload whose object has its bytes and attributes is done, also where the storage has given that a type")
+    @Test("An upload is done when its object has its bytes and attributes, also when the storage added a type")
     func defaultType() async throws {
         try await withTransferFixture { fixture in
             let (file, bytes) = try fixture.file(bytes: 100)
@@ -108,7 +108,7 @@ struct HandOverTests {
         }
     }
 
-    @Test("An upload is handed over again where its user may send objects, and not look at them")
+    @Test("An upload is handed over again when its user may send objects but not inspect them")
     func mayNotLook() async throws {
         try await withTransferFixture { fixture in
             let (file, _) = try fixture.file(bytes: 100)

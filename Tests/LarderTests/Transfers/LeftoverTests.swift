@@ -132,7 +132,7 @@ struct LeftoverTests {
         }
     }
 
-    @Test("While an upload that the storage does not know cannot be aborted, its name is kept, and no other is begun")
+    @Test("An upload goes on under its name when the storage denies knowing it and the abort fails")
     func abortedLater() async throws {
         try await withTransferFixture { fixture in
             let (file, bytes) = try fixture.file(bytes: 10_000)
@@ -452,7 +452,7 @@ struct LeftoverTests {
         }
     }
 
-    @Test("An upload that is cancelled while its name has not arrived is looked for at the storage, and aborted there")
+    @Test("An upload that is cancelled before its name arrived is found at the storage, and aborted there")
     func cancelledUnnamed() async throws {
         try await withTransferFixture { fixture in
             let (file, _) = try fixture.file(bytes: 10_000)

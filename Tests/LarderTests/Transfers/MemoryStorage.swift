@@ -44,7 +44,7 @@ final class MemoryStorage: ObjectTransport {
         var landed = 0
         /// The version that it says all objects have.
         var version: String?
-        /// How many bytes each body that was sent asked to wait for at most at a time.
+        /// The most bytes for which each sent body asks at a time.
         var turns: [Int?] = []
     }
 

@@ -61,7 +61,7 @@ struct NamedStorageTests {
         }
     }
 
-    @Test("A download from a storage that has a name is not handed to the executor outside of the program")
+    @Test("A runner hands no download from a named storage over to a background executor")
     func backgroundDownload() async throws {
         try await withTransferFixture { fixture in
             let (other, background) = (MemoryStorage(), ScriptedBackground(fixture.storage))

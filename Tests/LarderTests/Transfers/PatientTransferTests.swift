@@ -246,7 +246,7 @@ struct PatientTransferTests {
     }
 
     @Test(
-        "That the storage does not take the credentials is no fault of a transfer, however often",
+        "Refused credentials do not count as faults of a transfer, however often they are refused",
         arguments: [ObjectError.Code.expiredCredentials, .invalidCredentials])
     func refusalsAreNoFaults(code: ObjectError.Code) async throws {
         try await withTransferFixture { fixture in
@@ -343,7 +343,7 @@ struct PatientTransferTests {
         try await pacer.wait(for: 1)
     }
 
-    @Test("An upload whose parts have all arrived is completed though its host is left alone")
+    @Test("An upload whose parts have all arrived is completed although its host asked for a pause")
     func completed() async throws {
         try await withTransferFixture { fixture in
             let (large, bytes) = try fixture.file("large", bytes: 5 * 1024)
@@ -380,7 +380,7 @@ struct PatientTransferTests {
         }
     }
 
-    @Test("An upload that is cancelled is aborted though its host is left alone", .timeLimit(.minutes(1)))
+    @Test("A cancelled upload is aborted although its host asked for a pause", .timeLimit(.minutes(1)))
     func aborted() async throws {
         try await withTransferFixture { fixture in
             let (large, _) = try fixture.file("large", bytes: 10_000)

@@ -154,7 +154,7 @@ struct RetriedTransferTests {
         }
     }
 
-    @Test("An object of the same length that was there before is not taken for an upload that is gone")
+    @Test("A lost upload does not take an older object of the same length for its own")
     func otherObject() async throws {
         try await withTransferFixture { fixture in
             let (old, _) = try fixture.file("old", bytes: 20_000)

@@ -130,7 +130,7 @@ struct UnsentUploadTests {
         }
     }
 
-    @Test("A caller that waits for an upload of which the storage has parts is told by an erasing that it was given up")
+    @Test("Erasing tells a caller that waits for an upload with sent parts that the upload was cancelled")
     func toldOfGivenUp() async throws {
         try await withTransferFixture { fixture in
             let (file, _) = try fixture.file(bytes: 20_000)

@@ -69,7 +69,7 @@ struct UploadTests {
         }
     }
 
-    @Test("A transfer that cannot be put on disk is refused, and no such transfer is known")
+    @Test("A transfer that cannot be stored on disk is refused, and is not listed")
     func notOnDisk() async throws {
         try await withTransferFixture { fixture in
             let transfers = fixture.app.transfers
@@ -90,7 +90,7 @@ struct UploadTests {
         }
     }
 
-    @Test("A key has 1,024 bytes at most, however many letters these are", arguments: [(512, true), (513, false)])
+    @Test("A key has at most 1,024 bytes, however many letters they are", arguments: [(512, true), (513, false)])
     func keyBytes(letters: Int, isTaken: Bool) async throws {
         try await withTransferFixture { fixture in
             let (file, _) = try fixture.file(bytes: 10)
@@ -105,7 +105,7 @@ struct UploadTests {
         }
     }
 
-    @Test("Metadata has 2 KiB at most, however many letters these are", arguments: [("ab", true), ("abc", false)])
+    @Test("Metadata has at most 2 KiB, however many letters that is", arguments: [("ab", true), ("abc", false)])
     func metadataBytes(name: String, isTaken: Bool) async throws {
         try await withTransferFixture { fixture in
             let (file, _) = try fixture.file(bytes: 10)
@@ -212,7 +212,7 @@ struct UploadTests {
     }
 
     @Test(
-        "Silence, broken connections and bytes that arrive as others are given up after so many in a row as well",
+        "An upload fails after too many timeouts, broken connections or wrong checksums in a row",
         arguments: [ObjectError.Code.timedOut, .interrupted, .checksum])
     func givenUpToo(code: ObjectError.Code) async throws {
         try await withTransferFixture { fixture in

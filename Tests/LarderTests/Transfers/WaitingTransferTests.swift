@@ -132,7 +132,7 @@ struct WaitingTransferTests {
         }
     }
 
-    @Test("The time at which a transfer is tried again is the one before which no runner begins it")
+    @Test("A waiting transfer's progress has the stored time before which no runner begins it")
     func failedUntil() async throws {
         try await withTransferFixture { fixture in
             fixture.storage.onCall { _ throws(ObjectError) in throw ObjectError(.serverFault, "broken") }

@@ -102,7 +102,7 @@ extension QueueTransaction {
         try stallDependents(of: entry.sequence)
     }
 
-    /// - Throws: `.wrongState` where the mutation's row was damaged: what can be read of it is not all that it said.
+    /// - Throws: `.wrongState` where the mutation's row was damaged: parts of its content are lost.
     func requireWhole(_ mutation: Mutation) throws(OperationsError) {
         guard mutation.failure?.class != .damaged else {
             throw OperationsError(
