@@ -115,10 +115,18 @@ extension Partition {
     /// - Throws: `.parked`; `operations.…` where it cannot be read.
     public var session: Session {
         get throws(LarderError) {
-            try core.requireCurrent()
-            let session = try core.session.session(core.operationsStore)
+            let session = try unfollowedSession
             // Reading the session may have made the database, to which other processes may write from now on.
             core.followOthers()
+            return session
+        }
+    }
+
+    /// As `session`, without a look at what other processes do with it.
+    var unfollowedSession: Session {
+        get throws(LarderError) {
+            try core.requireCurrent()
+            let session = try core.session.session(core.operationsStore)
             // Another thread may have parked the partition before this session was there to be closed.
             guard !core.isParked else {
                 core.session.park()

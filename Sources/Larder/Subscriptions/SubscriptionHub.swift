@@ -298,7 +298,7 @@ actor SubscriptionHub {
         let end = SuspendingClock.now + pause
         // A program that only subscribes looks for no changes in the database.
         var signals = [partition.core.operationsStore.changeSignal]
-        if untilSignIn, let session = try? partition.session { signals.append(session.changeSignal) }
+        if untilSignIn, let session = try? partition.unfollowedSession { signals.append(session.changeSignal) }
         let counts = signals.map(\.count)
         let wasConnected = pacing.connectivity.isConnected
         while !isClosed, !entries.isEmpty, .now < end {
