@@ -340,6 +340,19 @@ struct EnvironmentVerbTests {
         }
     }
 
+    @Test(
+        "env lists all partitions, and warns, where a variable names what the store does not know",
+        arguments: ["LARDER_ENV", "LARDER_PARTITION"])
+    func unknownVariable(variable: String) async throws {
+        try await withStore { (store, parked, current) throws in
+            let outcome = try await LarderProcess.run(
+                ["env", "--store", store.path], environment: [variable: "nosuch"])
+            #expect(outcome.status == 0, "\(outcome)")
+            #expect(outcome.output.contains(parked) && outcome.output.contains(current), "\(outcome)")
+            #expect(outcome.errors.contains("nosuch"), "\(outcome)")
+        }
+    }
+
     @Test("With --all a verb changes the transfers of the named environment or partition alone")
     func transfersOfOne() async throws {
         try await withStore { (place, parked, current) throws in

@@ -27,6 +27,26 @@ struct LockTests {
         }
     }
 
+    @Test("Of two runs of up that wait for the lock together, the later one finds nothing left to do")
+    func waitingTogether() async throws {
+        try await MigrationFixture.with { fixture in
+            try fixture.makeOlder()
+            let lock = try MigrationLock.take(in: fixture.store, for: "a test", within: .zero)
+            let runs = (0..<2).map { _ in Task { try await fixture.migrate("up", "--json", "--timeout", "60") } }
+            // Both have made a plan by then, and wait.
+            try await Task.sleep(for: .seconds(1))
+            lock.release()
+            var counts: [Int?] = []
+            for run in runs {
+                let outcome = try await run.value
+                #expect(outcome.status == 0, "\(outcome.errors)")
+                let steps = try result(outcome)["steps"] as? [Any]
+                counts.append(steps?.count)
+            }
+            #expect(counts.contains(0) && counts.contains { $0 ?? 0 > 0 }, "\(counts)")
+        }
+    }
+
     @Test("A killed holder's lock is free at once")
     func killed() async throws {
         try await MigrationFixture.with { fixture in

@@ -105,6 +105,32 @@ struct ConflictTests {
         }
     }
 
+    @Test("The resolver of the options is asked about a typed mutation that says the answer it expects")
+    func typed() async throws {
+        struct Rate: TypedOperation {
+            struct Recipe: Codable, Sendable {
+                var __typename = "Recipe"
+                var id = "1"
+                var title = "Soup"
+                var rating = 5.0
+            }
+            struct Data: Codable, Sendable { var rate = Recipe() }
+            var operation: GraphQLOperation { giveStars("1", 5) }
+        }
+        let asked = Mutex(0)
+        try await withStoreFixture(ScriptedServer { _, _ in ScriptedServer.status(409) }) { app in
+            let receipt = try await app.enqueue(Rate(), optimistic: Rate.Data(), options: .init(resolver: "merge"))
+            try await quickRunner(app) { options in
+                options.resolvers["merge"] = { _ in
+                    asked.withLock { $0 += 1 }
+                    return .keepServers
+                }
+            }.drain()
+            #expect(asked.withLock { $0 } == 1)
+            #expect(try receipt.status()?.state == .discarded)
+        }
+    }
+
     @Test("A conflict without a resolver stores the server's object and sets the mutation aside")
     func withoutResolver() async throws {
         let server = ScriptedServer(ScriptedServer.key) { _, _ in

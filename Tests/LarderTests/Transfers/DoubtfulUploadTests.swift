@@ -64,6 +64,23 @@ struct DoubtfulUploadTests {
     }
 
     @Test(
+        "Without an answer of the storage the object may still appear, and with one it may not",
+        arguments: [
+            (ObjectError(.cancelled, "ended"), false), (ObjectError(.interrupted, "cut"), false),
+            (ObjectError(.timedOut, "late"), false), (ObjectError(.unusableAnswer, "what?"), false),
+            (ObjectError(.serverFault, "gateway", status: 502), false),
+            (ObjectError(.serverFault, "gateway", status: 504), false),
+            (ObjectError(.unusableAnswer, "what?", status: 200), false),
+            (ObjectError(.serverFault, "no", status: 500), true), (ObjectError(.unreachable, "away"), true),
+        ])
+    func answers(error: ObjectError, isOver: Bool) {
+        let doubt = UploadDoubt()
+        doubt.begin(lasting: .seconds(9))
+        doubt.end(unless: error)
+        #expect(doubt.time == (isOver ? nil : .seconds(9)))
+    }
+
+    @Test(
         "An upload that broke before all was sent, or that was answered, holds up nothing",
         arguments: [
             ObjectError(.interrupted, "cut"), ObjectError(.serverFault, "no", status: 500),
