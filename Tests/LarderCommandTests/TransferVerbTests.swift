@@ -261,6 +261,27 @@ struct TransferVerbTests {
         }
     }
 
+    @Test("Of a mutation with two files each of the two uploads is shown with it")
+    func mutationsOfEach() async throws {
+        try await TransferFixture.run { fixture in
+            let uploads = [try await fixture.upload(), try await fixture.upload()]
+            let id = try await fixture.withPartition { app in
+                let both = GraphQLOperation(
+                    """
+                    mutation Add($a: S3ObjectInput, $b: S3ObjectInput) {
+                      first: add(title: "a", file: $a) { id } second: add(title: "b", file: $b) { id }
+                    }
+                    """)
+                let files = zip(uploads, ["a", "b"]).map { MutationFile(app.transfers[TransferID($0)], in: $1) }
+                return try await app.enqueue(both, options: MutationOptions(files: files)).id
+            }
+            for upload in uploads {
+                let shown = try await fixture.larder("transfers", "show", upload.text, "--json").output
+                #expect(shown.contains(#""mutations":["\#(id)"]"#), "\(shown)")
+            }
+        }
+    }
+
     @Test("Transfers are listed in the order in which they were queued, whatever their priority")
     func listedByAge() async throws {
         try await TransferFixture.run { fixture in
