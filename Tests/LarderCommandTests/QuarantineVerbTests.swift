@@ -5,21 +5,26 @@ import Testing
 
 @Suite("Credentials in quarantine from the command line", .timeLimit(.minutes(10)))
 struct QuarantineVerbTests {
+    /// Puts tokens of a signed-in user into quarantine, since 2027-01-15T08:00:00Z.
+    private func quarantine(in fixture: TransferFixture) async throws {
+        let time = Date(timeIntervalSince1970: 1_800_000_000)
+        try await OperationsDatabase.using(URL(filePath: fixture.store)) { database in
+            let held = SealedCredential(
+                kind: "userPool", identity: "i", sealed: Array("secret".utf8), created: time, updated: time)
+            let key = StoredPartitionKey(partition: "main", sealedWith: "k", sealed: [1], created: time)
+            _ = try await database.credentials.replace(
+                by: .init(
+                    partition: "main", credentials: [held], key: key, making: .init(now: time),
+                    session: { _ in StoredSession(state: "signedIn", changed: time) }))
+            _ = try await database.credentials.quarantine(
+                [.init(held, reason: "damaged")], in: "main", of: "i", now: time, session: { _ in nil })
+        }
+    }
+
     @Test("The JSON names the kind, the reason and since when, and nothing of the credential")
     func names() async throws {
         try await TransferFixture.run { fixture in
-            let time = Date(timeIntervalSince1970: 1_800_000_000)
-            try await OperationsDatabase.using(URL(filePath: fixture.store)) { database in
-                let held = SealedCredential(
-                    kind: "userPool", identity: "i", sealed: Array("secret".utf8), created: time, updated: time)
-                let key = StoredPartitionKey(partition: "main", sealedWith: "k", sealed: [1], created: time)
-                _ = try await database.credentials.replace(
-                    by: .init(
-                        partition: "main", credentials: [held], key: key, making: .init(now: time),
-                        session: { _ in StoredSession(state: "signedIn", changed: time) }))
-                _ = try await database.credentials.quarantine(
-                    [.init(held, reason: "damaged")], in: "main", of: "i", now: time, session: { _ in nil })
-            }
+            try await quarantine(in: fixture)
             let told = try await fixture.larder("credentials", "--json")
             #expect(told.status == 0, "\(told.errors)")
             let expected = #""quarantined":[{"kind":"userPool","reason":"damaged","time":"2027-01-15T08:00:00Z"}]"#
@@ -99,18 +104,7 @@ struct QuarantineVerbTests {
     @Test("Words tell since when credentials are in quarantine")
     func since() async throws {
         try await TransferFixture.run { fixture in
-            let time = Date(timeIntervalSince1970: 1_800_000_000)
-            try await OperationsDatabase.using(URL(filePath: fixture.store)) { database in
-                let held = SealedCredential(
-                    kind: "userPool", identity: "i", sealed: Array("secret".utf8), created: time, updated: time)
-                let key = StoredPartitionKey(partition: "main", sealedWith: "k", sealed: [1], created: time)
-                _ = try await database.credentials.replace(
-                    by: .init(
-                        partition: "main", credentials: [held], key: key, making: .init(now: time),
-                        session: { _ in StoredSession(state: "signedIn", changed: time) }))
-                _ = try await database.credentials.quarantine(
-                    [.init(held, reason: "damaged")], in: "main", of: "i", now: time, session: { _ in nil })
-            }
+            try await quarantine(in: fixture)
             let told = try await fixture.larder("credentials").output
             #expect(told.contains(" userPool in quarantine since 2027-01-15T08:00:00Z ("), "\(told)")
         }

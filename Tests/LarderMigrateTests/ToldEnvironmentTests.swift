@@ -303,8 +303,10 @@ struct ToldEnvironmentTests {
         }
     }
 
-    @Test("A switch says how many transfers it gave up, and how many mutations")
-    func givenUp() async throws {
+    @Test(
+        "A switch says how many mutations and transfers it carried along, and how many it gave up",
+        arguments: [("--discard", [0, 1, 0, 2]), ("--carry", [1, 0, 2, 0])])
+    func carriedOrGivenUp(option: String, expected: [Int]) async throws {
         try await MigrationFixture.with { fixture in
             for name in ["staging", "other"] { _ = try await fixture.add(name) }
             #expect(try await fixture.migrate("env", "use", "staging").status == 0)
@@ -318,10 +320,10 @@ struct ToldEnvironmentTests {
                 }
                 try await database.transfers.enqueue(drafts)
             }
-            let use = try result(await fixture.migrate("env", "use", "other", "--discard", "--json"))
+            let use = try result(await fixture.migrate("env", "use", "other", option, "--json"))
             let report = try #require(use["switch"] as? [String: Any])
             let counts = ["carried", "discarded", "carriedTransfers", "discardedTransfers"].map { report[$0] as? Int }
-            #expect(counts == [0, 1, 0, 2])
+            #expect(counts == expected)
         }
     }
 
@@ -386,28 +388,6 @@ struct ToldEnvironmentTests {
                 let from = (try result(outcome)["switch"] as? [String: Any])?["from"] as? [String: Any]
                 #expect(try text(from?["before"]) == counts && text(from?["after"]) == counts, "\(outcome)")
             }
-        }
-    }
-
-    @Test("A switch says how many transfers it carried along, and how many mutations")
-    func carriedAlong() async throws {
-        try await MigrationFixture.with { fixture in
-            for name in ["staging", "other"] { _ = try await fixture.add(name) }
-            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
-            try await fixture.queueInCurrent(1)
-            try await fixture.withDatabase { database in
-                let name = try #require(try database.environments.current()?.partition?.name)
-                let drafts = ["a", "b"].map { key in
-                    TransferDraft(
-                        partition: name, kind: .download, bucket: "media", key: key, path: "/file-\(key)",
-                        created: Date())
-                }
-                try await database.transfers.enqueue(drafts)
-            }
-            let use = try result(await fixture.migrate("env", "use", "other", "--carry", "--json"))
-            let report = try #require(use["switch"] as? [String: Any])
-            let counts = ["carried", "discarded", "carriedTransfers", "discardedTransfers"].map { report[$0] as? Int }
-            #expect(counts == [1, 0, 2, 0])
         }
     }
 

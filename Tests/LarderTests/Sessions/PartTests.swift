@@ -423,19 +423,21 @@ struct PartTests {
         }
     }
 
+    /// Answers every refresh with cloud credentials that name no identity.
+    private struct CloudAlone: IdentityProvider {
+        func refresh(
+            _ part: Credentials.Part, of credentials: Credentials, within time: Duration
+        ) async throws(IdentityError) -> Credentials {
+            Credentials(cloud: .init(accessKeyID: "AK", secretAccessKey: "s", expires: .distantFuture))
+        }
+        func signOut(_ credentials: Credentials, within time: Duration) async throws(IdentityError) {}
+    }
+
     @Test("Of an answer that lacks the part that was asked for nothing is stored")
     func otherPart() async throws {
-        struct Other: IdentityProvider {
-            func refresh(
-                _ part: Credentials.Part, of credentials: Credentials, within time: Duration
-            ) async throws(IdentityError) -> Credentials {
-                Credentials(cloud: .init(accessKeyID: "AK", secretAccessKey: "s", expires: .distantFuture))
-            }
-            func signOut(_ credentials: Credentials, within time: Duration) async throws(IdentityError) {}
-        }
         try await withSessions { bench in
             let session = Session(
-                database: bench.database, partition: "main", identity: "x", keys: bench.keys, provider: Other(),
+                database: bench.database, partition: "main", identity: "x", keys: bench.keys, provider: CloudAlone(),
                 locksFolder: bench.locks)
             let tokens = Credentials.UserPoolTokens(idToken: "i", accessToken: "a", expires: .distantPast)
             try await session.signIn(Credentials(userPool: tokens), within: soon)
@@ -448,17 +450,9 @@ struct PartTests {
 
     @Test("A call for the identity id fails when the cloud credentials name no identity")
     func nameless() async throws {
-        struct Nameless: IdentityProvider {
-            func refresh(
-                _ part: Credentials.Part, of credentials: Credentials, within time: Duration
-            ) async throws(IdentityError) -> Credentials {
-                Credentials(cloud: .init(accessKeyID: "AK", secretAccessKey: "s", expires: .distantFuture))
-            }
-            func signOut(_ credentials: Credentials, within time: Duration) async throws(IdentityError) {}
-        }
         try await withSessions { bench in
             let session = Session(
-                database: bench.database, partition: "main", identity: "x", keys: bench.keys, provider: Nameless(),
+                database: bench.database, partition: "main", identity: "x", keys: bench.keys, provider: CloudAlone(),
                 locksFolder: bench.locks)
             let tokens = Credentials.UserPoolTokens(idToken: "i", accessToken: "a", expires: .distantFuture)
             try await session.signIn(Credentials(userPool: tokens), within: soon)
