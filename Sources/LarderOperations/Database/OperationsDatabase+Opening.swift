@@ -19,7 +19,6 @@ extension OperationsDatabase {
                 try pool.writeWithoutTransaction { db in
                     if options.verifiesAlways { try quickCheck(db) }
                     if !options.isReadOnly {
-                        // Reads the file first: a disk that fails would look like a SQLite that can keep no log.
                         let isNew = try isNew(db)
                         try makeDurable(db)
                         log.takeCheckpoints(of: db)
@@ -150,6 +149,8 @@ extension OperationsDatabase {
                 throw OperationsError(.unsupported, "This SQLite does not know fullfsync; use the system's")
             }
             #endif
+            // After the file was read: a disk that fails would look like a SQLite that can keep no log.
+            if !db.configuration.readonly { try keepLog(db) }
         }
         do {
             return try pool(file.path, configuration, until: .now + .seconds(seconds))
@@ -226,6 +227,18 @@ extension OperationsDatabase {
         }
     }
 
+    /// GRDB hears neither of a disk that fails in this, which SQLite says only when it is asked for more rows, nor of a
+    /// volume without shared memory.
+    private static func keepLog(_ db: Database) throws {
+        if try String.fetchOne(db, sql: "PRAGMA journal_mode") != "wal" {
+            try db.execute(sql: "PRAGMA journal_mode = WAL")
+        }
+        guard try String.fetchOne(db, sql: "PRAGMA journal_mode") == "wal" else {
+            throw OperationsError(
+                .unsupported, "SQLite keeps no log here; use a local volume, and the system's SQLite")
+        }
+    }
+
     /// GRDB opens a pool with synchronous=NORMAL, by which the last commits may be lost with the power.
     private static func makeDurable(_ db: Database) throws {
         // What is deleted is overwritten with zeros: a key that was destroyed is nowhere in the file any more.
@@ -233,15 +246,8 @@ extension OperationsDatabase {
         guard try Int.fetchOne(db, sql: "PRAGMA secure_delete") == 1 else {
             throw OperationsError(.unsupported, "This SQLite cannot overwrite what is deleted; use the system's")
         }
-        // GRDB does not hear of a disk that fails in this, which SQLite says only when it is asked for more rows.
-        if try String.fetchOne(db, sql: "PRAGMA journal_mode") != "wal" {
-            try db.execute(sql: "PRAGMA journal_mode = WAL")
-        }
-        guard try Int.fetchOne(db, sql: "PRAGMA synchronous") == 2,
-            try String.fetchOne(db, sql: "PRAGMA journal_mode") == "wal"
-        else {
-            throw OperationsError(
-                .unsupported, "SQLite keeps no synchronous log here; use a local volume, and the system's SQLite")
+        guard try Int.fetchOne(db, sql: "PRAGMA synchronous") == 2 else {
+            throw OperationsError(.unsupported, "This SQLite cannot wait for the disk at each commit; use the system's")
         }
     }
 

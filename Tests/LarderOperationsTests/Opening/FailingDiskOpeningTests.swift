@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import LarderFiles
 import LarderMigrations
 import LarderTestSupport
 import Testing
@@ -54,6 +55,18 @@ struct FailingDiskOpeningTests {
             var count = 0
             // Each place until the work ends before it; later ones are wider apart.
             while try await work(scene, fault, after: count, ready, accepted) { count += 1 + count / 2 }
+        }
+    }
+
+    @Test("A volume on which SQLite can keep no log is unsupported, and gets no store")
+    func noLog() async throws {
+        let disk = FailingDisk(hasSharedMemory: false)
+        try await withTemporaryFolder { folder in
+            await disk.failing(below: folder) {
+                let error = #expect(throws: OperationsError.self) { try OperationsDatabase(folder: folder) }
+                #expect(error?.code == .unsupported)
+            }
+            #expect(try !OperationsDatabase.exists(in: folder, FileSystem()))
         }
     }
 

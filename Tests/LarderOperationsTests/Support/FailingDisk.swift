@@ -39,6 +39,10 @@ final class FailingDisk: Sendable {
     }
 
     private let state = Mutex(State())
+    /// Without it SQLite can keep no log.
+    private let hasSharedMemory: Bool
+
+    init(hasSharedMemory: Bool = true) { self.hasSharedMemory = hasSharedMemory }
 
     /// Whether the fault has happened.
     var hasFailed: Bool { state.withLock { $0.hasFailed } }
@@ -88,6 +92,7 @@ final class FailingDisk: Sendable {
         own.pointee.xTruncate = failingTruncate
         own.pointee.xFileSize = failingSize
         own.pointee.xFileControl = failingControl
+        if !hasSharedMemory { own.pointee.iVersion = 1 }
         file.pointee.pMethods = UnsafePointer(own)
     }
 
