@@ -396,6 +396,21 @@ struct EvictionTests {
         }
     }
 
+    @Test("An eviction that ends early leaves a smaller cache")
+    func endedEarly() async throws {
+        try await withStoreFixture { app in
+            for number in 1...20 { try await app.store(number) }
+            func left() -> Int { (1...20).count(where: { (try? app.read(stored($0))) != nil }) }
+            let task = Task {
+                try await app.evict(0, .zero, isRehearsal: false, sliceTime: .microseconds(1)) {
+                    if left() < 20 { withUnsafeCurrentTask { $0?.cancel() } }
+                }
+            }
+            #expect(await larderError { try await task.value }?.code == .cancelled)
+            #expect((1..<20).contains(left()))
+        }
+    }
+
     @Test("What keeps the cache in order and is cancelled meanwhile has not failed")
     func cancelledUpkeep() async throws {
         try await withAgedStore { app, wait in

@@ -35,4 +35,15 @@ struct PartialFileTests {
             #expect(try #require(made.lastIndex(of: .write)) < sync)
         }
     }
+
+    @Test("Its checksum is worked out a mebibyte at a time, whatever its size")
+    func scanned() async throws {
+        try await withTemporaryFolder { folder in
+            let file = try PartialFile(of: UUID(), in: folder, FileSystem())
+            try file.reserve(5 << 19)
+            var sizes: [Int] = []
+            try await file.scan(0..<5 << 19) { sizes.append($0.count) }
+            #expect(sizes == [1 << 20, 1 << 20, 1 << 19])
+        }
+    }
 }
