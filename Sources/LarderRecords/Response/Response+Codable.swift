@@ -75,7 +75,7 @@ extension Response: Codable {
 
 extension GraphQLError {
     /// The error as GraphQL writes it, AppSync's members at its root.
-    fileprivate var value: Value {
+    package var value: Value {
         var members: [String: Value] = ["message": .string(message)]
         if let path {
             members["path"] = .list(

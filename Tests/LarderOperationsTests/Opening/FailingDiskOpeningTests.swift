@@ -61,7 +61,7 @@ struct FailingDiskOpeningTests {
     @Test("A volume on which SQLite can keep no log is unsupported, and gets no store")
     func noLog() async throws {
         let disk = FailingDisk(hasSharedMemory: false)
-        try await withTemporaryFolder { folder in
+        try await withTemporaryFolder { (folder) async throws in
             await disk.failing(below: folder) {
                 let error = #expect(throws: OperationsError.self) { try OperationsDatabase(folder: folder) }
                 #expect(error?.code == .unsupported)

@@ -19,25 +19,6 @@ extension GraphQLError {
         guard let json, case .list(let errors)? = try? Value(json: json) else { return [] }
         return errors.map { GraphQLError($0) }
     }
-
-    /// As the server would say it, for people to look at.
-    var value: Value {
-        var members: [String: Value] = ["message": .string(message)]
-        if let errorType { members["errorType"] = .string(errorType) }
-        members["errorInfo"] = errorInfo
-        members["data"] = data
-        if let path {
-            members["path"] = .list(
-                path.components.map { step in
-                    switch step {
-                    case .field(let name): .string(name)
-                    case .index(let index): .int(Int64(index))
-                    }
-                })
-        }
-        if !extensions.isEmpty { members["extensions"] = .object(extensions) }
-        return .object(members)
-    }
 }
 
 extension ParsedResponse {
