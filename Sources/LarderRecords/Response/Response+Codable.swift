@@ -1,4 +1,4 @@
-import LarderGraphQL
+package import LarderGraphQL
 
 /// The encoded form, version 1:
 ///

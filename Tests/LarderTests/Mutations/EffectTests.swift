@@ -72,7 +72,8 @@ struct EffectTests {
             ScriptedServer.body(
                 """
                 {"data":{"first":{"__typename":"Recipe","id":"1","rating":5},"second":null},
-                 "errors":[{"message":"no such recipe","path":["second",0],"extensions":{"code":"BAD"}},
+                 "errors":[{"message":"no such recipe","path":["second",0],"extensions":{"code":"BAD"},
+                            "locations":[{"line":3,"column":9}]},
                            {"message":"slow"}]}
                 """)
         }
@@ -95,6 +96,7 @@ struct EffectTests {
             #expect(status.errors.map(\.message) == ["no such recipe", "slow"])
             #expect(status.errors.first?.path == ResponsePath([.field("second"), .index(0)]))
             #expect(status.errors.first?.extensions["code"] == .string("BAD"))
+            #expect(status.errors.first?.locations.map { [$0.line, $0.column] } == [[3, 9]])
             try again.close()
         }
     }

@@ -102,6 +102,21 @@ struct SoughtServerTests {
         }
     }
 
+    @Test(
+        "A probe that is answered by a server's own status shows that the server is there",
+        arguments: [401, 409, 412, 425, 429])
+    func ownStatus(status: Int) async throws {
+        let server = ScriptedServer(
+            ScriptedServer.key, search: { _, _ in ScriptedServer.status(status) },
+            { number, request in number == 0 ? .failure(Self.page) : ScriptedServer.done(request) })
+        try await withStoreFixture(server) { app in
+            let receipt = try await app.enqueue(giveStars("1", 1))
+            try await quickRunner(app).drain()
+            #expect(try receipt.status()?.state == .applied)
+            #expect(server.searches == 1)
+        }
+    }
+
     @Test("The probe asks for a type's name and nothing else, unless the program names another query")
     func defaultProbe() {
         #expect(RunOptions().mutations.probe.document == "{ __typename }")

@@ -63,11 +63,13 @@ extension MutationRunner {
             return Search(failure: "the answer is no GraphQL response", retryAfter: answer.retryAfter)
         } catch let error as TransportError {
             // A server that says so is one, and a mutation hears it as well.
-            let refusal = Evidence(
+            let effect = Evidence(
                 phase: error.phase, status: error.status, answer: .status, refusals: transport.refusals
             ).verdict.effect
-            if case .none(let wait) = refusal, wait != .offline { return Search() }
-            return Search(failure: error.description, retryAfter: error.retryAfter)
+            switch effect {
+            case .none(.throttled), .none(.notSignedIn), .conflict: return Search()
+            default: return Search(failure: error.description, retryAfter: error.retryAfter)
+            }
         } catch { return Search(failure: "\(error)") }
     }
 }
