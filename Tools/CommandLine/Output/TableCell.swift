@@ -97,6 +97,14 @@ struct TableText {
     }
 }
 
+extension Date {
+    /// ISO 8601, to the second, in UTC.
+    package var text: String { formatted(.iso8601) }
+
+    /// The same, and how long ago that was or how long it is until then.
+    package var shown: String { "\(text) (\(RelativeTime.text(self)))" }
+}
+
 /// A time as far as it is from now: "3 min ago", "in 2 h".
 package enum RelativeTime {
     package static func text(_ time: Date, now: Date = Date()) -> String {

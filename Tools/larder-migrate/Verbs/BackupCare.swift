@@ -186,7 +186,7 @@ extension StoreBackup {
 
     fileprivate var json: JSONText {
         .object([
-            ("backup", .string(folder.path)), ("created", .string(manifest.created.formatted(.iso8601))),
+            ("backup", .string(folder.path)), ("created", .string(manifest.created.text)),
             ("bytes", .int(bytes)), ("partitions", .strings(manifest.partitions.map(\.name))),
             ("migrations", manifest.schema.map(JSONText.int) ?? .null),
             ("store", manifest.store.map(JSONText.string) ?? .null),
@@ -196,7 +196,7 @@ extension StoreBackup {
     fileprivate var cells: [TableCell] {
         [
             TableCell(folder.path),
-            TableCell("\(manifest.created.formatted(.iso8601)) (\(RelativeTime.text(manifest.created)))"),
+            TableCell(manifest.created.shown),
             TableCell("\(bytes)"), TableCell("\(manifest.partitions.count)"),
             TableCell(manifest.schema.map { "\($0)" } ?? "-"), TableCell(manifest.store ?? "-", .faint),
         ]

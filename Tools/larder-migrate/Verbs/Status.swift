@@ -34,7 +34,7 @@ struct Status: Verb {
         if let schema = status.schema {
             lines.append("larder.sqlite  format \(schema.formatVersion)")
             for entry in schema.applied {
-                let time = entry.applied.map { ", \($0.formatted(.iso8601))" } ?? ""
+                let time = entry.applied.map { ", \($0.shown)" } ?? ""
                 lines.append("applied        \(entry.label)\(time)")
             }
             for entry in schema.pending { lines.append("pending        \(entry.label)") }
@@ -65,7 +65,7 @@ extension SchemaStatus.Entry {
         var members: [(name: String, value: JSONText)] = [
             ("number", .int(number)), ("name", .string(name)), ("checksum", .string(checksum)),
         ]
-        if let applied { members.append(("applied", .string(applied.formatted(.iso8601)))) }
+        if let applied { members.append(("applied", .string(applied.text))) }
         return .object(members)
     }
 }

@@ -93,11 +93,3 @@ extension UUID {
     /// In small letters, as everywhere.
     var text: String { uuidString.lowercased() }
 }
-
-extension Date {
-    /// ISO 8601, to the second, in UTC.
-    var text: String { formatted(.iso8601) }
-
-    /// The same, and how long ago that was or how long it is until then.
-    var shown: String { "\(text) (\(RelativeTime.text(self)))" }
-}

@@ -200,5 +200,5 @@ extension SessionState {
 }
 
 extension JSONText {
-    fileprivate static func date(_ date: Date) -> JSONText { .string(date.ISO8601Format()) }
+    fileprivate static func date(_ date: Date) -> JSONText { .string(date.text) }
 }

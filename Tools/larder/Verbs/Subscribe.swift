@@ -77,14 +77,14 @@ extension SubscriptionState {
     fileprivate var result: JSONText {
         .object([
             ("event", .string("state")), ("phase", .string(phase.name)),
-            ("staleSince", staleSince.map { .string($0.ISO8601Format()) } ?? .null),
+            ("staleSince", staleSince.map { .string($0.text) } ?? .null),
             ("code", error.map { .string($0.code.rawValue) } ?? .null),
             ("message", error.map { .string($0.message) } ?? .null),
         ])
     }
 
     fileprivate var text: String {
-        phase.name + (staleSince.map { ", stale since \($0.ISO8601Format())" } ?? "")
+        phase.name + (staleSince.map { ", stale since \($0.shown)" } ?? "")
             + (error.map { ": \($0.message) [\($0.code.rawValue)]" } ?? "")
     }
 }

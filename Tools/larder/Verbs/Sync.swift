@@ -58,7 +58,7 @@ struct Sync: Verb {
                         subscriptions.map {
                             .object([
                                 ("name", .string($0.name)),
-                                ("completeUntil", .string($0.completeUntil.ISO8601Format())),
+                                ("completeUntil", .string($0.completeUntil.text)),
                             ])
                         })
                 ),
@@ -67,7 +67,7 @@ struct Sync: Verb {
                 + (report.isBase ? ", everything" : ", what has changed")
                 + (report.isFinished ? "" : ", not to the end")
                 + subscriptions.map {
-                    "\n\(Output.oneLine($0.name)): complete until \($0.completeUntil.ISO8601Format())"
+                    "\n\(Output.oneLine($0.name)): complete until \($0.completeUntil.shown)"
                 }.joined())
     }
 }
