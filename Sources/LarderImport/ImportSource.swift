@@ -73,6 +73,7 @@ package struct ImportSource {
         if let file = files.subscriptions {
             let database = try ForeignDatabase(file, limits)
             report.subscriptions = try database.count(of: "subscription_metadata")
+            try database.requireUnchanged()
         }
         report.files = Set([files.records, files.mutations, files.subscriptions].compactMap { $0 }).sorted()
         return report
