@@ -400,7 +400,7 @@ struct EvictionTests {
     func endedEarly() async throws {
         try await withStoreFixture { app in
             for number in 1...20 { try await app.store(number) }
-            func left() -> Int { (1...20).count(where: { (try? app.read(stored($0))) != nil }) }
+            @Sendable func left() -> Int { (1...20).count(where: { (try? app.read(stored($0))) != nil }) }
             let task = Task {
                 try await app.evict(0, .zero, isRehearsal: false, sliceTime: .microseconds(1)) {
                     if left() < 20 { withUnsafeCurrentTask { $0?.cancel() } }
