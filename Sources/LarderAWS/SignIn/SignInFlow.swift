@@ -150,7 +150,8 @@ public final class SignInFlow {
 
     // MARK: Steps
 
-    private var deadline: SuspendingClock.Instant { .now + options.timeout }
+    /// When the action under way must have ended.
+    private var deadline = SuspendingClock.now
 
     /// What an action has led to.
     private enum Result {
@@ -279,6 +280,7 @@ public final class SignInFlow {
     private func work(_ action: @escaping @MainActor () async throws -> Result) async {
         number += 1
         let mine = number
+        deadline = .now + options.timeout
         (state.isWorking, state.failure, state.refusedFields) = (true, nil, [])
         publish()
         do {
