@@ -17,7 +17,7 @@ public typealias ListUpdater = @Sendable (AnsweredMutation) throws -> [ListChang
 
 /// A mutation and what it was answered, or is expected to be.
 public struct AnsweredMutation: Sendable {
-    /// The mutation, as it was queued but for real ids in the places of temporary ones.
+    /// The mutation, as it was queued but for real ids in the places of other mutations' temporary ones.
     public let operation: GraphQLOperation
     /// The answer.
     public let response: Response

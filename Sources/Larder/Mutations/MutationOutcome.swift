@@ -4,7 +4,7 @@ public import LarderRecords
 /// How a queued mutation ended.
 public enum MutationOutcome: Sendable {
     /// The server carried it out: the data that it answered with, and the errors of fields beside that, where the
-    /// mutation took effect in part. The answer is in the cache.
+    /// mutation took effect in part. The answer is in the cache. Data of more than 64 KiB are only there, null here.
     case applied(Value, errors: [GraphQLError])
     /// It waits among the dead letters, with the reason, until the user or the program replays or discards it.
     case setAside(MutationStatus.Failure?)

@@ -40,9 +40,9 @@ public struct MutationStatus: Sendable, Hashable {
         public let serverCode: String?
         /// What happened, for people.
         public let message: String
-        /// What the server said.
+        /// What the server said; none of a mutation that was discarded.
         public let errors: [GraphQLError]
-        /// When.
+        /// When it failed, or was discarded.
         public let time: Date
     }
 
@@ -52,11 +52,12 @@ public struct MutationStatus: Sendable, Hashable {
     public let state: State
     /// Its place in the order.
     public let sequence: Int64
-    /// How often it was sent, or begun to be.
+    /// How often it was sent, or begun to be; 0 once it was applied or discarded.
     public let attempts: Int
     /// The last failure.
     public let failure: Failure?
-    /// The data of the server's answer, once it was applied. Reading it takes time in proportion to its size.
+    /// The data of the server's answer, once it was applied; nil where they take more than 64 KiB, which only the
+    /// cache keeps. Reading it takes time in proportion to its size.
     public var result: Value? { storedResult.flatMap { try? Value(json: $0) } }
     /// As it is stored.
     package let storedResult: [UInt8]?

@@ -10,11 +10,13 @@ extension Partition {
     /// When this returns, the mutation is on disk and survives the loss of power. A `MutationRunner` sends it.
     ///
     /// - Throws: `.operation`, `.variables`, `.syntax` for what cannot be asked; `.data` where the optimistic response
-    ///   does not fit the operation; `.unknownUpdater`; `operations.duplicate` where the id or idempotency key was used
-    ///   before; `operations.unknownTemporaryID`; `operations.notFound` where it depends on a mutation that the store
-    ///   does not know; `operations.full`, `operations.busy` and others where it cannot be stored;
-    ///   `operations.commitUnknown` where the disk failed, and it may be stored: the status of the error's `mutation`
-    ///   says whether it is, and trying again with the same id is safe.
+    ///   does not fit the operation; `.unknownUpdater`; `operations.duplicate` where the id was used before, or the
+    ///   idempotency key by a mutation that was not discarded; `.unknownTransfer`, `.invalidTransfer` and
+    ///   `operations.wrongState` for files that cannot be its own; `operations.unknownTemporaryID`;
+    ///   `operations.notFound` where it depends on a mutation that the store does not know; `operations.full`,
+    ///   `operations.busy` and others where it cannot be stored; `operations.commitUnknown` where the disk failed, and it
+    ///   may be stored: the status of the error's `mutation` says whether it is, and trying again with the same id is
+    ///   safe.
     @discardableResult
     public func enqueue(
         _ operation: GraphQLOperation, options: MutationOptions = MutationOptions()

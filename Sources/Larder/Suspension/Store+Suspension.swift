@@ -16,9 +16,9 @@ extension Store {
     /// A ``resume()`` meanwhile, from any task or thread, takes the suspension back, and so does a cancellation.
     ///
     /// - Parameter time: How long it may take; an app has some 25 seconds once it has left the screen.
-    /// - Throws: `.timedOut` where a call or an exchange does not end in time, `.cancelled` where the store was resumed or
-    ///   the task was cancelled meanwhile, `.suspended` where the store is suspended already, `.parked` where it was
-    ///   closed, `records.…` and `operations.…` where a file cannot be closed. Then the store goes on as if it had not
+    /// - Throws: `.timedOut` or `records.busy` where a call or an exchange does not end in time, `.cancelled` where the
+    ///   store was resumed or the task was cancelled meanwhile, `.suspended` where the store is suspended already,
+    ///   `.parked` where it was closed, `records.…` and `operations.…` where a file cannot be closed. Then the store goes on as if it had not
     ///   been asked, but for `.suspended`; where a file cannot be opened again it stays suspended, and `resume` says why.
     public func suspend(within time: Duration = .seconds(20)) async throws(LarderError) {
         let deadline = SuspendingClock.now + time

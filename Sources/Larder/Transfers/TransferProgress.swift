@@ -12,8 +12,7 @@ public struct TransferProgress: Sendable, Hashable {
         case throttled(until: Date)
         /// An attempt has failed, and the next begins then.
         case retry(at: Date)
-        /// An executor outside of the program has the file, until then at most, and the runner does not know the
-        /// executor: `RunOptions.Transfers.background`.
+        /// An executor outside of the program has the file, until then at most: `RunOptions.Transfers.background`.
         case handedOver(until: Date)
         /// No process carries the partition's transfers out.
         case noRunner

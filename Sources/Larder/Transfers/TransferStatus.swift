@@ -55,7 +55,7 @@ public struct TransferStatus: Sendable, Hashable {
     public let failure: Failure?
     /// Names the object's bytes, once they are known.
     public let etag: String?
-    /// The object's version, in buckets that keep versions.
+    /// The version of the object that was uploaded, in buckets that keep versions; nil of a download.
     public let version: String?
     /// When it was queued.
     public let created: Date

@@ -95,8 +95,8 @@ public struct Transfers: Sendable {
     /// A transfer that was queued before, in this process or another; whether it is known, its status tells.
     public subscript(id: TransferID) -> Transfer { Transfer(id: id, core: core) }
 
-    /// The status of each transfer that has changed, in this process or another, since this was asked for. Of a
-    /// transfer that changes often, only the newest status is told. Ends when the partition is parked or the store
+    /// The status of each transfer that has changed, in this process or another, since the iteration began. Of
+    /// a transfer that changes often, only the newest status is told. Ends when the partition is parked or the store
     /// closed.
     public var events: some AsyncSequence<TransferStatus, Never> & Sendable { TransferEvents(core: core) }
 

@@ -22,7 +22,7 @@ extension OperationsDatabase {
     ///   - token: Names it.
     ///   - fill: Writes the file at the path that it is given.
     ///   - lock: Held by the caller, for this store.
-    /// - Throws: What `fill` throws; `.newerFormat`, `.migrationChanged`, `.damaged`, `.full`.
+    /// - Throws: What `fill` throws; `.newerFormat`, `.migrationChanged`, `.damaged`, `.damagedBackup`, `.full`.
     package static func stage(
         _ token: String, in folder: URL, holding lock: MigrationLock, options: Options = Options(),
         _ fill: (String) throws -> Void

@@ -18,7 +18,7 @@ package struct OperationsCheck: Sendable, Hashable {
         package var description: String { "\(kind.rawValue): \(what)" }
     }
 
-    /// The first problems, at most 100 of each kind.
+    /// The first problems, at most 100 of each rule and of each table.
     package var problems: [Problem] = []
     /// How many rows were looked at.
     package var mutations = 0

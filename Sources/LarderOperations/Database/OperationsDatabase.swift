@@ -62,7 +62,7 @@ package final class OperationsDatabase: Sendable {
     /// The environments that are known, their partitions, and which of these is the current one.
     package var environments: EnvironmentTable { EnvironmentTable(database: self) }
 
-    /// How many commits this process has made since it was opened.
+    /// How many commits this process has made since it was opened, and one for each suspension.
     package var commitCount: Int { use.withLock { $0.earlierCommits + ($0.connection?.writer.commitCount ?? 0) } }
 
     /// Closes the file. Writes that were begun end first; calls from now on throw `.closed`. Closing twice does

@@ -5,7 +5,7 @@ public import LarderRecords
 public struct MutationInQuestion: Sendable {
     /// The mutation's id.
     public let id: MutationID
-    /// The operation that was sent.
+    /// The operation as it was queued. What was sent has the versions and the key in its variables as well.
     public let operation: GraphQLOperation
     /// By which the server would tell a repeat.
     public let idempotencyKey: String
