@@ -57,7 +57,7 @@ public struct LarderError: Error, Sendable {
         public static let unknownMutation = Code(rawValue: "larder.unknownMutation")
         /// No updater of lists is registered under the name.
         public static let unknownUpdater = Code(rawValue: "larder.unknownUpdater")
-        /// Queued mutations cannot be sent from here; the cause says why.
+        /// Queued mutations, or transfers, cannot be sent from here; the message says why.
         public static let notRunnable = Code(rawValue: "larder.notRunnable")
         /// A backup cannot be made, or cannot be brought back, for a reason of its own; the message says which.
         public static let backup = Code(rawValue: "larder.backup")

@@ -1,6 +1,6 @@
 /// Signs users in, and gives new credentials for old ones.
 ///
-/// The provider's calls run on threads of their own. A deadline that passes cancels the call's task. Until the call has
+/// The provider's calls run on threads of their own. A deadline that passes cancels the task of a refresh. Until it has
 /// returned, no other task or process refreshes the same part of the same credentials, since a refresh token may work
 /// only once.
 public protocol IdentityProvider: Sendable {

@@ -9,7 +9,7 @@ extension LarderError.Code {
     public static let noIdentityProvider = LarderError.Code(rawValue: "larder.noIdentityProvider")
     /// The environment has no user pool, and its tokens were asked for.
     public static let noUserPool = LarderError.Code(rawValue: "larder.noUserPool")
-    /// The environment has no identity pool, and its credentials were asked for.
+    /// The environment has no identity pool, or there is no identity provider, and its credentials were asked for.
     public static let noIdentityPool = LarderError.Code(rawValue: "larder.noIdentityPool")
     /// A user is signed in, but not to the user pool: there are no tokens of it.
     public static let notInUserPool = LarderError.Code(rawValue: "larder.notInUserPool")

@@ -215,8 +215,8 @@ public final class Session: Sendable {
     var signIns: Int { signInCount.load(ordering: .acquiring) }
     func countSignIn() { signInCount.add(1, ordering: .acquiringAndReleasing) }
 
-    /// Ends the streams, and every wait with `.parked`, as does each call from now on. A refresh that is under way ends
-    /// as it would have, and is stored.
+    /// Ends the streams, and every wait but for a refresh with `.parked`, as does each call from now on. A refresh that
+    /// is under way ends as it would have, and is stored; who waits for it gets what it gives.
     package func close() {
         let (streams, standings) = watching.withLock { watching in
             watching.isClosed = true

@@ -5,7 +5,8 @@ import LarderOperations
 public struct SessionStanding: Sendable, Hashable {
     /// Whether a user is signed in.
     public var state: SessionState
-    /// How the user signed in; nil where no credentials are stored.
+    /// How the user signed in; nil where no credentials are stored. A guest whom the identity pool has refused is
+    /// `.federated`.
     public var kind: SignInKind?
     /// Since when; nil where nothing ever happened.
     public var since: Date?

@@ -24,7 +24,7 @@ public struct EnvironmentKeyProvider: KeyProvider {
         self.environment = environment
     }
 
-    /// The variables' names.
+    /// The name of the variable that has the key.
     public var description: String { "the environment variable \(variable)" }
 
     /// - Throws: `.missing`, `.invalid`.
