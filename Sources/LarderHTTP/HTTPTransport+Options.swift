@@ -48,12 +48,13 @@ extension HTTPTransport {
         /// request waits for it: ask `Session.userPoolTokens`, which ends at once where no user is signed in, and not
         /// `Session.credentials`, which waits for a sign-in.
         ///
-        /// What it throws ends the request: a `TransportError` as it is, a `CancellationError` as `.cancelled`, what a
-        /// session throws as `.notSignedIn` and the like, everything else as the cause of a `.notPrepared`.
+        /// What it throws ends the request: a `TransportError` as it is, a `CancellationError` of a cancelled task as
+        /// `.cancelled`, what a session throws as `.notSignedIn` and the like, everything else as the cause of a
+        /// `.notPrepared`.
         public var headersForRequest: (@Sendable (GraphQLRequest) async throws -> [GraphQLRequest.Header])?
 
-        /// Bytes of a body, decompressed, above which an answer is given up with `.unusableAnswer`: 64 MiB, and 8 MiB on a
-        /// phone.
+        /// Bytes of a body, decompressed, above which an answer is given up with `.unusableAnswer`, or `.status` if
+        /// its status is not 2xx: 64 MiB, and 8 MiB on a phone.
         public var maximumAnswerSize = GraphQLAnswer.defaultMaximumSize
 
         /// Bytes of a URL above which a query goes by POST although GET was asked for.

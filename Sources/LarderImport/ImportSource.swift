@@ -97,7 +97,7 @@ package struct ImportOptions: Sendable, Hashable {
     package var prefix: String?
     /// The greatest size of a database in bytes.
     package var maximumFileSize: Int64 = 8 << 30
-    /// The greatest size of a record in bytes.
+    /// The greatest size of a cached record in bytes; a queued mutation may be larger.
     package var maximumRecordSize: Int64 = 64 << 20
 
     package init() {}

@@ -17,7 +17,7 @@ public enum AppSyncAuthorization: Sendable {
     case userPool(Source<String>)
     /// A token of another identity provider, which speaks OpenID Connect, sent as it is.
     case openIDConnect(Source<String>)
-    /// A token that a Lambda function judges: at most 2,048 characters.
+    /// A token that a Lambda function judges: at most 2,048 characters, which `send` requires and AppSync does.
     case lambda(Source<String>)
 
     /// Which of a user pool's tokens is sent.

@@ -20,7 +20,7 @@ extension S3Transport {
     /// - Parameters:
     ///   - use: What the holder of the URL may do.
     ///   - location: The bucket and the key.
-    ///   - lifetime: From a second to seven days.
+    ///   - lifetime: From a second to seven days, in whole seconds.
     ///   - time: How long the credentials may be waited for.
     /// - Throws: `.unusableRequest` for another time; otherwise as the credentials and the location do.
     public func presignedURL(

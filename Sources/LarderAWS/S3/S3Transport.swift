@@ -59,8 +59,9 @@ public final class S3Transport: ObjectTransport {
     ///
     /// - Parameters:
     ///   - region: Such as `eu-west-1`.
-    ///   - credentials: Asked for each request. What it throws ends the request: an `ObjectError` as it is, anything
-    ///     else as the cause of a `.notPrepared`; `.invalidCredentials` where a sign-in would help.
+    ///   - credentials: Asked for each request. What it throws ends the request: an `ObjectError` as it is, a
+    ///     `CancellationError` as `.cancelled`, anything else as the cause of a `.notPrepared`; `.invalidCredentials`
+    ///     where a sign-in would help.
     ///   - options: What is different from the defaults.
     ///   - client: Carries the exchanges; nil for one of the transport's own, which is shut down when the transport is
     ///     released. The caller owns one that is given, and shuts it down after the last use of this transport. Make it

@@ -22,14 +22,14 @@ extension HTTPTransport {
         /// What introduces the program to the server, in `connection_init`, such as a token: asked for at each opening,
         /// within its deadline. What it throws ends the attempt, as with `headersForRequest`.
         public var payload: (@Sendable () async throws -> [String: Value]?)?
-        /// How the connection is secured; nil for the system's authorities.
+        /// How a WebSocket is secured; nil for the system's authorities. `.multipart` uses the transport's own.
         public var tls: TLSConfiguration?
         /// Bytes of a message above which the connection is given up.
         package var maximumMessageSize = 16 << 20
         /// How long the server may send nothing before the connection is given up. After half of it the server gets a
         /// ping. With AppSync, the time that the server announces counts instead, and no ping is sent.
         public var silence = Duration.seconds(60)
-        /// After how long another connection takes a connection's place, such as before the token that `payload` gives
+        /// After how long another WebSocket takes a WebSocket's place, such as before the token that `payload` gives
         /// ends; nil where none has to. All subscriptions have begun on the other before the old one is closed. With
         /// AppSync it is not needed: the end of the proof is known, and connections end after a day.
         public var lifetime: Duration?
@@ -58,7 +58,8 @@ extension HTTPTransport: SubscriptionTransport {
     ///   or 4403; `.unusableRequest` where it closes it with 4400, 4406, 4409 or 4429; `.unusableAnswer` where the
     ///   server sends a message that the protocol does not have; `.timedOut` where the server does not open the socket
     ///   in time, or falls silent; `.status` where it answers the handshake with another status; `.notPrepared` where
-    ///   `payload` throws; `.interrupted` where the connection breaks, or the server closes it with another code.
+    ///   `payload` throws, unless it is a `TransportError` or a session's; `.interrupted` where the connection breaks, or
+    ///   the server closes it with another code.
     public func carry(
         _ line: SubscriptionLine, openedWithin time: Duration
     ) async throws(TransportError) {
