@@ -141,4 +141,81 @@ struct NamedWatchTests {
             #expect(titles(state) == ["Soup", "Bread"])
         }
     }
+
+    @Test("A named watcher ends when the store is closed, also where an answer was given before")
+    func closed() async throws {
+        try await withTemporaryFolder { (folder) throws in
+            let (store, app) = try open(folder)
+            try await app.write(recipeList, data)
+            var states = try await app.watch(named: "inbox", recipeList).makeAsyncIterator()
+            #expect(titles(try await states.next()) == ["Soup", "Bread"])
+            try store.close()
+            #expect(try await states.next() == nil)
+        }
+    }
+
+    @Test("An operation that cannot be watched is refused, and its name is not stored")
+    func refused() async throws {
+        try await withStoreFixture { (app) throws in
+            await expectCode(.operation) { _ = try await app.watch(named: "inbox", giveStars("1", 5)) }
+            #expect(try app.watcherNames() == [])
+        }
+    }
+
+    @Test("The names of stored watchers are listed in ascending order")
+    func names() async throws {
+        try await withStoreFixture { (app) throws in
+            for name in ["b", "c", "a"] { _ = try await app.watch(named: name, recipeList) }
+            #expect(try app.watcherNames() == ["a", "b", "c"])
+        }
+    }
+
+    @Test("A watcher that is opened again watches that operation of its document which was named")
+    func operationOfDocument() async throws {
+        try await withTemporaryFolder { (folder) throws in
+            var (store, app) = try open(folder)
+            try await app.write(recipeList, data)
+            let document = "query One { recipe(id: 1) { title } } query All { recipes(first: 2) { title } }"
+            _ = try await app.watch(named: "inbox", GraphQLOperation(document, name: "All"))
+            try store.close()
+            (store, app) = try open(folder)
+            var again = try await app.watch(named: "inbox").makeAsyncIterator()
+            let state = try await again.next()
+            #expect(titles(state) == ["Soup", "Bread"])
+            try store.close()
+        }
+    }
+
+    @Test("A name goes on where it was with an equal operation, and begins anew with other variables")
+    func sameName() async throws {
+        try await withStoreFixture { (app) throws in
+            try await app.write(recipe(1), ["recipe": ["id": "1", "title": "Soup", "author": nil]])
+            var first = try await app.watch(named: "one", recipe(1)).makeAsyncIterator()
+            #expect(try await first.next()?.changes == .anything)
+            try await app.write("Recipe:1", card, ["title": "Broth"])
+            // The first answer is noted now.
+            #expect(try await first.next()?.changes == .objects(["Recipe:1"]))
+            var same = try await app.watch(named: "one", recipe(1)).makeAsyncIterator()
+            #expect(try await same.next()?.changes == .objects(["Recipe:1"]))
+            try await app.write(recipe(2), ["recipe": ["id": "2", "title": "Bread", "author": nil]])
+            var other = try await app.watch(named: "one", recipe(2)).makeAsyncIterator()
+            #expect(try await other.next()?.changes == .anything)
+        }
+    }
+
+    @Test("A named watcher whose answer cannot be read throws why")
+    func unreadable() async throws {
+        try await withTemporaryFolder { (folder) throws in
+            var options = Store.Options()
+            options.maximumAnswerSize = 100_000
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+            let app = try store.partition()
+            try await app.write(recipeList, data)
+            var states = try await app.watch(named: "inbox", recipeList).makeAsyncIterator()
+            #expect(try await next(&states) != nil)
+            try await app.write("Recipe:1", card, ["title": .string(String(repeating: "x", count: 200_000))])
+            await expectCode(.recordsTooLarge) { _ = try await next(&states) }
+            try store.close()
+        }
+    }
 }

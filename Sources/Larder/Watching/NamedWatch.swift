@@ -54,7 +54,12 @@ public struct NamedWatch: AsyncSequence, Sendable {
             let core = watch.partition.core
             _ = await core.operationsStore.suspension.sitOut()
             if let given {
-                try await watch.note(last?.isOptimistic == true ? .unknown : given)
+                do throws(LarderError) {
+                    try await watch.note(last?.isOptimistic == true ? .unknown : given)
+                } catch {
+                    guard error.code != .parked else { return nil }
+                    throw error
+                }
                 noted = given
                 self.given = nil
             }
