@@ -76,8 +76,8 @@ extension GraphQLError {
         }
         if case .object(let members)? = members["extensions"] { extensions = members }
         errorType = members["errorType"]?.text ?? extensions["errorType"]?.text ?? extensions["code"]?.text
-        errorInfo = members["errorInfo"].flatMap { $0 == .null ? nil : $0 }
-        data = members["data"].flatMap { $0 == .null ? nil : $0 }
+        errorInfo = members["errorInfo"].flatMap { $0 == .null ? Value?.none : $0 }
+        data = members["data"].flatMap { $0 == .null ? Value?.none : $0 }
     }
 }
 

@@ -297,6 +297,13 @@ struct ResponseParsingTests {
         }
     }
 
+    @Test("What a resolver says of an error is nil where it is null")
+    func nothingSaid() throws {
+        let body = Array(#"{"data":null,"errors":[{"message":"no","errorInfo":null,"data":null}]}"#.utf8)
+        let error = try #require(try ParsedResponse.parse(body, along: operation("{ count }").layout).errors.first)
+        #expect(error.errorInfo.map(\.json) == nil && error.data.map(\.json) == nil)
+    }
+
     // Each took minutes, and takes a second or two.
     @Test("An answer in which every object is of another unknown type is parsed once through", .timeLimit(.minutes(2)))
     func manyUnknownTypes() throws {
