@@ -21,6 +21,18 @@ struct CancellableTimerTests {
         for task in tasks { #expect(await !task.value) }
     }
 
+    @Test("A wait looks once a minute how much of it is left, which a machine's sleep may have made less")
+    func slept() async throws {
+        #expect(CancellableTimer.longest == .seconds(60))
+        let looks = Atomic(0)
+        let begun = SuspendingClock.now
+        let hasCome = await CancellableTimer.wait(atMost: .milliseconds(1)) {
+            looks.add(1, ordering: .relaxed).oldValue == 0 ? .seconds(3600) : .zero
+        }
+        #expect(hasCome && looks.load(ordering: .relaxed) == 2)
+        try requireNear(begun)
+    }
+
     #if os(Linux)
     @Test("Waits that are cancelled an hour before their time leave nothing in memory")
     func memory() async throws {

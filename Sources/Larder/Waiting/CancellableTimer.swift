@@ -14,7 +14,7 @@ package final class CancellableTimer: Sendable {
     }
 
     /// Timers stand still while a machine sleeps, as deadlines do; what is due by another clock is compared so often.
-    private static let longest = Duration.seconds(60)
+    static let longest = Duration.seconds(60)
 
     private let state = Locked(State.idle)
 
@@ -34,7 +34,8 @@ package final class CancellableTimer: Sendable {
     @discardableResult
     package static func waitThroughSleep(until due: ContinuousClock.Instant) async -> Bool { await wait { due - .now } }
 
-    private static func wait(_ left: () -> Duration) async -> Bool {
+    /// Asks at least so often how much is left: a machine that slept meanwhile has not woken the timer.
+    static func wait(atMost longest: Duration = longest, _ left: () -> Duration) async -> Bool {
         while !Task.isCancelled {
             let left = left()
             guard left > .zero else { return true }
