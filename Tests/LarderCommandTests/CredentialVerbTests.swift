@@ -67,6 +67,9 @@ struct CredentialVerbTests {
             for name in partitions {
                 #expect(told.output.contains("\n\(name): its credentials could not be opened, and are as they were"))
             }
+            let json = try await larder(store, "credentials", "rotate", "--json")
+            let unopened = try #require(json.output.firstMatch(of: /"unopened":\[([^\]]*)\]/)?.1, "\(json)")
+            for name in partitions { #expect(unopened.contains("\"\(name)\""), "\(json)") }
         }
         try await CommandFixture.withStore { fixture in
             let none = try await fixture.larder("credentials", "rotate", "--json")
@@ -112,6 +115,17 @@ struct CredentialVerbTests {
             }
             let done = try await larder(store, "credentials", "empty-quarantine", "--write", "--json")
             #expect(done.output.hasSuffix(#""result":{"destroyed":2}}"# + "\n"), "\(done)")
+        }
+    }
+
+    @Test("sign-out works on a partition that is not the current one")
+    func notCurrent() async throws {
+        try await withStore { store, partitions in
+            for option in [["--env", "staging"], ["--partition", partitions[0]]] {
+                // Its environment has no user pool, which is told after what partition is meant.
+                let told = try await LarderProcess.run(["sign-out", "--json", "--store", store.path] + option)
+                #expect(told.status == 1 && told.errors.contains(#""code":"larder.noUserPool""#), "\(told.errors)")
+            }
         }
     }
 }

@@ -51,6 +51,7 @@ struct EnvironmentVerbTests {
             let json = try await LarderProcess.run(["env", "--json", "--store", store.path])
             #expect(json.status == 0)
             #expect(json.output.contains(#""partition":"\#(current)","environment":"production","user":null"#))
+            #expect(json.output.contains(#""partition":"\#(parked)","environment":"staging","user":"ada""#))
             let definition = #"{"api":{"url":"https://staging.example/graphql"}}"#
             #expect(json.output.contains(#""name":"staging","definition":\#(definition)"#))
         }

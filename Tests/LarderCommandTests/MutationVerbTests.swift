@@ -129,6 +129,7 @@ struct MutationVerbTests {
             let shown = try await LarderProcess.run(["mutations", "show", dead, "--json", "--store", store])
             #expect(shown.status == 0)
             #expect(shown.output.contains(#""variables":{"recipe":"9","stars":5}"#))
+            #expect(shown.output.contains(#""document":"mutation Rate("#))
             #expect(shown.output.contains(#""failure":{"kind":"rejected","code":null,"message":"no such\nrecipe""#))
             let variables = URL(filePath: store).appending(path: "variables.json")
             try Data(#"{"recipe":"1","stars":4}"#.utf8).write(to: variables)
@@ -271,7 +272,7 @@ struct MutationVerbTests {
         }
     }
 
-    @Test("A mutation is shown with the time at which it expires, and without a line of that where it does not")
+    @Test("A mutation is shown with the time at which it expires, in JSON too, and without that where it does not")
     func expiry() async throws {
         try await withTemporaryFolder { parent in
             let folder = parent.appending(path: "store")
@@ -285,6 +286,9 @@ struct MutationVerbTests {
             for (id, isBounded) in [(bounded, true), (endless, false)] {
                 let shown = try await LarderProcess.run(["mutations", "show", "\(id)", "--store", folder.path])
                 #expect(shown.output.contains("\nexpires 2096-10-02T07:06:40Z (in ") == isBounded, "\(shown)")
+                let json = try await LarderProcess.run(["mutations", "show", "\(id)", "--json", "--store", folder.path])
+                let member = isBounded ? #""expires":"2096-10-02T07:06:40Z""# : #""expires":null"#
+                #expect(json.output.contains(member), "\(json)")
             }
         }
     }
@@ -404,6 +408,41 @@ struct MutationVerbTests {
             #expect(done.status == 0, "\(done.errors)")
             let shown = try await LarderProcess.run(["mutations", "show", dead, "--store", store])
             #expect(shown.output.contains(/^discarded \S+ 1 \S+Z \(\d+ (s|min) ago\)/), "\(shown)")
+        }
+    }
+
+    @Test("JSON counts the attempts of each mutation")
+    func attempts() async throws {
+        try await withQueue { (store, dead, stalled, pending) throws in
+            let listed = try await LarderProcess.run(["mutations", "--json", "--store", store]).output
+            let counts = listed.matches(of: /"id":"([^"]+)",[^{}]*?"attempts":(\d+),/).map { "\($0.1) \($0.2)" }
+            #expect(counts == ["\(dead) 1", "\(stalled) 0", "\(pending) 0"], "\(listed)")
+        }
+    }
+
+    @Test("A discarded mutation is shown in JSON with the reason for which it had been set aside")
+    func discardedReason() async throws {
+        try await withQueue { (store, dead, _, _) throws in
+            let discarded = try await LarderProcess.run(["mutations", "discard", dead, "--write", "--store", store])
+            #expect(discarded.status == 0, "\(discarded.errors)")
+            let shown = try await LarderProcess.run(["mutations", "show", dead, "--json", "--store", store]).output
+            #expect(shown.contains(#""state":"discarded","#), "\(shown)")
+            #expect(shown.contains(#","failure":{"kind":"rejected","#), "\(shown)")
+        }
+    }
+
+    @Test("JSON gives the code and the time of a mutation's failure")
+    func failureInJSON() async throws {
+        try await withQueue { (store, _, _, pending) throws in
+            let id = try #require(UUID(uuidString: pending))
+            let time = Date(timeIntervalSince1970: 1_800_000_000)
+            try await OperationsDatabase.using(URL(filePath: store)) { database in
+                let failure = MutationFailure(.rejected, code: "TOO_LATE", message: "no", time: time)
+                try await database.mutations.setAside(id, expecting: .pending, failure, now: time)
+            }
+            let listed = try await LarderProcess.run(["mutations", "--json", "--store", store]).output
+            let failure = #""failure":{"kind":"rejected","code":"TOO_LATE","message":"no","#
+            #expect(listed.contains(failure + #""time":"2027-01-15T08:00:00Z"}"#), "\(listed)")
         }
     }
 }

@@ -16,6 +16,9 @@ struct ReadingVerbTests {
             #expect(
                 try await fixture.larder("ls", "--limit", "1", "--json").output
                     == #"{"larder":1,"command":"ls","result":{"keys":["Author:7"],"hasMore":true}}"# + "\n")
+            for id in ["a", "B"] { try await fixture.rename(id, to: "Soup") }
+            let ascending = "Recipe:1\nRecipe:2\nRecipe:B\nRecipe:a\n"
+            #expect(try await fixture.larder("ls", "--type", "Recipe").output == ascending)
         }
     }
 
@@ -385,6 +388,74 @@ struct ReadingVerbTests {
             #expect(words.contains("\nsize        \(size) bytes, pages of "), "\(words)")
             let type = /\ntype        Recipe: 2 objects, 0 parts, 0 tombstones, [1-9]\d* bytes\n/
             #expect(words.contains(type), "\(words)")
+        }
+    }
+
+    @Test("get tells in JSON the number of bytes that it tells in words")
+    func getsBytes() async throws {
+        try await CommandFixture.withStore { fixture in
+            let words = try await fixture.larder("get", "Recipe:1").output
+            let bytes = try #require(words.firstMatch(of: /^Recipe:1 Recipe ([1-9]\d*) bytes\n/).map { String($0.1) })
+            let json = try await fixture.larder("get", "Recipe:1", "--json").output
+            #expect(json.contains(#""isPart":false,"bytes":\#(bytes),"#), "\(json)")
+        }
+    }
+
+    @Test("info tells in JSON the bytes of each type and age that it tells in words")
+    func informsOfBytesInJSON() async throws {
+        try await CommandFixture.withStore { fixture in
+            let words = try await fixture.larder("info", "--types", "--ages").output
+            let json = try await fixture.larder("info", "--types", "--ages", "--json").output
+            let type = words.firstMatch(of: /\ntype        Recipe: 2 objects, .+, ([1-9]\d*) bytes\n/)
+            let ofType = try #require(type.map { String($0.1) }, "\(words)")
+            let row = #"{"type":"Recipe","objects":2,"parts":0,"tombstones":0,"bytes":\#(ofType)}"#
+            #expect(json.contains(row), "\(json)")
+            let age = words.firstMatch(of: /\nage         less than 3600 s old: 4 objects, ([1-9]\d*) bytes/)
+            let ofAge = try #require(age.map { String($0.1) }, "\(words)")
+            #expect(json.contains(#"{"within":3600,"objects":4,"bytes":\#(ofAge)}"#), "\(json)")
+        }
+    }
+
+    @Test("info counts the pages of values that take more than a page")
+    func informsOfLargeValues() async throws {
+        try await CommandFixture.withStore { fixture in
+            try await fixture.rename("1", to: String(repeating: "x", count: 1 << 20))
+            let json = try await fixture.larder("info", "--json").output
+            let pageSize = try #require(json.firstMatch(of: /"pageSize":(\d+),/).flatMap { Int($0.1) }, "\(json)")
+            var pages = 0
+            for match in json.matches(of: /"pages":(\d+),"depth"/) { pages += Int(match.1) ?? 0 }
+            #expect(pages * pageSize > 1 << 20, "\(json)")
+        }
+    }
+
+    @Test("check counts in JSON the pages, the names and the logged changes")
+    func countsPagesAndNames() async throws {
+        try await CommandFixture.withStore { fixture in
+            for title in ["Stew", "Broth"] { try await fixture.rename("1", to: title) }
+            let check = try await fixture.larder("check", "--json").output
+            #expect(check.contains(/"pages":[1-9]\d*,"objects":4,/), "\(check)")
+            #expect(check.contains(/"names":[1-9]\d*,"changes":3,/), "\(check)")
+        }
+    }
+
+    @Test("query says in JSON how many seconds old its answer is")
+    func tellsAge() async throws {
+        try await CommandFixture.withStore { fixture in
+            // A program stored this object two hours ago.
+            var options = Store.Options()
+            options.now = { Date() - 7_200 }
+            options.silence()
+            let store = try Store.open(
+                at: URL(filePath: fixture.store), schemaText: [CommandFixture.schema], options: options)
+            let document = #"{ recipe(id: "8") { __typename id title } }"#
+            try await store.partition().write(
+                GraphQLOperation(document),
+                json: Array(#"{"recipe":{"__typename":"Recipe","id":"8","title":"Old"}}"#.utf8))
+            try store.close()
+            let operation = try fixture.write(document, to: "old.graphql")
+            let told = try await fixture.larder("query", "--operation", operation, "--json")
+            let age = try #require(told.output.firstMatch(of: /"age":(\d+),/).flatMap { Int($0.1) }, "\(told)")
+            #expect((7_200..<10_800).contains(age), "\(told)")
         }
     }
 }

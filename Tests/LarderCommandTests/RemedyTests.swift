@@ -142,8 +142,10 @@ struct RemedyTests {
             try await running.waitForLines(2)
             running.interrupt()
             let lines = try await running.finish().output.split(separator: "\n")
-            #expect(lines.first?.wholeMatch(of: /connecting, stale since \S+Z/) != nil, "\(lines)")
-            let reason = /connecting, stale since \S+Z: No connection .+ \[transport.unreachable\]/
+            #expect(
+                lines.first?.wholeMatch(of: /connecting, stale since \S+Z \(\d+ (?:s|min) ago\)/) != nil, "\(lines)")
+            let reason =
+                /connecting, stale since \S+Z \(\d+ (?:s|min) ago\): No connection .+ \[transport.unreachable\]/
             #expect(lines.last?.wholeMatch(of: reason) != nil, "\(lines)")
         }
     }

@@ -423,7 +423,7 @@ struct RunVerbTests {
                 }
                 try news.tell(app, Output(tool: .init(name: "larder", version: 1), command: "run", isJSON: true))
                 let json = String(decoding: news.json.bytes, as: UTF8.self)
-                #expect(json.contains(#""sent":3,"setAside":["#), "\(json)")
+                #expect(json.contains(#""sent":3,"setAside":["\#(ids[0].text)","\#(ids[1].text)"]"#), "\(json)")
                 #expect(json.contains(#""transferred":2,"failedTransfers":1,"#), "\(json)")
             }
         }

@@ -177,7 +177,7 @@ struct SyncVerbTests {
         }
     }
 
-    @Test("sync says in words until when a subscription has brought everything")
+    @Test("sync says in words and in JSON until when a subscription has brought everything")
     func subscriptionsInWords() async throws {
         try await withTemporaryFolder { folder in
             let fixture = CommandFixture(folder: folder)
@@ -191,6 +191,9 @@ struct SyncVerbTests {
                 try cache.close()
                 let told = try await fixture.larder(arguments).output
                 #expect(told.contains("\nSubscription.changed: complete until 2027-01-15T08:00:00Z ("), "\(told)")
+                let json = try await fixture.larder(arguments + ["--json"]).output
+                let row = #""subscriptions":[{"name":"Subscription.changed","completeUntil":"2027-01-15T08:00:00Z"}]"#
+                #expect(json.contains(row), "\(json)")
             }
         }
     }

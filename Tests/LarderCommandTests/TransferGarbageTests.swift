@@ -54,6 +54,20 @@ struct TransferGarbageTests {
         }
     }
 
+    @Test("The copy that a killed download has left beside its destination is removed with --write")
+    func copyBesideDestination() async throws {
+        try await TransferFixture.run { fixture in
+            let id = try await fixture.download(to: "movie")
+            try await fixture.begin(id)
+            #expect(try await fixture.larder("transfers", "cancel", id.text, "--write").status == 0)
+            let copy = fixture.folder.appending(path: ".movie.\(id.text).part")
+            try Data([1]).write(to: copy)
+            let done = try await fixture.larder("transfers", "gc", "--write")
+            #expect(done.status == 0 && !exists(copy.path), "\(done.errors)")
+            #expect(try await fixture.state(of: id) == .cancelled)
+        }
+    }
+
     @Test("Without a storage uploads are left, and it is said of which")
     func withoutStorage() async throws {
         try await TransferFixture.run { fixture in
@@ -360,6 +374,21 @@ struct TransferGarbageTests {
             let left = #""left":[{"transfer":"\#(id.text)","code":"object.timedOut""#
             #expect(outcome.output.contains(left), "\(outcome)")
             #expect(storage.isAsked && start.duration(to: .now) < .seconds(20))
+        }
+    }
+
+    @Test("A partial file that a transfer has left which is done is removed")
+    func fileOfDone() async throws {
+        try await TransferFixture.run { fixture in
+            let done = try await fixture.upload()
+            let attempt = try await fixture.begin(done)
+            try await fixture.withTable { table in
+                try await table.finish(attempt, etag: "\"e\"", version: "7", crc32c: 0xAB, now: Date())
+            }
+            let file = try fixture.partialFile(of: done)
+            let outcome = try await fixture.larder("transfers", "gc", "--write")
+            #expect(outcome.status == 0 && outcome.output.hasSuffix(" done\n"), "\(outcome)")
+            #expect(!FileManager.default.fileExists(atPath: file))
         }
     }
 }

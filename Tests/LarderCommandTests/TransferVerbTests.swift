@@ -331,4 +331,27 @@ struct TransferVerbTests {
             #expect(shown.output.contains(/\ncreated \S+Z \(\d+ (s|min) ago\)\n/), "\(shown)")
         }
     }
+
+    @Test("JSON gives the time at which a transfer failed")
+    func failureTime() async throws {
+        try await TransferFixture.run { fixture in
+            let attempt = try await fixture.begin(fixture.upload())
+            let time = Date(timeIntervalSince1970: 1_800_000_000)
+            try await fixture.withTable { table in
+                let failure = TransferFailure(code: "object.accessDenied", message: "no", time: time)
+                _ = try await table.fail(attempt, failure, now: time)
+            }
+            let listed = try await fixture.larder("transfers", "--json").output
+            #expect(listed.contains(#""message":"no","time":"2027-01-15T08:00:00Z"}"#), "\(listed)")
+        }
+    }
+
+    @Test("JSON has no size of a download of which nothing is known yet")
+    func unknownSize() async throws {
+        try await TransferFixture.run { fixture in
+            _ = try await fixture.download()
+            let listed = try await fixture.larder("transfers", "--json").output
+            #expect(listed.contains(#""size":null,"arrived":0,"#), "\(listed)")
+        }
+    }
 }

@@ -25,4 +25,17 @@ struct WatcherVerbTests {
             #expect(told.output == "w staging/ada ab 2 { number }\n", "\(told)")
         }
     }
+
+    @Test("The JSON of a watcher names the operation of its document, and has the variables")
+    func operation() async throws {
+        try await CommandFixture.withStore { fixture in
+            try await OperationsDatabase.using(URL(filePath: fixture.store)) { database in
+                _ = try await database.watchers.put(
+                    "w", in: "main", document: CommandFixture.operations, operationName: "One",
+                    variables: Array(#"{"id":"1"}"#.utf8), now: Date())
+            }
+            let json = try await fixture.larder("watchers", "--json").output
+            #expect(json.contains(#","operation":"One","variables":{"id":"1"},"position":null,"#), "\(json)")
+        }
+    }
 }

@@ -334,4 +334,101 @@ struct WritingVerbTests {
             #expect(try await fixture.larder("ls", "--type", "Recipe").output == "")
         }
     }
+
+    @Test("gc tells in JSON the counts that it tells in words")
+    func countsAsInWords() async throws {
+        try await CommandFixture.withStore { fixture in
+            #expect(try await fixture.larder("rm", "--field", "recipes").status == 0)
+            let collect = ["gc", "--schema", fixture.path("schema.graphqls")]
+            let words = try await fixture.larder(collect).output
+            let counts = words.firstMatch(
+                of: /: 3 objects, ([1-9]\d*) parts?, ([1-9]\d*) keys?, \d+ bytes?; kept: ([1-9]\d*) records?\n/)
+            let (_, parts, keys, kept) = try #require(counts, "\(words)").output
+            let json = try await fixture.larder(collect + ["--json"]).output
+            #expect(json.contains(#""objects":3,"parts":\#(parts),"keys":\#(keys),"#), "\(json)")
+            #expect(json.contains(#","kept":\#(kept),"#), "\(json)")
+        }
+    }
+
+    @Test("gc tells in JSON how many bytes would be evicted, as in words")
+    func countsEvictedBytes() async throws {
+        try await CommandFixture.withStore { fixture in
+            // Ages are whole seconds: what came in this second is not older.
+            try await Task.sleep(for: .milliseconds(1_100))
+            let collect = ["gc", "--max-age", "0", "--schema", fixture.path("schema.graphqls")]
+            let words = try await fixture.larder(collect).errors
+            let told = words.firstMatch(of: /fields? of the root, ([1-9]\d*) bytes; in use/)
+            let bytes = try #require(told.map { String($0.1) }, "\(words)")
+            let json = try await fixture.larder(collect + ["--json"]).output
+            #expect(json.contains(#","bytes":\#(bytes),"bytesInUse":"#), "\(json)")
+        }
+    }
+
+    @Test("gc --write counts the garbage that an eviction has left among the garbage that went")
+    func countsGarbageOfEviction() async throws {
+        try await CommandFixture.withStore { fixture in
+            // Ages are whole seconds: what came in this second is not older.
+            try await Task.sleep(for: .milliseconds(1_100))
+            let collect = ["gc", "--max-age", "0", "--write", "--json", "--schema", fixture.path("schema.graphqls")]
+            let told = try await fixture.larder(collect).output
+            #expect(told.contains(/"isWritten":true,"objects":\d+,"parts":\d+,"keys":[1-9]\d*,/), "\(told)")
+        }
+    }
+
+    @Test("gc --write tells how many bytes are in use once the garbage is gone")
+    func tellsBytesInUse() async throws {
+        try await CommandFixture.withStore { fixture in
+            try await fixture.rename("1", to: String(repeating: "x", count: 1 << 20))
+            for field in ["recipes", "recipe"] {
+                #expect(try await fixture.larder("rm", "--field", field).status == 0)
+            }
+            func bytesInUse(_ more: [String]) async throws -> Int {
+                let collect = ["gc", "--json", "--schema", fixture.path("schema.graphqls")]
+                let told = try await fixture.larder(collect + more).output
+                return try #require(told.firstMatch(of: /"bytesInUse":(\d+)/).flatMap { Int($0.1) }, "\(told)")
+            }
+            #expect(try await bytesInUse([]) > 1 << 20)
+            #expect(try await bytesInUse(["--write"]) < 1 << 20)
+        }
+    }
+
+    /// Makes a new environment the store's current one.
+    private func enterStaging(_ fixture: CommandFixture) async throws {
+        for arguments in [["add", "staging", "--url", "https://staging.example/"], ["use", "staging"]] {
+            let changed = try await LarderProcess.run(
+                program: "larder-migrate", ["env"] + arguments + ["--store", fixture.store])
+            try #require(changed.status == 0, "\(changed.errors)")
+        }
+    }
+
+    @Test("pin, info and unpin work on the pins of the current partition")
+    func pinsOfPartition() async throws {
+        try await CommandFixture.withStore { fixture in
+            try await enterStaging(fixture)
+            let one = try fixture.operation("One", variables: #"{"id":"1"}"#)
+            let pinned = try await fixture.larder(["pin", "shown"] + one)
+            #expect(pinned.status == 0, "\(pinned.errors)")
+            let info = try await fixture.larder("info").output
+            #expect(info.contains("\npin         shown: One\n"), "\(info)")
+            let other = try await fixture.larder("info", "--partition", "main").output
+            #expect(other.hasPrefix("store ") && !other.contains("\npin "), "\(other)")
+            let unpinned = try await fixture.larder("unpin", "shown")
+            #expect(unpinned.output == "unpinned shown\n", "\(unpinned.errors)")
+        }
+    }
+
+    @Test("clear is refused for unsent mutations of the partition that it clears, and for those of no other")
+    func clearsBesideUnsent() async throws {
+        try await CommandFixture.withFiles { fixture in
+            try fixture.write(CommandFixture.schema + " type Mutation { rename: Recipe }", to: "schema.graphqls")
+            #expect(try await fixture.ingestList().status == 0)
+            let rename = try fixture.write("mutation { rename { id } }", to: "rename.graphql")
+            #expect(try await fixture.larder("enqueue", "--operation", rename).status == 0)
+            try await enterStaging(fixture)
+            #expect(try await fixture.ingestList().status == 0)
+            let cleared = try await fixture.larder("clear", "--write")
+            #expect(cleared.status == 0, "\(cleared.errors)")
+            #expect(try await fixture.larder("clear", "--write", "--partition", "main").status == 4)
+        }
+    }
 }

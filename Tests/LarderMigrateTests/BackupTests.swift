@@ -170,6 +170,22 @@ struct BackupTests {
         }
     }
 
+    @Test("verify names in JSON the sound backups as verified, and the damaged ones as damaged")
+    func verifiedInJSON() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.queue(1)
+            var made: [String] = []
+            for _ in 0..<2 {
+                made.append(try await fixture.migrate("backup").output.trimmingCharacters(in: .newlines))
+            }
+            try Data("x".utf8).write(to: URL(filePath: made[1]).appending(path: "larder.sqlite"))
+            let told = try result(await fixture.migrate("backup", "verify", "--json"))
+            let damaged = told["damaged"] as? [[String: Any]]
+            #expect(told["verified"] as? [String] == [made[0]], "\(told)")
+            #expect(damaged?.compactMap { $0["backup"] as? String } == [made[1]], "\(told)")
+        }
+    }
+
     @Test("Where there are no backups none is verified; a folder or a store that is not there has no list either")
     func none() async throws {
         try await MigrationFixture.with { fixture in

@@ -71,6 +71,29 @@ struct CacheFormatTests {
         }
     }
 
+    @Test("A backup's manifest has the format of a cache, also where that is an older one")
+    func backedUp() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            try fixture.markCache(format: 0)
+            let backup = try StoreBackup.make(of: fixture.store, into: fixture.backups)
+            #expect(backup.manifest.partitions.map(\.format) == [0])
+        }
+    }
+
+    @Test("The status of a store has the caches in the order of their partitions' names")
+    func order() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            for name in ["z", "a"] {
+                let folder = fixture.store.appending(path: "records/\(name)/1")
+                try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+                try Data(repeating: 1, count: 50_000).write(to: folder.appending(path: "data.mdb"))
+            }
+            #expect(try StoreStatus(of: fixture.store).caches.map(\.partition) == ["a", Store.unnamedPartition, "z"])
+        }
+    }
+
     @Test("The folder of a partition that has no cache yet is none of the store's caches")
     func noCache() async throws {
         try await MigrationFixture.with { fixture in
@@ -142,6 +165,38 @@ struct CacheFormatTests {
             let damaged = try await cache()
             #expect(damaged["state"] as? String == "damaged")
             #expect((damaged["reason"] as? String)?.isEmpty == false)
+        }
+    }
+
+    @Test("status and plan tell in JSON the size of a cache, and status its generation")
+    func sizes() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            try fixture.markCache(format: 0)
+            let words = try await fixture.migrate("plan").output
+            let bytes = try #require(words.firstMatch(of: /: ([1-9]\d*) bytes to fetch again/).flatMap { Int($0.1) })
+            let status = try result(await fixture.migrate("status", "--json"))
+            let cache = try #require((status["caches"] as? [[String: Any]])?.first)
+            #expect(cache["generation"] as? Int == 1 && cache["bytes"] as? Int == bytes, "\(cache)")
+            let plan = try result(await fixture.migrate("plan", "--json"))
+            let steps = try #require(plan["steps"] as? [[String: Any]])
+            #expect(steps.last?["step"] as? String == "rebuildCache" && steps.last?["bytes"] as? Int == bytes)
+        }
+    }
+
+    @Test("A backup whose cache is of a newer format is refused, and nothing of it is left")
+    func newerBackup() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            try await fixture.queue(1)
+            try fixture.markCache(format: 9)
+            let backup = try await fixture.makeBackup()
+            let other = MigrationFixture(folder: fixture.folder.appending(path: "other"))
+            let outcome = try await other.restore(backup, "--json")
+            #expect(outcome.status == 4, "\(outcome)")
+            #expect(outcome.errors.contains(#""code":"records.futureFormat""#), "\(outcome.errors)")
+            #expect(!FileManager.default.fileExists(atPath: other.store.path + "/larder.sqlite"))
+            #expect(try fixture.leftovers() == [])
         }
     }
 }

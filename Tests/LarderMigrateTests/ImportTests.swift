@@ -297,4 +297,21 @@ struct ImportVerbTests {
             #expect(try await fixture.mutations() == [])
         }
     }
+
+    @Test("The backup of an import has the store as it was before the import")
+    func backupBefore() async throws {
+        try await withCache { (fixture, cache, schema) throws in
+            let store = try Store.open(at: fixture.store, schema: try Schema(parsing: Self.schema))
+            try await store.partition().write(
+                GraphQLOperation("{ movie(id: 2) { __typename id title } }"),
+                json: Array(#"{"movie":{"__typename":"Movie","id":"2","title":"Ran"}}"#.utf8))
+            try store.close()
+            let outcome = try await fixture.migrate(
+                "import", "--from", "apollo", cache, "--schema", schema, "--write", "--json")
+            let backup = try #require(try result(outcome)["backup"] as? String)
+            let copied = try Data(contentsOf: URL(filePath: backup).appending(path: "records/main/data.mdb"))
+            #expect(copied.range(of: Data("Movie:2".utf8)) != nil)
+            #expect(copied.range(of: Data("Movie:1".utf8)) == nil)
+        }
+    }
 }

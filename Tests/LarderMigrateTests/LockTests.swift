@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import LarderTestSupport
 import Testing
 
@@ -138,6 +139,37 @@ struct LockTests {
             let again = try MigrationLock.take(in: fixture.store, for: "a test", within: .zero)
             try OperationsDatabase(folder: fixture.store, options: options).close()
             again.release()
+        }
+    }
+
+    @Test("A verb waits for another process that writes larder.sqlite as long as --timeout says")
+    func writing() async throws {
+        try await MigrationFixture.with { fixture in
+            _ = try await fixture.add("staging")
+            var configuration = Configuration()
+            configuration.allowsUnsafeTransactions = true
+            let place = fixture.store.appending(path: "larder.sqlite").path
+            let writer = try DatabaseQueue(path: place, configuration: configuration)
+            func execute(_ sql: String) throws { try writer.writeWithoutTransaction { try $0.execute(sql: sql) } }
+            try execute("BEGIN IMMEDIATE")
+            let adding = try MigrateProcess.Running(
+                "larder-migrate",
+                [
+                    "env", "add", "other", "--url", "https://other.example/", "--timeout", "300", "--store",
+                    fixture.store.path,
+                ])
+            defer { adding.kill() }
+            let deadline = SuspendingClock.now + .seconds(60)
+            while MigrationLock.holder(in: fixture.store) == nil, adding.process.isRunning, .now < deadline {
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            // Another verb, which waits longer than the usual five seconds, tells when these are over.
+            let other = try await fixture.migrate("env", "none", "--timeout", "7")
+            #expect(other.status == 1, "\(other.errors)")
+            try execute("ROLLBACK")
+            try writer.close()
+            let added = try await adding.finish()
+            #expect(added.status == 0, "\(added.errors)")
         }
     }
 }

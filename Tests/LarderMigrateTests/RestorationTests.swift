@@ -364,6 +364,37 @@ struct RestorationTests {
         }
     }
 
+    @Test("A journal that a lost larder.sqlite has left is put aside, and is none of the new file's")
+    func leftJournal() async throws {
+        try await MigrationFixture.with { fixture in
+            let ids = try await fixture.queue(2)
+            let backup = try await fixture.makeBackup()
+            try fixture.loseDatabase()
+            try Data("mine".utf8).write(to: fixture.store.appending(path: "larder.sqlite-journal"))
+            let outcome = try await fixture.restore(backup)
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            let names = try FileManager.default.contentsOfDirectory(atPath: fixture.store.path)
+            #expect(!names.contains("larder.sqlite-journal"))
+            let kept = try #require(names.first { $0.contains(".damaged-") && $0.hasSuffix("-journal") }, "\(names)")
+            #expect(try Data(contentsOf: fixture.store.appending(path: kept)) == Data("mine".utf8))
+            #expect(try await fixture.mutations() == ids)
+        }
+    }
+
+    @Test("A mutation that comes back keeps the idempotency key that it had")
+    func keptKeys() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.queue(2)
+            let before = try await fixture.withDatabase { try $0.mutations.list().map(\.idempotencyKey) }
+            let backup = try await fixture.makeBackup()
+            try fixture.execute("DELETE FROM mutation")
+            let outcome = try await fixture.restore(backup)
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            let after = try await fixture.withDatabase { try $0.mutations.list().map(\.idempotencyKey) }
+            #expect(after == before && after.count == 2)
+        }
+    }
+
     @Test("A lost database comes back whole, and the caches beside it stay as the backup has them")
     func lostDatabase() async throws {
         try await MigrationFixture.with { fixture in

@@ -71,12 +71,15 @@ struct RestoredContentTests {
             #expect(try await fixture.migrate("env", "use", "staging", "--user", "ada").status == 0)
             try await fixture.write(5)
             let backup = try await fixture.makeBackup()
+            let row = "SELECT definition || identity || data || storage FROM environment WHERE name = 'staging'"
+            let before = try #require(try fixture.value(row))
             #expect(try await fixture.migrate("env", "use", "other").status == 0)
             #expect(try await fixture.migrate("env", "forget", "staging", "--confirm", "staging").status == 0)
             let outcome = try await fixture.restore(backup, "--json")
             #expect(try result(outcome)["partitions"] as? Int == 1, "\(outcome.errors)")
             let list = try await fixture.migrate("env", "list").output
             #expect(list == "* other - 1 partition\n- staging protected 1 partition\n")
+            #expect(try fixture.value(row) == before)
             #expect(try await fixture.migrate("env", "use", "staging", "--user", "ada").status == 0)
             #expect(try await fixture.number() == 5)
             try await fixture.expectSound()
@@ -256,6 +259,7 @@ struct RestoredContentTests {
             let outcome = try await fixture.restore(backup, "--json")
             #expect(outcome.status == 0, "\(outcome.errors)")
             #expect(try Set(result(outcome).keys) == ["backup", "caches"])
+            #expect(try result(outcome)["backup"] is String)
             #expect(try await fixture.number() == 7)
             #expect(try fixture.leftovers() == [])
         }

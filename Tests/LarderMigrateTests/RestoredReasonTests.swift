@@ -50,4 +50,43 @@ struct RestoredReasonTests {
             try await fixture.expectSound()
         }
     }
+
+    @Test("Of mutations that were carried away and took effect there, which was forgotten, none comes back as pending")
+    func severalCarried() async throws {
+        try await MigrationFixture.with { fixture in
+            for name in ["staging", "other"] { _ = try await fixture.add(name) }
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            try await fixture.queueInCurrent(2)
+            let ids = try await fixture.mutations()
+            let backup = try await fixture.makeBackup()
+            #expect(try await fixture.migrate("env", "use", "other", "--carry").status == 0)
+            for id in ids { try await fixture.settle(id) }
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            let gone = try await fixture.migrate("env", "forget", "other", "--confirm", "other", "--discard")
+            #expect(gone.status == 0, "\(gone.errors)")
+            #expect(try await fixture.restore(backup).status == 0)
+            let restored = try await fixture.withDatabase { try $0.mutations.list() }
+            #expect(restored.map(\.id) == ids)
+            #expect(restored.map(\.state) == [.deadLetter, .deadLetter])
+            #expect(restored.allSatisfy { $0.failure?.class == .restored })
+            try await fixture.expectSound()
+        }
+    }
+
+    @Test("A mutation is not set aside whose dependency took effect since under another id with the same key")
+    func sameKeyOfDependency() async throws {
+        try await MigrationFixture.with { fixture in
+            let dependency = try await fixture.queueByOwnKey()
+            let id = try await fixture.queue(in: "dependent", dependingOn: dependency)
+            let backup = try await fixture.makeBackup()
+            try fixture.execute("DELETE FROM mutation")
+            try await fixture.settle(fixture.queueByOwnKey())
+            let outcome = try await fixture.restore(backup)
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            let restored = try await fixture.withDatabase { try $0.mutations.list() }
+            #expect(restored.map(\.id) == [id])
+            #expect(restored.map(\.state) == [.pending])
+            try await fixture.expectSound()
+        }
+    }
 }

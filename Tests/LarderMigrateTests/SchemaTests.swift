@@ -1,4 +1,5 @@
 import Foundation
+import Larder
 import LarderMigrations
 import LarderOperations
 import LarderTestSupport
@@ -49,9 +50,21 @@ struct SchemaTests {
             #expect(try text(result(up)["steps"]) == steps)
             #expect(steps.contains(#""step":"backup""#))
             #expect(try result(up)["backup"] as? String == fixture.backup().path)
+            let list = try result(await fixture.migrate("backup", "list", "--json"))["backups"] as? [[String: Any]]
+            #expect(list?.first?["migrations"] as? Int == 1)
             #expect(try fixture.value("SELECT max(number) FROM migration") == "\(Migration.all.count)")
             #expect(try await fixture.migrate("status").status == 0)
             try await fixture.expectSound()
+        }
+    }
+
+    @Test("The backup that up makes has the store as it was before any migration")
+    func backedUpFirst() async throws {
+        try await MigrationFixture.with { fixture in
+            try fixture.makeOlder(migrations: 2)
+            let up = try await fixture.migrate("up")
+            #expect(up.status == 0, "\(up.errors)")
+            #expect(try StoreBackup(at: fixture.backup()).manifest.schema == 2)
         }
     }
 
@@ -204,6 +217,40 @@ struct SchemaTests {
             try fixture.makeOlder()
             let status = try result(await fixture.migrate("status", "--json"))
             #expect(status["isCurrent"] as? Bool == false)
+        }
+    }
+
+    @Test("plan names each migration by the checksum that status has of it")
+    func checksums() async throws {
+        try await MigrationFixture.with { fixture in
+            try fixture.makeOlder()
+            let status = try result(await fixture.migrate("status", "--json"))
+            let pending = (status["schema"] as? [String: Any])?["pending"] as? [[String: Any]]
+            let plan = try result(await fixture.migrate("plan", "--no-backup", "--json"))["steps"] as? [[String: Any]]
+            let known = try #require(pending?.compactMap { $0["checksum"] as? String })
+            #expect(plan?.compactMap { $0["checksum"] as? String } == known)
+            #expect(known.count == Migration.all.count - 2 && known.allSatisfy { !$0.isEmpty })
+        }
+    }
+
+    @Test("status says when each migration was applied, and how long ago that was")
+    func appliedAgo() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.queue(1)
+            let words = try await fixture.migrate("status").output
+            let times = words.matches(of: /applied .+, 20[\dT:-]+Z \(\d+ (s|min) ago\)\n/)
+            #expect(times.count == Migration.all.count, "\(words)")
+        }
+    }
+
+    @Test("status tells in JSON the format of larder.sqlite that it tells in words")
+    func databaseFormat() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.queue(1)
+            let words = try await fixture.migrate("status").output
+            let format = try #require(words.firstMatch(of: /larder\.sqlite  format ([1-9]\d*)\n/).flatMap { Int($0.1) })
+            let status = try result(await fixture.migrate("status", "--json"))
+            #expect((status["schema"] as? [String: Any])?["format"] as? Int == format, "\(status)")
         }
     }
 }

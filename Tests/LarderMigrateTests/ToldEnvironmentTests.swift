@@ -232,6 +232,33 @@ struct ToldEnvironmentTests {
         }
     }
 
+    @Test("Of two project files, the one that is nearer to the current folder decides")
+    func nearerProjectFile() async throws {
+        try await MigrationFixture.with { fixture in
+            for name in ["staging", "other"] { _ = try await fixture.add(name) }
+            let inner = fixture.folder.appending(path: "project")
+            try FileManager.default.createDirectory(at: inner, withIntermediateDirectories: false)
+            for (name, folder) in [("other", fixture.folder), ("staging", inner)] {
+                try Data(#"{"environment":"\#(name)"}"#.utf8).write(to: folder.appending(path: ".larder.json"))
+            }
+            #expect(try await fixture.migrate("env", "current", in: inner).output == "staging\n")
+            #expect(try await fixture.migrate("env", "current").output == "other\n")
+        }
+    }
+
+    @Test("plan --use says in JSON whether it would be a switch")
+    func isSwitch() async throws {
+        try await MigrationFixture.with { fixture in
+            for name in ["staging", "other"] { _ = try await fixture.add(name) }
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            for (name, isSwitch) in [("staging", false), ("other", true)] {
+                let plan = try result(await fixture.migrate("plan", "--use", name, "--json"))
+                let report = try #require(plan["switch"] as? [String: Any])
+                #expect(report["isSwitch"] as? Bool == isSwitch, "\(report)")
+            }
+        }
+    }
+
     @Test("env show says in words who decides that it is this one")
     func origin() async throws {
         try await MigrationFixture.with { fixture in
@@ -264,6 +291,9 @@ struct ToldEnvironmentTests {
                 }
                 let taken = try result(added)["taken"] as? [[String: Any]]
                 #expect(taken?.map { $0["user"] as? String } == ["ada"], "\(added.output)")
+                let partitions = try await fixture.withDatabase { try $0.environments.partitions() }
+                let names = partitions.filter { $0.user == "ada" }.map(\.name)
+                #expect(taken?.compactMap { $0["partition"] as? String } == names, "\(added.output)")
             }
         }
     }

@@ -162,4 +162,32 @@ struct ToldRepairTests {
             }
         }
     }
+
+    @Test("JSON says of which table some rows cannot be read")
+    func damagedTable() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.queue(3)
+            try fixture.damage(table: "mutation_content")
+            let done = try result(await fixture.migrate("repair", "--write", "--json"))
+            let tables = try #require((done["database"] as? [String: Any])?["tables"] as? [[String: Any]])
+            for (name, isDamaged) in [("mutation_content", true), ("watcher", false)] {
+                let table = try #require(tables.first { $0["table"] as? String == name }, "\(tables)")
+                #expect(table["isDamaged"] as? Bool == isDamaged, "\(table)")
+            }
+        }
+    }
+
+    @Test("JSON counts by table the rows that are damaged")
+    func damagedRows() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.withDatabase { database in
+                _ = try await database.watchers.put("w", in: "main", document: "{ number }", now: Date())
+            }
+            try fixture.executeUnchecked("UPDATE watcher SET variables = x'7b'")
+            let done = try result(await fixture.migrate("repair", "--write", "--json"))
+            let tables = try #require((done["database"] as? [String: Any])?["tables"] as? [[String: Any]])
+            let table = try #require(tables.first { $0["table"] as? String == "watcher" }, "\(tables)")
+            #expect(table["damaged"] as? Int == 1 && table["saved"] as? Int == 0, "\(table)")
+        }
+    }
 }
