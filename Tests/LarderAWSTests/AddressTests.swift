@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import Foundation
 import Larder
 import LarderAWS
+import LarderTestSupport
 import NIOHTTP1
 import Testing
 
@@ -16,15 +17,22 @@ struct AddressTests {
         var path = "/a/b"
     }
 
+    /// Longer than a part of a host's name may be.
+    private static let long = String(repeating: "b", count: 64)
+
     static let cases = [
         Case(host: "photos.s3.eu-west-1.amazonaws.com"),
         Case(region: "us-east-1", host: "photos.s3.us-east-1.amazonaws.com"),
         Case(region: "cn-north-1", host: "photos.s3.cn-north-1.amazonaws.com.cn"),
         Case(bucket: "my.photos", host: "s3.eu-west-1.amazonaws.com", path: "/my.photos/a/b"),
         Case(bucket: "My_Pantry", host: "s3.eu-west-1.amazonaws.com", path: "/My_Pantry/a/b"),
+        Case(bucket: long, host: "s3.eu-west-1.amazonaws.com", path: "/\(long)/a/b"),
         Case(addressing: .path, host: "s3.eu-west-1.amazonaws.com", path: "/photos/a/b"),
         Case(endpoint: "https://storage.example", host: "photos.storage.example"),
         Case(endpoint: "http://storage.example:8080/", bucket: "my.photos", host: "my.photos.storage.example:8080"),
+        Case(
+            endpoint: "http://storage.example", bucket: "my..photos", host: "storage.example",
+            path: "/my..photos/a/b"),
         Case(endpoint: "https://storage.example:443/s3/", host: "photos.storage.example", path: "/s3/a/b"),
         Case(
             endpoint: "https://storage.example/s3", addressing: .path, host: "storage.example",
@@ -188,5 +196,37 @@ struct AddressTests {
             }
             #expect(times.count == 1 && Set(signatures).count == 3)
         }
+    }
+
+    @Test("A presigned URL waits for credentials no longer than it may")
+    func presignedWait() async throws {
+        try await S3Transport.withTransport(
+            region: "eu-west-1",
+            credentials: { _ in
+                try await Task.sleep(for: .seconds(30))
+                return .test
+            }
+        ) { transport in
+            let error = try await requireEnd { _ in
+                _ = try await transport.presignedURL(
+                    .get, .somewhere, expiresAfter: .seconds(60), within: .milliseconds(50))
+            }
+            #expect((error as? ObjectError)?.code == .timedOut)
+        }
+    }
+
+    @Test("A transport to an environment's bucket is of the bucket's region; without a bucket there is none")
+    func environment() throws {
+        struct NoSession: Error {}
+        let endpoint = try #require(URL(string: "https://example.com/graphql"))
+        var environment = BackendEnvironment(name: "movies", api: .init(url: endpoint))
+        let error = #expect(throws: LarderError.self) {
+            try S3Transport(environment: environment, session: try { throw NoSession() }(), client: .shared)
+        }
+        #expect(error?.code == .environment && error?.message.contains("movies") == true)
+        environment.bucket = .init(name: "photos", region: "eu-north-1")
+        let transport = try S3Transport(
+            environment: environment, session: try { throw NoSession() }(), client: .shared)
+        #expect(transport.region == "eu-north-1")
     }
 }

@@ -71,10 +71,31 @@ struct AnswerTextTests {
         }
     }
 
-    @Test("The error has the request's id where the transport refuses an answer itself", arguments: [true, false])
+    @Test("The error has both ids of the request where the storage has put another object together")
+    func refusedCompletion() async throws {
+        let etag = "\"00000000000000000000000000000000-1\""
+        var reply = Reply.xml(
+            .ok, "<CompleteMultipartUploadResult><ETag>\(etag)</ETag></CompleteMultipartUploadResult>")
+        reply.headers.add(name: "x-amz-request-id", value: "R7")
+        reply.headers.add(name: "x-amz-id-2", value: "H7")
+        let part = UploadedPart(number: 1, size: 1, etag: "\"0cc175b9c0f1b6a831c399e269772661\"")
+        try await ScriptedStorage.run { [reply] _ in
+            reply
+        } _: { _, transport in
+            let error = try await objectError { () async throws(ObjectError) in
+                try await transport.completeUpload(
+                    MultipartUpload(location: .somewhere, id: "u"), [part], within: .ample)
+            }
+            #expect(error.code == .checksum && error.requestID == "R7" && error.hostID == "H7")
+        }
+    }
+
+    @Test(
+        "The error has the ids of the request where the transport refuses an answer itself", arguments: [true, false])
     func refusedHere(isSent: Bool) async throws {
         var reply = isSent ? Reply.stored(crc32c: "AAAAAA==") : .bytes([1], 1..<2, of: 9)
         reply.headers.add(name: "x-amz-request-id", value: "R7")
+        reply.headers.add(name: "x-amz-id-2", value: "H7")
         try await ScriptedStorage.run { [reply] _ in
             reply
         } _: { _, transport in
@@ -85,7 +106,23 @@ struct AnswerTextTests {
                         0..<1, of: .somewhere, etag: "\"e\"", into: Collected().sink(), idle: .ample)
             }
             #expect(error.code == (isSent ? .checksum : .wrongLength))
-            #expect(error.requestID == "R7")
+            #expect(error.requestID == "R7" && error.hostID == "H7")
+        }
+    }
+
+    @Test("An answer of a storage may have 8 MiB, unless the program says otherwise")
+    func standardLimit() { #expect(S3Transport.Options().maximumAnswerSize == 8 << 20) }
+
+    @Test("A part is sent whose number the limits of the options allow, and none past it", arguments: [2, 3])
+    func fewerParts(number: Int) async throws {
+        try await ScriptedStorage.run { _ in
+            .stored()
+        } configure: {
+            $0.limits.maximumParts = 2
+        } _: { storage, transport in
+            let upload = MultipartUpload(location: .somewhere, id: "u")
+            _ = try? await transport.putPart(number, ObjectBody([1]), of: upload, idle: .ample)
+            #expect(storage.requests.count == (number == 2 ? 1 : 0))
         }
     }
 }

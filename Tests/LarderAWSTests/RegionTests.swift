@@ -63,6 +63,38 @@ struct RegionTests {
         }
     }
 
+    @Test("The region that a transport has learned of one bucket is not taken for that of another")
+    func otherBucket() async throws {
+        try await ScriptedStorage.run { request in
+            request.number == 0
+                ? .error(.movedPermanently, "PermanentRedirect", more: "<Region>eu-west-1</Region>") : .stored()
+        } _: { storage, transport in
+            try await put(transport)
+            let other = ObjectLocation(bucket: "papers", key: "a/b")
+            _ = try await transport.put(Self.body, to: other, ObjectAttributes(), idle: .ample)
+            #expect(storage.requests.map(\.signedRegion) == ["us-east-1", "eu-west-1", "us-east-1"])
+        }
+    }
+
+    @Test("A transport repeats a request for its region, its time and its credentials, once for each of them")
+    func threeReasons() async throws {
+        try await ScriptedStorage.run { request in
+            switch request.number {
+            case 0: .error(.movedPermanently, "PermanentRedirect", more: "<Region>eu-west-1</Region>")
+            case 1: .error(.forbidden, "RequestTimeTooSkewed", headers: ["Date": "Tue, 01 Jan 2030 12:00:00 GMT"])
+            case 2: .error(.badRequest, "ExpiredToken")
+            default: .stored()
+            }
+        } _: { storage, transport in
+            let renewing = S3Transport(region: transport.region, options: transport.options, client: transport.client) {
+                _, _ in .test
+            }
+            try await put(renewing)
+            #expect(
+                storage.requests.map(\.signedRegion) == ["us-east-1", "eu-west-1", "eu-west-1", "eu-west-1"])
+        }
+    }
+
     @Test("A region that was learned and is not taken any more is forgotten")
     func moved() async throws {
         let home = Mutex("eu-west-1")

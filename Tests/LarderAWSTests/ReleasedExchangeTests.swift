@@ -33,6 +33,11 @@ struct ReleasedExchangeTests {
         return WeakExchange(exchange)
     }
 
+    @Test("A request of a client that was shut down is one that could not be prepared")
+    func shutDown() {
+        #expect(ObjectError(ofClient: HTTPClientError.alreadyShutdown).code == .notPrepared)
+    }
+
     @Test("Each is released with its answer, however it ended", .timeLimit(.minutes(3)))
     func released() async throws {
         var early = Reply.error(.badRequest, "ExpiredToken")

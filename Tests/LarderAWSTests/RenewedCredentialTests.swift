@@ -77,4 +77,37 @@ struct RenewedCredentialTests {
             #expect(storage.requests.count == 1)
         }
     }
+
+    @Test("Where no user is signed in the credentials are invalid, with what the session says as the cause")
+    func notSignedIn() async throws {
+        try await ScriptedStorage.run { _ in
+            .stored()
+        } credentials: { _ in
+            throw LarderError(.notSignedIn, "No user is signed in.")
+        } _: { storage, transport in
+            let error = try await objectError { () async throws(ObjectError) in
+                try await transport.put(
+                    ObjectBody(Array("soup".utf8)), to: .somewhere, ObjectAttributes(), idle: .ample)
+            }
+            #expect(error.code == .invalidCredentials)
+            #expect((error.cause as? LarderError)?.code == .notSignedIn)
+            #expect(storage.requests.isEmpty)
+        }
+    }
+
+    @Test("The program's own source of credentials is told how much time there is for them")
+    func timeForCredentials() async throws {
+        let times = Mutex<[Duration]>([])
+        try await S3Transport.withTransport(
+            region: "eu-west-1",
+            credentials: { time in
+                times.withLock { $0.append(time) }
+                return .test
+            }
+        ) { transport in
+            _ = try await transport.presignedURL(.get, .somewhere, expiresAfter: .seconds(60), within: .seconds(40))
+        }
+        let time = try #require(times.withLock { $0.first })
+        #expect(time > .zero && time <= .seconds(40))
+    }
 }

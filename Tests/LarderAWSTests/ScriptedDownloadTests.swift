@@ -38,6 +38,17 @@ struct ScriptedDownloadTests {
         }
     }
 
+    @Test("A download asks the storage for the checksum of the object")
+    func asksForChecksum() async throws {
+        try await ScriptedStorage.run { _ in
+            .bytes(Self.whole, 0..<1_000, of: 1_000)
+        } _: { storage, transport in
+            _ = try await transport.get(
+                0..<1_000, of: .somewhere, etag: "\"e\"", into: Collected().sink(), idle: .ample)
+            #expect(storage.requests.map { $0.headers.first(name: "x-amz-checksum-mode") } == ["ENABLED"])
+        }
+    }
+
     @Test("A storage that ignores the range is refused before a byte arrives")
     func ignoredRange() async throws {
         let collected = Collected()
@@ -182,7 +193,9 @@ struct ScriptedDownloadTests {
     func damaged() async throws {
         var reply = Reply.bytes(Self.whole, 0..<1_000, of: 1_000)
         reply.headers.add(name: "x-amz-checksum-crc32c", value: "AAAAAA==")
-        #expect(try await get(reply, 0..<1_000).code == .checksum)
+        reply.headers.add(name: "x-amz-request-id", value: "R7")
+        let error = try await get(reply, 0..<1_000)
+        #expect(error.code == .checksum && error.requestID == "R7")
         // Of parts it says nothing of the whole.
         reply.headers.replaceOrAdd(name: "x-amz-checksum-crc32c", value: "AAAAAA==-3")
         try await ScriptedStorage.run { [reply] _ in

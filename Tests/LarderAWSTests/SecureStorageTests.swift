@@ -62,6 +62,20 @@ struct SecureStorageTests {
         }
     }
 
+    @Test("Over TLS an ETag that is an MD5 is compared where the storage returns no checksum")
+    func etagAlone() async throws {
+        try await withTemporaryFolder { folder in
+            let reply = Reply.stored(etag: md5ETag("other"))
+            try await ScriptedStorage.run({ _ in reply }, certificate: TestCertificate(in: folder)) { _, transport in
+                let error = try await objectError { () async throws(ObjectError) in
+                    try await transport.put(
+                        ObjectBody(Array("soup".utf8)), to: .somewhere, ObjectAttributes(), idle: .ample)
+                }
+                #expect(error.code == .checksum)
+            }
+        }
+    }
+
     @Test("A refusal over TLS says why, though not all was sent")
     func refused() async throws {
         try await withTemporaryFolder { folder in

@@ -94,6 +94,26 @@ struct SentBodyTests {
         }
     }
 
+    @Test("An upload in parts asks for a checksum of the whole object, and at its end names that of each part")
+    func checksumsOfParts() async throws {
+        try await ScriptedStorage.run { request in
+            if request.method == .PUT { return .stored() }
+            let name = request.target.contains("uploadId=") ? "Complete" : "Initiate"
+            let content = "<UploadId>u</UploadId><ETag>e-1</ETag>"
+            return .xml(.ok, "<\(name)MultipartUploadResult>\(content)</\(name)MultipartUploadResult>")
+        } _: { storage, transport in
+            let soup = Array("soup".utf8)
+            let upload = try await transport.beginUpload(to: .somewhere, ObjectAttributes(), within: .ample)
+            let part = try await transport.putPart(1, ObjectBody(soup), of: upload, idle: .ample)
+            _ = try await transport.completeUpload(upload, [part], within: .ample)
+            let (begun, ended) = (try #require(storage.requests.first), try #require(storage.requests.last))
+            #expect(begun.headers.first(name: "x-amz-checksum-algorithm") == "CRC32C")
+            #expect(begun.headers.first(name: "x-amz-checksum-type") == "FULL_OBJECT")
+            let text = String(decoding: ended.body, as: UTF8.self)
+            #expect(text.contains("<ChecksumCRC32C>\(checksumText(soup))</ChecksumCRC32C>"), "\(text)")
+        }
+    }
+
     @Test("No write is conditional, neither of a whole object nor of one that is put together from parts")
     func unconditional() async throws {
         let completed = "<CompleteMultipartUploadResult><ETag>e-1</ETag></CompleteMultipartUploadResult>"

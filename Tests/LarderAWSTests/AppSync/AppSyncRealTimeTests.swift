@@ -292,12 +292,14 @@ struct AppSyncRealTimeTests {
     )
     func replacesSilent() async throws {
         try await AppSyncFixture.run { fixture in
-            // The limit is 15 seconds; after a third of them another connection is opened.
-            try await fixture.control(#"{"timeout": 15000}"#)
+            // The limit is 24 seconds; after a third of them another connection is opened.
+            try await fixture.control(#"{"timeout": 24000}"#)
             try await subscribe(fixture, .apiKey("da2-key")) { _, subscription in
                 #expect(await wait(subscription, for: .live) != nil)
+                let opened = SuspendingClock.now
                 await subscription.noteCaughtUp(since: subscription.state)
                 try await begun(2, fixture)
+                #expect(opened.duration(to: .now) < .seconds(16))
                 #expect(subscription.state.phase == .live)
                 #expect(subscription.state.staleSince == nil)
             }

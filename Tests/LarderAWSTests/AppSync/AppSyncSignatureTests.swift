@@ -75,6 +75,7 @@ struct AppSyncSignatureTests {
         #expect(kind.matches("ConditionalCheckFailedException"))
         #expect(kind.matches("DynamoDB:ConditionalCheckFailedException"))
         #expect(kind.matches("com.amazonaws.dynamodb#ConditionalCheckFailedException"))
+        #expect(kind.matches("Shop:com.amazonaws.dynamodb#ConditionalCheckFailedException"))
         #expect(!kind.matches("TransactionConditionalCheckFailedException"))
         #expect(!kind.matches(nil))
         // A program's own name may have such a mark itself.

@@ -62,6 +62,14 @@ struct EnvironmentAuthorizationTests {
         #expect(error?.message.contains(what) == true)
     }
 
+    @Test("An environment that cannot be one makes no transport, though nothing is missing for its authorization")
+    func unusable() throws {
+        var environment = try environment("https://example.com/graphql")
+        (environment.apiKey, environment.name) = ("da2-key", "a..b")
+        let error = #expect(throws: LarderError.self) { try authorization(environment) }
+        #expect(error?.code == .environment)
+    }
+
     @Test(
         "What null means in an event is what the options say", arguments: [.trust, .ignore, .fetch] as [NullsInEvents])
     func nulls(_ nulls: NullsInEvents) throws {
@@ -162,8 +170,30 @@ struct EnvironmentAuthorizationTests {
             let transport = AppSyncTransport(
                 endpoint: server.url, authorization: .lambda { _, _ in String(repeating: "t", count: count) },
                 client: .shared)
-            _ = try? await transport.send(.appSync("{ name }"), within: ample)
+            var code: TransportError.Code?
+            do throws(TransportError) { _ = try await transport.send(.appSync("{ name }"), within: ample) } catch {
+                code = error.code
+            }
+            #expect(code == (count == 2_048 ? nil : .notPrepared))
             #expect(server.requests.count == (count == 2_048 ? 1 : 0))
+        }
+    }
+
+    @Test("What gives the proofs is told how much of the request's time is left")
+    func timeForProof() async throws {
+        try await ScriptedStorage.run { _ in
+            Reply(headers: ["Content-Type": "application/json"], body: Array(#"{"data": {"name": "Vega"}}"#.utf8))
+        } _: { (server, _) throws in
+            let times = Mutex<[Duration]>([])
+            let transport = AppSyncTransport(
+                endpoint: server.url,
+                authorization: .openIDConnect { _, time in
+                    times.withLock { $0.append(time) }
+                    return "token"
+                }, client: .shared)
+            _ = try await transport.send(.appSync("{ name }"), within: ample)
+            let time = try #require(times.withLock { $0.first })
+            #expect(time > .zero && time <= ample)
         }
     }
 
@@ -179,6 +209,7 @@ struct EnvironmentAuthorizationTests {
             environment: environment, session: try { throw NoSession() }(), options: options)
         for transport in [byURL, byEnvironment] {
             #expect(transport.endpoint == environment.api.url && transport.idempotency == options.idempotency)
+            #expect(transport.server == "https://example.com/graphql")
             if case .apiKey("da2-key") = transport.authorization {} else { Issue.record("no key") }
         }
     }

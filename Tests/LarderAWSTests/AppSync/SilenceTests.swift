@@ -27,6 +27,15 @@ struct SilenceTests {
         #expect(reaction.silence == .seconds(seconds))
     }
 
+    @Test("A keep-alive of AppSync says that the server is there")
+    func keepAlive() throws {
+        let endpoint = try #require(URL(string: "https://127.0.0.1/graphql"))
+        let dialect = AppSyncRealTime(
+            endpoint, .apiKey("da2-key"), SubscriptionPacing(), wallClock: { Date() }, signing: SigningClock { Date() })
+        let reaction = try dialect.reaction(to: JSONMembers(Array(#"{"type":"ka"}"#.utf8)))
+        #expect(reaction.messages.contains { if case .alive = $0 { true } else { false } })
+    }
+
     @Test("A connection is to be replaced before AppSync ends it, which it does after a day")
     func lifetime() throws {
         let endpoint = try #require(URL(string: "https://127.0.0.1/graphql"))

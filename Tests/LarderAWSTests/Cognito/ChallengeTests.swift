@@ -105,6 +105,45 @@ struct ChallengeTests {
         }
     }
 
+    @Test("All exchanges of a step have the time that the caller says, and the device that the sign-in began on")
+    func time() async throws {
+        let answers = [
+            "InitiateAuth": try Script.challenge("MFA_SETUP", ["MFAS_CAN_SETUP": #"["SOFTWARE_TOKEN_MFA"]"#]),
+            "AssociateSoftwareToken": #"{"SecretCode": "KEY", "Session": "s2"}"#,
+            "VerifySoftwareToken": #"{"Status": "SUCCESS", "Session": "s3"}"#,
+            "RespondToAuthChallenge": try Script.result(),
+        ]
+        let device = try Self.device()
+        try await Script.run(answers) { (script) async throws in
+            let pool = script.pool { $0.timeout = .zero }
+            let challenge = try await pool.signIn(
+                "ann", password: nil, flow: .custom, device: device, within: ample
+            ).challenge
+            let key = try await pool.authenticatorKey(for: challenge, within: ample)
+            let tokens = try await pool.answer(key.challenge, .code("1"), within: ample).tokens
+            #expect(tokens.deviceKey == "k")
+            script.fail("InitiateAuth", "ResourceNotFoundException", "Device does not exist.")
+            let code = try await cognitoCode {
+                try await pool.signIn("ann", password: nil, flow: .custom, device: device, within: ample)
+            }
+            #expect(code == .configuration)
+        }
+    }
+
+    @Test("What an authenticator app reads from a picture has every character of the names encoded")
+    func picture() async throws {
+        let answers = [
+            "InitiateAuth": try Script.challenge("MFA_SETUP", ["MFAS_CAN_SETUP": #"["SOFTWARE_TOKEN_MFA"]"#]),
+            "AssociateSoftwareToken": #"{"SecretCode": "KEY", "Session": "s2"}"#,
+        ]
+        try await Script.run(answers) { (script) async throws in
+            let pool = script.pool()
+            let challenge = try await pool.signIn("a+1@b?c", password: nil, flow: .custom, within: ample).challenge
+            let uri = try await pool.authenticatorKey(for: challenge, within: ample).uri(issuer: "My Movies")
+            #expect(uri == "otpauth://totp/My%20Movies:a%2B1%40b%3Fc?secret=KEY&issuer=My%20Movies")
+        }
+    }
+
     @Test("A challenge whose name has no end is told in short")
     func longName() async throws {
         let name = String(repeating: "A", count: 10_000)

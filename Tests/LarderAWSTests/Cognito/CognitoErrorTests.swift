@@ -64,6 +64,24 @@ struct CognitoErrorTests {
         }
     }
 
+    @Test("Each code keeps the name that programs compare with")
+    func codes() {
+        let names: [(CognitoError.Code, String)] = [
+            (.unreachable, "unreachable"), (.throttled, "throttled"), (.cancelled, "cancelled"),
+            (.wrongCredentials, "wrongCredentials"), (.signInAgain, "signInAgain"), (.userNotFound, "userNotFound"),
+            (.userNotConfirmed, "userNotConfirmed"), (.passwordResetRequired, "passwordResetRequired"),
+            (.codeMismatch, "codeMismatch"), (.codeExpired, "codeExpired"), (.weakPassword, "weakPassword"),
+            (.passwordUsedBefore, "passwordUsedBefore"), (.userExists, "userExists"), (.aliasExists, "aliasExists"),
+            (.tooManyAttempts, "tooManyAttempts"), (.emptyField, "emptyField"), (.invalidInput, "invalidInput"),
+            (.userDisabled, "userDisabled"), (.refusedByFunction, "refusedByFunction"),
+            (.federatedRefused, "federatedRefused"), (.flowNotEnabled, "flowNotEnabled"),
+            (.clientSecret, "clientSecret"), (.configuration, "configuration"),
+            (.unknownChallenge, "unknownChallenge"), (.foreignToken, "foreignToken"),
+            (.unusableAnswer, "unusableAnswer"), (.rejected, "rejected"),
+        ]
+        for (code, name) in names { #expect(code.rawValue == "cognito.\(name)") }
+    }
+
     @Test(
         "A name that stands for several things is told apart by its message",
         arguments: [
@@ -82,6 +100,19 @@ struct CognitoErrorTests {
             script.fail("ForgotPassword", name, message)
             let found = try await error(script).code
             #expect(found == code)
+        }
+    }
+
+    @Test(
+        "A name that is not known means what the status says",
+        arguments: [
+            (400, CognitoError.Code.rejected), (429, .throttled), (500, .unreachable), (503, .unreachable),
+        ])
+    func unknownName(_ status: Int, _ code: CognitoError.Code) async throws {
+        try await CognitoScript.run { (script) async throws in
+            script.set("ForgotPassword", #"{"__type": "SomethingNewException"}"#, status: status)
+            let found = try await error(script)
+            #expect(found.code == code && found.serverCode == "SomethingNewException")
         }
     }
 
@@ -123,7 +154,7 @@ struct CognitoErrorTests {
             let late = await #expect(throws: CognitoError.self) {
                 _ = try await script.pool().forgotPassword(of: "a", within: .milliseconds(50))
             }
-            #expect(late?.message == "Cognito had not answered by the deadline.")
+            #expect(late?.message == "Cognito had not answered by the deadline." && late?.cause is TransportError)
             let away = await #expect(throws: CognitoError.self) {
                 let pool = script.pool { $0.endpoint = URL(string: "http://127.0.0.1:1/") }
                 _ = try await pool.forgotPassword(of: "a", within: ample)
@@ -262,16 +293,6 @@ struct CognitoErrorTests {
         }
     }
 
-    @Test("Pages that answer a revocation without a word have revoked")
-    func revokedSilently() async throws {
-        try await CognitoScript.run { (script) async throws in
-            script.set("", "")
-            let pages = try script.pages()
-            try await script.pool { $0.refreshesOn = pages }.revoke(CognitoScript.tokens(), within: ample)
-            #expect(script.server.requests.count == 1)
-        }
-    }
-
     @Test("A user reads the library's text for an error's code, and a developer what Cognito said, with the cause")
     func localized() {
         let error = CognitoError(.codeMismatch, "said", cause: CognitoError(.cancelled, "why"))
@@ -282,29 +303,6 @@ struct CognitoErrorTests {
         #expect(error.description == "said [cognito.codeMismatch]: why [cognito.cancelled]")
     }
 
-    @Test(
-        "Each name of an error that the sign-in pages have is told as what it is, and a status where there is none",
-        arguments: [
-            (400, #"{"error": "invalid_grant"}"#, CognitoError.Code.signInAgain),
-            (200, #"{"error": "invalid_grant"}"#, .signInAgain),
-            (401, #"{"error": "invalid_client"}"#, .clientSecret),
-            (400, #"{"error": "unauthorized_client"}"#, .flowNotEnabled),
-            (400, #"{"error": "unsupported_grant_type"}"#, .flowNotEnabled),
-            (400, #"{"error": "invalid_scope"}"#, .configuration),
-            (400, #"{"error": "new"}"#, .rejected), (503, #"{"error": "new"}"#, .unreachable),
-            (429, "{}", .throttled), (500, "{}", .unreachable), (404, "{}", .rejected),
-            (502, "<html>", .unreachable), (200, "<html>", .unusableAnswer),
-        ])
-    func pages(_ status: Int, _ body: String, _ code: CognitoError.Code) async throws {
-        try await CognitoScript.run { (script) async throws in
-            let pages = try script.pages()
-            script.set("", body, status: status)
-            let pool = script.pool { $0.refreshesOn = pages }
-            let found = try await cognitoCode { try await pool.refresh(CognitoScript.tokens(), within: ample) }
-            #expect(found == code)
-        }
-    }
-
     @Test("A request that is too large to be sent is no outage of Cognito's")
     func unsendable() async throws {
         try await CognitoScript.run { (script) async throws in
@@ -312,104 +310,6 @@ struct CognitoErrorTests {
             let pool = script.pool(secret: String(repeating: "s", count: 40_000)) { $0.refreshesOn = pages }
             let found = try await cognitoCode { try await pool.refresh(CognitoScript.tokens(), within: ample) }
             #expect(found == .unusableAnswer && script.server.requests.isEmpty)
-        }
-    }
-
-    @Test(
-        "A URL that answers another sign-in on the pages, or none, is refused before a token is asked for",
-        arguments: [
-            ("movies://in?code=c&state=other", CognitoError.Code.invalidInput), ("movies://in?code=c", .invalidInput),
-            ("other://in?code=c&state=STATE", .invalidInput), ("movies://in?state=STATE", .unusableAnswer),
-            ("movies://in?error=access_denied&state=STATE", .cancelled),
-            ("movies://in?error=server_error&state=STATE", .rejected),
-        ])
-    func callbacks(_ callback: String, _ code: CognitoError.Code) async throws {
-        try await CognitoScript.run { (script) async throws in
-            let (pool, pages) = (script.pool(), try script.pages())
-            let attempt = try pool.beginHostedSignIn(on: pages)
-            let items = URLComponents(url: attempt.url, resolvingAgainstBaseURL: false)?.queryItems ?? []
-            let state = try #require(items.first { $0.name == "state" }?.value)
-            let url = try #require(URL(string: callback.replacing("STATE", with: state)))
-            let found = try await cognitoCode {
-                try await pool.finishHostedSignIn(attempt, on: pages, callback: url, within: ample)
-            }
-            #expect(found == code && script.server.requests.isEmpty)
-        }
-    }
-
-    @Test("The sign-out page leads where the program says, and otherwise to the first of the pages' redirects")
-    func signOutRedirect() async throws {
-        try await CognitoScript.run { (script) async throws in
-            let (pool, pages) = (script.pool(), try script.pages())
-            let (first, other) = (
-                try pool.hostedSignOutURL(on: pages), try pool.hostedSignOutURL(on: pages, redirect: "movies://bye")
-            )
-            #expect(first.query()?.hasSuffix("logout_uri=movies%3A%2F%2Fout") == true)
-            #expect(other.query()?.hasSuffix("logout_uri=movies%3A%2F%2Fbye") == true)
-        }
-    }
-
-    @Test("Hosted pages without redirects are a configuration error, for a sign-in and for a sign-out")
-    func leadNowhere() async throws {
-        try await CognitoScript.run { (script) async throws in
-            let pool = script.pool()
-            let pages = BackendEnvironment.HostedSignIn(domain: "movies.example", signInRedirects: [])
-            let signIn = #expect(throws: CognitoError.self) { try pool.beginHostedSignIn(on: pages) }
-            let signOut = #expect(throws: CognitoError.self) { try pool.hostedSignOutURL(on: pages) }
-            #expect(signIn?.code == .configuration && signOut?.code == .configuration)
-        }
-    }
-
-    @Test("The sign-in page leads where the program says, or to the first redirect, and the code is exchanged with it")
-    func signInRedirect() async throws {
-        try await CognitoScript.run { (script) async throws in
-            let pool = script.pool()
-            var pages = try script.pages()
-            (pages.scopes, pages.signInRedirects) = ([], ["movies://in", "movies://other"])
-            for redirect in [nil, "movies://other"] {
-                let attempt = try pool.beginHostedSignIn(on: pages, redirect: redirect)
-                let items = URLComponents(url: attempt.url, resolvingAgainstBaseURL: false)?.queryItems ?? []
-                let query = Dictionary(items.map { ($0.name, $0.value) }) { $1 }
-                #expect(attempt.redirect == redirect ?? "movies://in")
-                #expect(query["redirect_uri"] == attempt.redirect)
-                #expect(query["scope"] == nil)
-                let state = try #require(query["state"] ?? nil)
-                let callback = try #require(URL(string: "\(attempt.redirect)?code=c&state=\(state)"))
-                _ = try? await pool.finishHostedSignIn(attempt, on: pages, callback: callback, within: ample)
-                let body = String(decoding: try #require(script.server.requests.last).body, as: UTF8.self)
-                let last = attempt.redirect.split(separator: "/").last ?? ""
-                #expect(body.contains("redirect_uri=movies%3A%2F%2F\(last)&"))
-            }
-        }
-    }
-
-    @Test(
-        "The pages are opened over TLS, unless they are this machine's",
-        arguments: [
-            ("localhost:9000", "http://localhost:9000/"), ("127.0.0.1", "http://127.0.0.1/"),
-            ("localhost.example.com", "https://localhost.example.com/"),
-        ])
-    func scheme(domain: String, root: String) async throws {
-        try await CognitoScript.run { (script) async throws in
-            let pages = BackendEnvironment.HostedSignIn(
-                domain: domain, signInRedirects: [], signOutRedirects: ["movies://out"])
-            #expect(try script.pool().hostedSignOutURL(on: pages).absoluteString.hasPrefix(root))
-        }
-    }
-
-    @Test("The pages are asked with the client's secret that the tokens keep, where the program gives none")
-    func sealedSecret() async throws {
-        try await CognitoScript.run { (script) async throws in
-            let pages = try script.pages()
-            let pool = script.pool { $0.refreshesOn = pages }
-            var tokens = try CognitoScript.tokens()
-            tokens.clientSecret = "sss"
-            _ = try? await pool.refresh(tokens, within: ample)
-            try await pool.revoke(tokens, within: ample)
-            let proof = "Basic " + Data("client:sss".utf8).base64EncodedString()
-            #expect(script.server.requests.map { $0.headers["authorization"] } == [[proof], [proof]])
-            let body = String(decoding: try #require(script.server.requests.last).body, as: UTF8.self)
-            #expect(body.contains("token=R&"))
         }
     }
 

@@ -204,6 +204,18 @@ struct CognitoPoolTests {
         }
     }
 
+    @Test("Who gives the tokens of other providers has the time that the refresh has")
+    func loginTime() async throws {
+        try await CognitoScript.run { (script) async throws in
+            let provider = script.provider { time in
+                #expect(time > .zero && time <= .seconds(20))
+                return [:]
+            }
+            _ = try? await provider.refresh(.cloud, of: Credentials(), within: .seconds(20))
+            #expect(script.operations == ["GetId"])
+        }
+    }
+
     @Test("A provider has the time that its caller says, whatever the pools' options say")
     func ownTime() async throws {
         let answers = [
@@ -463,6 +475,13 @@ struct CognitoPoolTests {
             let code = try await cognitoCode { try await identities.credentials(identityID: "known", logins: [:]) }
             #expect(code == .unreachable)
             try requireNear(begun + .milliseconds(200))
+            let (late, tokens) = (script.pool { $0.timeout = .zero }, try CognitoScript.tokens())
+            let codes = [
+                try await cognitoCode { try await late.signIn("ann", password: "word", flow: .password) },
+                try await cognitoCode { try await late.signUp("ann", password: "word") },
+                try await cognitoCode { try await late.refresh(tokens) },
+            ]
+            #expect(codes == [.unreachable, .unreachable, .unreachable])
         }
     }
 }

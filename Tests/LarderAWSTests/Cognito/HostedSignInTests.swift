@@ -39,6 +39,26 @@ struct HostedSignInTests {
         }
     }
 
+    @Test("The page's URL names no provider and no language where the program names none")
+    func unnamed() async throws {
+        try await CognitoScript.run { (script) async throws in
+            let attempt = try script.pool().beginHostedSignIn(on: try script.pages())
+            let items = try #require(URLComponents(url: attempt.url, resolvingAgainstBaseURL: false)?.queryItems)
+            #expect(!items.contains { $0.name == "identity_provider" || $0.name == "lang" })
+        }
+    }
+
+    @Test("A dump of a hosted sign-in has nothing secret")
+    func dumped() async throws {
+        try await CognitoScript.run { (script) async throws in
+            let pool = script.pool { $0.random = { Array(repeating: 7, count: $0) } }
+            let attempt = try pool.beginHostedSignIn(on: try script.pages())
+            var text = ""
+            dump(attempt, to: &text)
+            #expect(!text.contains("Bwc"))
+        }
+    }
+
     @Test(
         "An answer of the pages that cannot be used is an error of its kind, whatever its status",
         arguments: [
@@ -193,6 +213,20 @@ struct RememberedDeviceTests {
         }
     }
 
+    @Test("A clock that is two hours off proves a remembered device by Cognito's time", arguments: [-7_200, 7_200])
+    func wrongClock(seconds: Int) async throws {
+        try await CognitoFixture.run { fixture in
+            try await fixture.control(#"{"devices": true}"#)
+            let pool = try fixture.pool { $0.wallClock = { Date().addingTimeInterval(TimeInterval(seconds)) } }
+            let tokens = try await pool.signIn("ann", password: "right password", within: ample).tokens
+            let device = try #require(try await pool.rememberDevice(of: tokens, within: ample))
+            let again = try await pool.signIn(
+                "ann", password: "right password", device: device, within: ample
+            ).tokens
+            #expect(again.deviceKey == device.key)
+        }
+    }
+
     @Test("A device that the pool has forgotten is a new one: the sign-in goes on as on any")
     func forgotten() async throws {
         try await CognitoFixture.run { fixture in
@@ -207,6 +241,17 @@ struct RememberedDeviceTests {
                 "ann", password: "right password", device: device, within: ample
             ).tokens
             #expect(again.deviceKey != device.key)
+        }
+    }
+
+    @Test("A device is forgotten by its own key, be the tokens another device's")
+    func forgottenElsewhere() async throws {
+        let kept = Data(#"{"key": "k", "group": "g", "password": "p"}"#.utf8)
+        let device = try JSONDecoder().decode(RememberedDevice.self, from: kept)
+        try await CognitoScript.run { (script) async throws in
+            try await script.pool().forgetDevice(device, of: CognitoScript.tokens(device: "D"), within: ample)
+            #expect(script.operations == ["ForgetDevice"])
+            #expect(try script.members()["DeviceKey"] as? String == "k")
         }
     }
 

@@ -153,6 +153,16 @@ struct ScriptedCognitoTests {
         }
     }
 
+    @Test("Tokens of another user that a refresh by flow brings are refused")
+    func otherUserByFlow() async throws {
+        try await withServer(["InitiateAuth": result(of: "eve")]) { server, client in
+            let pool = userPool(server, client, byFlow: true)
+            #expect(
+                try await cognitoCode { try await pool.refresh(tokens(of: "ann"), within: ample) } == .foreignToken)
+            _ = try await pool.refresh(tokens(of: "eve"), within: ample)
+        }
+    }
+
     @Test(
         "Tokens end when the first thing that says so ends: the answer, or one of the tokens", arguments: [60, 7_200])
     func firstEnd(_ seconds: Int) async throws {
@@ -196,6 +206,52 @@ struct ScriptedCognitoTests {
                     for: Data("\(proven)client".utf8), using: SymmetricKey(data: Data("secret".utf8)))
                 #expect(parameters?["SECRET_HASH"] == Data(hash).base64EncodedString())
             }
+        }
+    }
+
+    @Test("A refresh by flow proves the client's secret that the tokens keep, where the program gives none")
+    func keptSecretHash() async throws {
+        try await withServer(["InitiateAuth": result(of: "ann")]) { server, client in
+            var kept = tokens(of: "ann", named: "ann")
+            kept.clientSecret = "secret"
+            _ = try await userPool(server, client, byFlow: true).refresh(kept, within: ample)
+            let parameters = try members(#require(server.requests.last))["AuthParameters"] as? [String: String]
+            let hash = HMAC<SHA256>.authenticationCode(
+                for: Data("annclient".utf8), using: SymmetricKey(data: Data("secret".utf8)))
+            #expect(parameters?["SECRET_HASH"] == Data(hash).base64EncodedString())
+        }
+    }
+
+    @Test("The client's secret that a pool was given counts for more than the one that the tokens keep")
+    func ownSecret() async throws {
+        let answer = try CognitoScript.result()
+        try await CognitoScript.run(["GetTokensFromRefreshToken": answer, "InitiateAuth": answer]) {
+            (script) async throws in
+            var old = try CognitoScript.tokens()
+            old.clientSecret = "old"
+            let new = try await script.pool(secret: "s").refresh(old, within: ample)
+            #expect(new.clientSecret == "s")
+            #expect(try script.members()["ClientSecret"] as? String == "s")
+            _ = try await script.pool(secret: "s") { $0.refreshesByFlow = true }.refresh(old, within: ample)
+            let parameters = try script.members()["AuthParameters"] as? [String: String]
+            let hash = HMAC<SHA256>.authenticationCode(
+                for: Data("sub-annclient".utf8), using: SymmetricKey(data: Data("s".utf8)))
+            #expect(parameters?["SECRET_HASH"] == Data(hash).base64EncodedString())
+            let pages = try script.pages()
+            try await script.pool(secret: "s") { $0.refreshesOn = pages }.revoke(old, within: ample)
+            let proof = "Basic " + Data("client:s".utf8).base64EncodedString()
+            #expect(script.server.requests.last?.headers["authorization"] == [proof])
+        }
+    }
+
+    @Test("No error quotes an answer that cannot be understood, which may have tokens")
+    func unquoted() async throws {
+        let answer = #"{"AuthenticationResult": {"IdToken": "HIDDEN", "AccessToken": 5}}"#
+        try await CognitoScript.run(["InitiateAuth": answer]) { (script) async throws in
+            let error = await #expect(throws: CognitoError.self) {
+                _ = try await script.pool().signIn("ann", password: "word", flow: .password, within: ample)
+            }
+            #expect(error?.code == .unusableAnswer && error.map { "\($0)".contains("HIDDEN") } == false)
         }
     }
 

@@ -296,6 +296,93 @@ struct ScriptedFlowTests {
         }
     }
 
+    @Test("An action that begins while another is under way does nothing")
+    func underWay() async throws {
+        try await withFlow([:]) { (flow, _, script) async throws in
+            script.set("InitiateAuth", Reply(ending: .hang, isSilent: true))
+            var states = flow.states.makeAsyncIterator()
+            _ = await states.next(isolation: MainActor.shared)
+            let working = Task { await flow.perform(.submit, Self.right) }
+            #expect(await states.next(isolation: MainActor.shared)?.isWorking == true)
+            await flow.perform(.forgotPassword)
+            #expect(flow.state.step == .signIn && flow.state.isWorking)
+            await flow.perform(.cancel)
+            working.cancel()
+            await working.value
+            #expect(flow.state.step == .cancelled)
+        }
+    }
+
+    @Test("The new password of an account, and one in place of a forgotten one, is held to the program's rules")
+    func rulesEverywhere() async throws {
+        let rules = PasswordRules(minimumLength: 10, refused: [])
+        try await withFlow([:], { $0.passwordRules = rules }) { (flow, _, script) async throws in
+            await flow.perform(.signUp)
+            #expect(flow.state.fields.map(\.rules) == [nil, rules, nil])
+            await flow.perform(.back)
+            await flow.perform(.forgotPassword, ["name": "ann"])
+            await flow.perform(.submit)
+            #expect(flow.state.fields.map(\.rules) == [nil, rules])
+            await flow.perform(.submit, ["code": "1", "newPassword": "too short"])
+            #expect(code(flow) == "cognito.weakPassword" && script.operations == ["ForgotPassword"])
+        }
+    }
+
+    @Test("A user whose account waits for its code is told where the newest code was sent")
+    func newDelivery() async throws {
+        try await withFlow([:], { $0.resendPause = .zero }) { (flow, _, script) async throws in
+            script.fail("InitiateAuth", "UserNotConfirmedException")
+            for place in ["a***", "c***"] {
+                script.set("ResendConfirmationCode", #"{"CodeDeliveryDetails": {"Destination": "\#(place)"}}"#)
+                await flow.perform(place == "a***" ? .submit : .resendCode, Self.right)
+                let delivery = CodeDelivery(medium: nil, destination: place)
+                #expect(flow.state.step == .confirmAccount(delivery))
+            }
+        }
+    }
+
+    @Test("Each empty field is named as refused, and none once the fields have been sent")
+    func refusedFields() async throws {
+        try await withFlow([:]) { (flow, _, script) async throws in
+            script.fail("InitiateAuth", "NotAuthorizedException", "no")
+            await flow.perform(.submit)
+            #expect(flow.state.refusedFields == ["name", "password"] && script.operations.isEmpty)
+            await flow.perform(.submit, Self.right)
+            #expect(code(flow) == "cognito.wrongCredentials" && flow.state.refusedFields.isEmpty)
+        }
+    }
+
+    @Test("An action has half a minute where the program says nothing else")
+    func defaultTime() {
+        #expect(SignInFlow.Options().timeout == .seconds(30))
+    }
+
+    @Test("A session that does not come to store the credentials ends an action by its time")
+    func unstoredInTime() async throws {
+        let keys = InMemoryKeyProvider(behaviour: .hanging)
+        let answers = ["InitiateAuth": try Script.result()]
+        try await withFlow(answers, keys: keys, { $0.timeout = .seconds(2) }) { (flow, _, _) async throws in
+            let begun = SuspendingClock.now
+            await flow.perform(.submit, Self.right)
+            #expect(flow.state.failure != nil && flow.state.step == .signIn && keys.reads > 0)
+            keys.behaviour = .ready
+            try requireNear(begun + .seconds(4))
+        }
+    }
+
+    @Test("The calls of one action share its time, and the last of them ends by it")
+    func keyInTime() async throws {
+        let setUp = try Script.challenge("MFA_SETUP", ["MFAS_CAN_SETUP": #"["SOFTWARE_TOKEN_MFA"]"#])
+        try await withFlow([:], { $0.timeout = .seconds(6) }) { (flow, _, script) async throws in
+            script.set("InitiateAuth", Reply(body: Array(setUp.utf8), bodyDelay: .seconds(5)))
+            script.set("AssociateSoftwareToken", Reply(ending: .hang, isSilent: true))
+            let begun = SuspendingClock.now
+            await flow.perform(.submit, Self.right)
+            #expect(code(flow) == "cognito.unreachable" && script.operations.last == "AssociateSoftwareToken")
+            try requireNear(begun + .seconds(6), slack: .seconds(3))
+        }
+    }
+
     @Test("A user whose credentials are being stored cannot give up any more")
     func stored() async throws {
         let keys = InMemoryKeyProvider(behaviour: .hanging)

@@ -329,6 +329,42 @@ struct SignInTextsTests {
         #expect(SignInTexts(languages: ["ja_JP"]).title(of: .signIn) == "サインイン")
     }
 
+    @Test("The keys are in ascending order, and a program can add the text of an attribute of its own")
+    func ownKeys() {
+        var texts = SignInTexts.english
+        #expect(texts.keys == texts.keys.sorted())
+        texts["attribute.custom:tier"] = "Membership"
+        #expect(texts.label(of: SignInField("x", .attribute("custom:tier"))) == "Membership")
+    }
+
+    @Test("A screen explains what its heading does not say, and nothing else")
+    func explanations() {
+        let texts = SignInTexts.english
+        let silent: [SignInState.Step] = [
+            .signIn, .chooseFactor([]), .passkey(options: ""), .signUp, .done, .cancelled,
+        ]
+        for step in silent { #expect(texts.explanation(of: step) == nil, "\(step)") }
+        #expect(texts.explanation(of: .code(.authenticator, Self.delivery)) == texts["explanation.authenticator"])
+        let unsaid = CodeDelivery(medium: nil, destination: nil)
+        let sent: [SignInState.Step] = [.code(.emailCode, unsaid), .confirmAccount(unsaid), .resetPassword(unsaid)]
+        for step in sent { #expect(texts.explanation(of: step) == texts["explanation.codeSent"], "\(step)") }
+        #expect(texts.resendPause(5) == "The code can be sent again in 5 s.")
+    }
+
+    @Test("A button says that it signs in only where it does, and names a factor that the library does not know")
+    func buttons() {
+        let texts = SignInTexts.english
+        #expect(texts.label(of: .submit, at: .signIn) == texts["action.signIn"])
+        #expect(texts.label(of: .submit, at: .signUp) == texts["action.continue"])
+        #expect(texts.label(of: .choose(.other("NEW")), at: .chooseFactor([])) == "NEW")
+    }
+
+    @Test("The length of a password is counted in characters")
+    func length() {
+        #expect(PasswordRules().violations(of: "Ab1!ééé") == [.tooShort])
+        #expect(PasswordRules().violations(of: "Ab1!éééé") == [])
+    }
+
     @Test("The rules that a password breaks are named")
     func rules() {
         #expect(PasswordRules().violations(of: "Abcdef1!") == [])

@@ -53,6 +53,57 @@ struct AWSRequestSignerTests {
         }
     }
 
+    @Test("The signature covers the session's token, the host's port and the path, which is encoded once more")
+    func covered() async throws {
+        try await withSession { session in
+            let keys = Credentials.CloudCredentials(
+                accessKeyID: "AKIDEXAMPLE", secretAccessKey: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY",
+                sessionToken: "TOKEN", expires: Date.now.addingTimeInterval(3600))
+            try await session.signIn(Credentials(cloud: keys), within: ample)
+            let signer = AWSRequestSigner(
+                service: "execute-api", region: "eu-west-1", session: { session },
+                wallClock: { Date(timeIntervalSince1970: 1_440_938_160) })
+            let url = try #require(URL(string: "https://example.com:8443/my%20items/1?b=2&a=x%20y"))
+            let headers = try await signer.headers(to: url, within: .seconds(60))
+            #expect(headers.map(\.name) == ["x-amz-date", "x-amz-security-token", "authorization"])
+            #expect(headers[1].value == "TOKEN")
+            // As botocore signs it.
+            #expect(
+                headers[2].value
+                    == "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/eu-west-1/execute-api/aws4_request, "
+                    + "SignedHeaders=host;x-amz-date;x-amz-security-token, "
+                    + "Signature=838ab59ad00561553c22b3dec53224b3b9d55fb82fdf1e55a7e35be4ff822d68")
+        }
+    }
+
+    @Test("A signer waits for the credentials no longer than the program says")
+    func time() async throws {
+        try await CognitoScript.run { (script) async throws in
+            script.set("GetId", Reply(ending: .hang, isSilent: true))
+            let provider = script.provider()
+            try await withTemporaryFolder { folder in
+                var options = Store.Options()
+                options.keys = InMemoryKeyProvider()
+                options.identityProvider = { _ in provider }
+                let store = try Store.open(
+                    at: folder.appending(path: "store"), schema: try Schema(parsing: "type Query { a: Int }"),
+                    options: options)
+                let session = try store.partition(of: script.environment()).session
+                var tokens = try CognitoScript.tokens()
+                tokens.expires = Date.now.addingTimeInterval(3600)
+                try await session.signIn(Credentials(userPool: tokens), within: ample)
+                let signer = AWSRequestSigner(service: "execute-api", region: "eu-west-1", session: session)
+                let url = try #require(URL(string: "https://example.com/items"))
+                let begun = SuspendingClock.now
+                await #expect(throws: LarderError.self) {
+                    try await signer.headers(to: url, within: .milliseconds(300))
+                }
+                try requireNear(begun + .milliseconds(300))
+                try store.close()
+            }
+        }
+    }
+
     @Test("The session is asked for with each request, since one may be over")
     func eachRequest() async throws {
         try await withSession { session in

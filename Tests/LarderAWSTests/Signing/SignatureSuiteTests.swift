@@ -93,10 +93,17 @@ struct SignatureSuiteTests {
         arguments: [
             (0, "19700101T000000Z"), (951_782_399, "20000228T235959Z"), (951_782_400, "20000229T000000Z"),
             (951_868_800, "20000301T000000Z"), (1_440_938_160, "20150830T123600Z"), (4_107_542_399, "21000228T235959Z"),
-            (4_107_542_400, "21000301T000000Z"), (-1e30, "19700101T000000Z"), (1e30, "99991231T235959Z"),
+            (4_107_542_400, "21000301T000000Z"), (1.9, "19700101T000001Z"), (-1e30, "19700101T000000Z"),
+            (1e30, "99991231T235959Z"),
         ])
     func time(seconds: Double, stamp: String) {
         #expect(SigningTime(Date(timeIntervalSince1970: seconds)).stamp == stamp)
+    }
+
+    @Test("The parameters of a query are in the order of their encoded names and values")
+    func queryOrder() {
+        let text = CanonicalRequest.queryText([("a", "1"), ("a", "é"), ("é", "2")])
+        #expect(text == "%C3%A9=2&a=%C3%A9&a=1")
     }
 
     @Test("Text out of a list is decoded, and what is not encoded so is refused")

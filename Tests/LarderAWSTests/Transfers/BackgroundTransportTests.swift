@@ -121,4 +121,13 @@ struct BackgroundTransportTests {
         #expect(error?.code == code)
         #expect(error?.serverCode == name)
     }
+
+    @Test("Nothing is told of a request that the executor does not know")
+    func unknown() async throws {
+        try await S3Transport.withTransport(region: "eu-west-1", credentials: { _ in .test }) { storage in
+            let background = S3BackgroundTransport(storage, executor: NotingExecutor())
+            let outcome = try await background.outcome(of: UUID())
+            #expect(outcome == nil)
+        }
+    }
 }
