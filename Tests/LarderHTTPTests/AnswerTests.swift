@@ -212,6 +212,19 @@ struct AnswerTests {
         }
     }
 
+    @Test("The error of a redirect says when the server asks to come back")
+    func keepsRetryAfterOfRedirect() async throws {
+        try await withServer { _ in
+            .json(
+                "", status: .temporaryRedirect,
+                headers: ["Location": "http://elsewhere.invalid/graphql", "Retry-After": "3"])
+        } _: { _, transport in
+            let error = try await transportError { try await transport.send(.query(), within: .ample) }
+            #expect(error.code == .status && error.status == 307)
+            #expect(error.retryAfter == .seconds(3))
+        }
+    }
+
     @Test("The answer of a client that followed a redirect is refused")
     func refusesFollowedRedirects() async throws {
         try await ScriptedServer.run { request in

@@ -183,6 +183,7 @@ struct RequestTests {
             GraphQLRequest.Header(name: "X Y", value: "secret"), GraphQLRequest.Header(name: "", value: "secret"),
             GraphQLRequest.Header(name: "X:\n", value: "secret"),
             GraphQLRequest.Header(name: "content-length", value: "7"),
+            GraphQLRequest.Header(name: "Transfer-Encoding", value: "secret"),
         ]
     )
     func refusesBadHeaders(_ header: GraphQLRequest.Header) async throws {
@@ -295,5 +296,21 @@ struct RequestTests {
             _ = try await transport.send(.query(), deadline: .now + .ample, signer: signer)
         }
         #expect(dates.withLock { $0 } == [date])
+    }
+
+    @Test("The program's headers replace the content type and the types that the transport accepts by itself")
+    func ownTypes() async throws {
+        let own = [
+            GraphQLRequest.Header(name: "accept", value: "application/json"),
+            GraphQLRequest.Header(name: "CONTENT-TYPE", value: "application/graphql+json"),
+        ]
+        try await withServer(options: options { $0.headers = own }) { _ in
+            .json(Self.answer)
+        } _: { server, transport in
+            _ = try await transport.send(.query(), within: .ample)
+            let sent = try #require(server.requests.first).headers
+            #expect(sent["Accept"] == ["application/json"])
+            #expect(sent["Content-Type"] == ["application/graphql+json"])
+        }
     }
 }

@@ -88,6 +88,25 @@ struct SharingTests {
         }
     }
 
+    @Test("A query that begins after a mutation has failed joins none that began before it")
+    func asksAgainAfterFailedMutation() async throws {
+        let gate = Gate()
+        try await withServer { request in
+            if request.json["operationName"] == "Rename" { return .cut }
+            return request.number == 0
+                ? .json(#"{"data":{"name":"old"}}"#).gated(gate) : .json(#"{"data":{"name":"new"}}"#)
+        } _: { server, transport in
+            let early = Task { try await transport.send(.query(), within: .ample) }
+            try await server.waitUntil("the query arrives") { $0.requests.count == 1 }
+            let failure = try await transportError { try await transport.send(.mutation(), within: .ample) }
+            #expect(failure.code == .interrupted)
+            let late = try await transport.send(.query(), within: .seconds(20))
+            #expect(late.text.contains("new"))
+            gate.open()
+            #expect(try await early.value.text.contains("old"))
+        }
+    }
+
     @Test("Mutations are sent each")
     func sendsMutationsEach() async throws {
         let gate = Gate()

@@ -26,6 +26,25 @@ struct DamageTests {
         }
     }
 
+    @Test("Nothing is taken from a damaged file that has a log beside it and is read as a copy")
+    func readableCopy() async throws {
+        try await withTemporaryFolder { folder in
+            let file = folder.appending(path: "a.db")
+            let fixture = try ForeignFixture(file.path, .records)
+            try fixture.record("Cook:1", #"{"__typename":"Cook","id":"1","name":"Cook","specialty":null}"#)
+            fixture.close()
+            try Data("no log of this file".utf8).write(to: folder.appending(path: "a.db-wal"))
+            let source = try source(file.path, .appSync)
+            _ = try await source.inspect()
+            // The header counts free pages that are not there.
+            var bytes = try Data(contentsOf: file)
+            bytes[39] = 5
+            try bytes.write(to: file)
+            let error = await #expect(throws: ImportError.self) { _ = try await source.inspect() }
+            #expect(error?.code == .damaged)
+        }
+    }
+
     @Test("A reference to nothing names no object whose type has several key fields")
     func absentOfSeveral() async throws {
         try await withTemporaryFolder { folder in

@@ -28,6 +28,7 @@ struct ImportReportTests {
         #expect(report.omissions.map(\.reason) == [.contradictory, .wrongValue, .noType])
         #expect(report.omitted(.field) == 101 && report.omitted(.record) == 100)
         #expect(report.omissions.allSatisfy { $0.examples.count <= 5 && $0.examples.allSatisfy { $0.count <= 201 } })
+        #expect(report.omissions.first { $0.reason == .wrongValue }?.examples == ["0", "1", "2", "3", "4"])
         let json = try JSONEncoder().encode(report)
         #expect(try JSONDecoder().decode(ImportReport.self, from: json) == report)
     }
@@ -72,5 +73,18 @@ struct ImportReportTests {
         #expect(id.description == "e80622b1-bb92-88c6-9cdb-2b134ec1da26")
         #expect(id != AppSyncMutations.id(of: "9700299c-d274-400b-8c99-b56f779f60a1"))
         #expect(Array(id.description)[14] == "8" && "89ab".contains(Array(id.description)[19]))
+    }
+
+    @Test("The report of an inspection says that nothing was written, and counts the rows that cannot be read too")
+    func inspected() async throws {
+        try await withTemporaryFolder { folder in
+            let fixture = try ForeignFixture(folder.appending(path: "a.db").path, .records)
+            try fixture.record("Cook:1", #"{"__typename":"Cook","id":"1"}"#)
+            try fixture.record("list", "[]")
+            fixture.close()
+            let report = try await source(fixture.path).inspect()
+            #expect(report.isDryRun)
+            #expect(report.records == 2 && report.omitted(.record, .unreadable) == 1)
+        }
     }
 }

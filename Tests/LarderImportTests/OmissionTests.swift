@@ -50,4 +50,58 @@ struct OmissionTests {
             #expect(example.hasPrefix("A (Burn): ") && example.contains("burn"))
         }
     }
+
+    @Test("A mutation whose variables are no object is unreadable, and not taken without them")
+    func strangeVariables() async throws {
+        try await withRecipeBox { app, folder in
+            let path = folder.appending(path: "offlineMutations.db").path
+            let fixture = try ForeignFixture(path, .mutations)
+            try fixture.mutation("A", #"{"query":"mutation { rate(id: 1, stars: 5) { id } }","variables":[]}"#)
+            fixture.close()
+            let report = try await source(path, .appSync) { $0.takesMutations = true }.run(into: app)
+            #expect(report.mutations == .init() && report.omitted(.mutation, .unreadable) == 1)
+            #expect(try app.mutations().isEmpty)
+        }
+    }
+
+    @Test("A mutation whose row has no identifier is unreadable, and not taken")
+    func mutationWithoutIdentifier() async throws {
+        try await withRecipeBox { app, folder in
+            let path = folder.appending(path: "offlineMutations.db").path
+            let fixture = try ForeignFixture(path)
+            try fixture.run(
+                """
+                CREATE TABLE mutation_records (_id INTEGER PRIMARY KEY, recordIdentifier TEXT, data BLOB,
+                    recordState TEXT, s3Bucket TEXT, s3Key TEXT, s3Region TEXT, s3LocalUri TEXT, s3MimeType TEXT)
+                """)
+            try fixture.insert(
+                "INSERT INTO mutation_records (recordIdentifier, data, recordState) VALUES (?, ?, ?)",
+                [nil, #"{"query":"mutation { rate(id: 1, stars: 5) { id } }"}"#, "inQueue"])
+            fixture.close()
+            let report = try await source(path, .appSync) { $0.takesMutations = true }.run(into: app)
+            #expect(report.mutations == .init() && report.omitted(.mutation, .unreadable) == 1)
+            #expect(try app.mutations().isEmpty)
+        }
+    }
+
+    @Test("A field that only some parts within the parts of a list know is left out, and named")
+    func unevenWithin() async throws {
+        try await withRecipeBox { _, folder in
+            let schema = """
+                type Query { box: Box } type Box { id: ID! rows: [Row] }
+                type Row { label: String cell: Cell } type Cell { x: Int y: Int }
+                """
+            let fixture = try ForeignFixture(folder.appending(path: "a.sqlite").path, .records)
+            try fixture.record(
+                "Box:1", #"{"__typename":"Box","id":"1","rows":[{"$reference":"a"},{"$reference":"b"}]}"#)
+            try fixture.record("a", #"{"__typename":"Row","label":"A","cell":{"$reference":"a.cell"}}"#)
+            try fixture.record("b", #"{"__typename":"Row","label":"B","cell":{"$reference":"b.cell"}}"#)
+            try fixture.record("a.cell", #"{"__typename":"Cell","x":1,"y":2}"#)
+            try fixture.record("b.cell", #"{"__typename":"Cell","x":1}"#)
+            fixture.close()
+            let report = try await source(fixture.path, schema: schema).inspect()
+            #expect(report.omitted(.field, .unevenElements) == 1)
+            #expect(examples(report, .unevenElements).first?.contains("Cell.y") == true)
+        }
+    }
 }

@@ -111,4 +111,33 @@ struct InMemoryIdentityProviderTests {
         _ = try await provider.refresh(.cloud, of: guest, within: soon)
         #expect(provider.refreshes == 1)
     }
+
+    @Test(
+        "A sign-out and a guest's first credentials fail as the provider behaves, which asks for a pause if throttled",
+        arguments: [
+            (.unreachable, .unreachable, false), (.throttled, .throttled, true),
+            (.refusingFederated, .federatedRefused, false),
+        ] as [(InMemoryIdentityProvider.Behaviour, IdentityError.Code, Bool)])
+    func fails(
+        behaviour: InMemoryIdentityProvider.Behaviour, code: IdentityError.Code, asksForPause: Bool
+    ) async throws {
+        let provider = InMemoryIdentityProvider()
+        let issued = provider.signIn("ada")
+        provider.behaviour = behaviour
+        let errors = [
+            await #expect(throws: IdentityError.self) { try await provider.signOut(issued, within: soon) },
+            await #expect(throws: IdentityError.self) { _ = try await provider.guestCredentials(within: soon) },
+        ]
+        #expect(errors.map { $0?.code } == [code, code])
+        #expect(errors.map { $0?.retryAfter != nil } == [asksForPause, asksForPause])
+        #expect(provider.signOuts == 0)
+    }
+
+    @Test("A guest's credentials end after the lifetime")
+    func guestLifetime() async throws {
+        let clock = TestClock()
+        let provider = InMemoryIdentityProvider(lifetime: .seconds(300)) { clock.now }
+        let guest = try await provider.guestCredentials(within: soon)
+        #expect(guest?.cloud?.expires == clock.now + 300)
+    }
 }

@@ -40,6 +40,7 @@ struct InMemoryKeyProviderTests {
             await #expect(throws: KeyError.self) { try await provider.addKey(within: soon) },
         ]
         #expect(errors.map { $0?.code } == [.locked, .locked, .locked])
+        #expect(provider.reads == 1)
         provider.behaviour = .ready
         let found = try await provider.keys(within: soon)
         #expect(found == keys)
@@ -75,6 +76,16 @@ struct InMemoryKeyProviderTests {
         try await Task.sleep(for: .milliseconds(50))
         provider.behaviour = .ready
         let found = try await asking.value
+        #expect(found == keys)
+    }
+
+    @Test("A slow provider of keys answers after its time")
+    func slow() async throws {
+        let keys = MasterKeys(current: MasterKey())
+        let provider = InMemoryKeyProvider(keys, behaviour: .slow(.milliseconds(30)))
+        let begun = ContinuousClock.now
+        let found = try await provider.keys(within: soon)
+        #expect(ContinuousClock.now - begun >= .milliseconds(30))
         #expect(found == keys)
     }
 }

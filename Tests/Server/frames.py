@@ -11,7 +11,7 @@ Its argument is JSON: `subprotocol`, null for none, and `script`, a list of step
     {"length": N}        begins a text of N bytes, and sends no more than its head
     {"flood": N}         sends a text of N bytes in fragments of 1 MiB
     {"raw": TEXT}        sends bytes that are no frame
-    {"close": CODE}      closes the connection; null for no code
+    {"close": CODE}      closes the connection; null for no code; with "reason" as the reason
     {"cut": true}        ends the connection without closing it
     {"ping": TEXT}       sends a ping, and reads until it is answered
     {"sleep": N}         waits for N seconds
@@ -97,7 +97,7 @@ def converse(sock):
             flush()
             sock.sendall(step["raw"].encode())
         if "close" in step:
-            protocol.send_close(step["close"], "")
+            protocol.send_close(step["close"], step.get("reason", ""))
         if "cut" in step:
             raise ConnectionError
         if "ping" in step:

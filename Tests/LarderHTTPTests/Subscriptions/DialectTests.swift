@@ -1,5 +1,6 @@
 import Larder
 import LarderRecords
+import LarderTestSupport
 import Testing
 
 @testable import LarderHTTP
@@ -49,6 +50,18 @@ struct DialectTests {
     func escapes() throws {
         _ = dialect.messages(for: [start("1")])
         #expect(try isStart(reaction(#"{"type":"ne\u0078t","id":"\u0031","payload":{"data":null}}"#)))
+    }
+
+    @Test("A payload that does not come is waited for until the deadline of the opening")
+    func latePayload() async throws {
+        let error = try await requireEnd { deadline in
+            let dialect = GraphQLTransportWS(openedBy: deadline) {
+                try await Task.sleep(for: .seconds(30))
+                return nil
+            }
+            _ = try await dialect.greeting()
+        }
+        #expect((error as? TransportError)?.code == .timedOut)
     }
 
     @Test("A payload that JSON cannot hold is a fault of the request")

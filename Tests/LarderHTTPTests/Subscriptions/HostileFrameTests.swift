@@ -86,6 +86,17 @@ struct HostileFrameTests {
         }
     }
 
+    @Test("A message that is longer than the options allow ends the connection with an error that says so")
+    func longMessage() async throws {
+        try await run(#"{"flood": 2097152}"#) { options in
+            options.subscriptions.maximumMessageSize = 1 << 19
+        } _: { _, subscription in
+            let transport = await error(subscription)?.cause as? TransportError
+            #expect(transport?.code == .unusableAnswer)
+            #expect(transport?.message.contains("longer message than is allowed") == true)
+        }
+    }
+
     @Test("Of texts that come at once those count, in their order, that come before one that cannot be one")
     func atOnce() async throws {
         let texts = [Self.event("ID", "first"), Self.event("ID", "second"), "hello"].map { "\"\($0)\"" }
@@ -198,6 +209,17 @@ struct HostileFrameTests {
         try await run(#"\#(event), {"close": 1001}"#) { app, subscription in
             try await waitUntil("the server has its answer") { text(app) == "1001" }
             withExtendedLifetime(subscription) {}
+        }
+    }
+
+    @Test("The error of a connection that the server closes has the code and the reason that the server gave")
+    func closedWithReason() async throws {
+        try await run(#"{"close": 4500, "reason": "out of stock"}"#) { _, subscription in
+            let error = await error(subscription)
+            let transport = try #require(error?.cause as? TransportError)
+            let closed = try #require(transport.cause as? WebSocketClosed)
+            #expect(closed.code == 4500 && closed.reason == "out of stock")
+            #expect(transport.message.contains("out of stock"))
         }
     }
 

@@ -245,6 +245,32 @@ struct MultipartSubscriptionTests {
         }
     }
 
+    @Test(
+        "The first part says that the subscription has begun, be it a heartbeat, an event or an error",
+        arguments: [
+            ("{}", "alive"), (#"{"payload":{"data":{"name":"x"}}}"#, "event"),
+            (#"{"payload":null,"errors":[{"message":"no"}]}"#, "failed"),
+        ])
+    func firstPart(part: String, kind: String) async throws {
+        let reply = Reply(
+            headers: ["Content-Type": #"multipart/mixed;boundary="b";subscriptionSpec=1.0"#],
+            body: Array("--b\r\nContent-Type: application/json\r\n\r\n\(part)\r\n--b--\r\n".utf8))
+        try await withServer(options: options { $0.subscriptions.carrier = .multipart }) { _ in
+            reply
+        } _: { _, transport in
+            let (commands, commanding) = AsyncStream.makeStream(of: [SubscriptionLine.Command].self)
+            let told = Mutex<[String]>([])
+            let line = SubscriptionLine(commands: commands) { messages in
+                told.withLock { $0 += messages.map { String("\($0)".prefix { $0 != "(" }) } }
+                for case .completed in messages { commanding.finish() }
+                for case .failed in messages { commanding.finish() }
+            }
+            commanding.yield([.start(id: "1", .query())])
+            try await transport.carry(line, openedWithin: .ample)
+            #expect(told.withLock { Array($0.prefix(3)) } == ["opened", "started", kind])
+        }
+    }
+
     @Test("A subscription whose request the server does not answer in time breaks off")
     func unanswered() async throws {
         let options = options {
@@ -337,6 +363,33 @@ struct MultipartSubscriptionTests {
             try await server.waitUntil("the late query arrives") { $0.requests.count == 3 }
             gate.open()
             for task in [early, late] { _ = try await task.value }
+            commanding.finish()
+            try await carrying.value
+        }
+    }
+
+    @Test("A part that is longer than the options allow breaks its subscription off")
+    func longPart() async throws {
+        let part = #"{"payload":{"data":{"name":"\#(String(repeating: "x", count: 200))"}}}"#
+        let stream = Reply(
+            headers: ["Content-Type": #"multipart/mixed;boundary="b";subscriptionSpec=1.0"#],
+            body: Array("--b\r\nContent-Type: application/json\r\n\r\n\(part)\r\n--b\r\n".utf8), ending: .hang)
+        let options = options {
+            $0.subscriptions.carrier = .multipart
+            $0.subscriptions.maximumMessageSize = 100
+        }
+        try await withServer(options: options) { _ in
+            stream
+        } _: { _, transport in
+            let (commands, commanding) = AsyncStream.makeStream(of: [SubscriptionLine.Command].self)
+            let fault = Mutex<TransportError.Code?>(nil)
+            let line = SubscriptionLine(commands: commands) { messages in
+                for case .broken(_, let error) in messages { fault.withLock { $0 = error.code } }
+            }
+            commanding.yield([.start(id: "1", .query())])
+            let carrying = Task { try await transport.carry(line, openedWithin: .ample) }
+            try await waitUntil("it breaks off") { fault.withLock { $0 != nil } }
+            #expect(fault.withLock { $0 } == .unusableAnswer)
             commanding.finish()
             try await carrying.value
         }

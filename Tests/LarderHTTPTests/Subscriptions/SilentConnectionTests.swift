@@ -3,6 +3,7 @@ import Larder
 import LarderHTTP
 import LarderTestSupport
 import NIOPosix
+import Synchronization
 import Testing
 
 @Suite(
@@ -33,6 +34,27 @@ struct SilentConnectionTests {
                 answers += together.count { if case .alive = $0 { true } else { false } }
             }
             #expect(answers >= 2)
+        }
+    }
+
+    @Test("A silent server gets a ping after half of the time, and its answer comes before a silence is told")
+    func askedInTime() async throws {
+        try await run("", silence: .seconds(8)) { messages, _ in
+            let together = try await messages.next()
+            let isAnswer = if case .alive? = together?.first { true } else { false }
+            #expect(isAnswer)
+        }
+    }
+
+    @Test("The server's time is known from the answer that opens a socket")
+    func date() async throws {
+        try await ForeignServer.run("frames.py", #"{"subprotocol": "ours", "script": []}"#) { server in
+            let dates = Mutex<[String?]>([])
+            var connection = WebSocketConnection(url: server.url, subprotocols: ["ours"])
+            connection.heard = { date in dates.withLock { $0.append(date) } }
+            try await connection.run(on: MultiThreadedEventLoopGroup.singleton, openedBy: .now + .ample) { _, _ in }
+            let told = dates.withLock { $0 }
+            #expect(told.count == 1 && told.first??.hasSuffix("GMT") == true)
         }
     }
 
@@ -74,6 +96,19 @@ struct SilentConnectionTests {
             let isSilent = if case .silent? = together.first { true } else { false }
             #expect(together.count == 1 && isSilent)
         }
+    }
+
+    @Test("A server is not asked where no pings are wanted, and is given up when its time is over")
+    func noPings() async throws {
+        let error = await #expect(throws: TransportError.self) {
+            try await run("", silence: .seconds(3), pings: false) { messages, _ in
+                while let together = try await messages.next() {
+                    let isAnswered = together.contains { if case .alive = $0 { true } else { false } }
+                    #expect(!isAnswered)
+                }
+            }
+        }
+        #expect(error?.code == .timedOut)
     }
 
     @Test("A ping that the server does not answer is told as a silence before the connection is given up")

@@ -152,6 +152,38 @@ struct SubscriptionTests {
         }
     }
 
+    @Test("A query that begins after a subscription has begun on a WebSocket joins none that began before it")
+    func asksAgainAfterStart() async throws {
+        let script = #"""
+            {"subprotocol": "graphql-transport-ws", "script": [
+             {"wait": 1}, {"text": "{\"type\":\"connection_ack\"}"}, {"wait": 2},
+             {"text": "{\"type\":\"next\",\"id\":\"ID\",\"payload\":{\"data\":null}}"}]}
+            """#
+        let gate = Gate()
+        try await ForeignServer.run("frames.py", script) { frames in
+            try await withServer(options: options { $0.subscriptions.url = frames.url }) { _ in
+                .json(#"{"data":{"name":"x"}}"#).gated(gate)
+            } _: { server, transport in
+                let early = Task { try await transport.send(.query(), within: .ample) }
+                try await server.waitUntil("the query arrives") { $0.requests.count == 1 }
+                let (commands, commanding) = AsyncStream.makeStream(of: [SubscriptionLine.Command].self)
+                let hasBegun = Mutex(false)
+                let line = SubscriptionLine(commands: commands) { messages in
+                    for case .started in messages { hasBegun.withLock { $0 = true } }
+                }
+                commanding.yield([.start(id: "1", .query())])
+                let carrying = Task { try await transport.carry(line, openedWithin: .ample) }
+                try await waitUntil("it has begun") { hasBegun.withLock(\.self) }
+                let late = Task { try await transport.send(.query(), within: .ample) }
+                try await server.waitUntil("the late query arrives") { $0.requests.count == 2 }
+                gate.open()
+                for task in [early, late] { _ = try await task.value }
+                commanding.finish()
+                try await carrying.value
+            }
+        }
+    }
+
     @Test(
         "Subscriptions alone go to the place that the options have for them", arguments: carriers)
     func place(_ carrier: HTTPTransport.SubscriptionOptions.Carrier) async throws {
@@ -164,6 +196,25 @@ struct SubscriptionTests {
             #expect(await error(subscription)?.code == .transportUnreachable)
             let answer = try await server.app.fetch(EventServer.items, policy: .networkOnly)
             #expect(answer["items"]?.count == 1)
+        }
+    }
+
+    @Test("A multipart answer in which events come is not given up, though it lasts longer than a silence may")
+    func outlastsSilence() async throws {
+        try await EventServer.run("strawberry") { options in
+            (options.subscriptions.carrier, options.subscriptions.silence) = (.multipart, .seconds(6))
+        } _: { server in
+            let subscription = try await server.app.subscribe(EventServer.changed)
+            await subscription.wait(for: .live)
+            for number in 1...4 {
+                try await Task.sleep(for: .seconds(2))
+                try await server.order(#"{"set": {"1": "\#(number)"}}"#)
+                for await event in subscription {
+                    if case .data = event { break }
+                    if case .state(let state) = event { try #require(state.phase == .live) }
+                }
+            }
+            #expect(try await server.order().begun == 1)
         }
     }
 
