@@ -15,6 +15,17 @@ struct ComplexityTests {
         Set(validate(try Document(parsing: text), against: try Self.schema.get(), budget: budget).map(\.rule))
     }
 
+    @Test("Of very many errors a hundred at most are told, and errors are in the order of their places")
+    func manyErrors() throws {
+        func errors(_ text: String) throws -> [ValidationError] {
+            validate(try Document(parsing: text), against: try Self.schema.get())
+        }
+        let unknown = (0..<500).map { "x\($0)" }.joined(separator: " ")
+        #expect((90...100).contains(try errors("{ \(unknown) }").count))
+        let found = try errors("{ x ...F } fragment F on Query { y }")
+        #expect(found.count == 2 && found.map(\.location) == found.map(\.location).sorted())
+    }
+
     @Test("Fragments that spread the next one twice are checked once each", arguments: [30, 2_000])
     func doubling(levels: Int) throws {
         let fragments = (0..<levels).map { "fragment f\($0) on Query { ...f\($0 + 1) ...f\($0 + 1) n }" }

@@ -20,6 +20,11 @@ struct ValueTests {
         for value in [.null, .list([.int(1)]), .object([:])] as [Value] { #expect(value.keyText == nil) }
     }
 
+    @Test("Of a key that a literal gives twice the last value stays")
+    func repeatedKeys() {
+        #expect(Value(dictionaryLiteral: ("a", 1), ("b", 2), ("a", 3)) == .object(["a": .int(3), "b": .int(2)]))
+    }
+
     @Test("The strings of a document are those of its operations and its fragments, wherever they stand")
     func strings() throws {
         let document = try Document(
@@ -82,6 +87,30 @@ struct ValueTests {
         // Of which type the object is that is changed, only the answer says.
         let parts = "... on Todo { id _version } ... on Note { id _version }"
         #expect(try keys("mutation M($i: In) { any(input: $i) { __typename \(parts) } }", ["i": input]) == [])
+    }
+
+    @Test("The objects that a mutation names are those of its arguments, and of the input objects among them")
+    func namedObjects() throws {
+        let schema = try SchemaIndex(
+            parsing: """
+                type Query { a: Int }
+                type Mutation { one(id: ID): Todo many(input: In): Todo seat(row: Int, number: Int): Seat }
+                type Todo { id: ID! }
+                type Seat @typePolicy(keyFields: ["row", "number"]) { row: Int number: Int }
+                input In { id: ID title: String }
+                """)
+        func names(_ text: String, _ variables: [String: Value] = [:]) throws -> [String] {
+            let document = try Document(parsing: text)
+            let operation = try #require(document.operations.first)
+            return try Plan.compile(operation, of: document, schema, conditions: [:]).namedObjects(variables, schema)
+        }
+        #expect(try names("mutation { one(id: 7) { id } }") == ["Todo:7"])
+        let many = "mutation M($i: In) { many(input: $i) { id } }"
+        #expect(try names(many, ["i": .object(["id": .string("1")])]) == ["Todo:1"])
+        #expect(try names(many, ["i": .object(["title": .string("1")])]) == [])
+        let seat = #"Seat:{"row":"1","number":"2"}"#
+        #expect(try names("mutation { seat(row: 1, number: 2) { row number } }") == [seat])
+        #expect(try names("mutation { seat(row: 1) { row number } }") == [])
     }
 
     @Test("A mutation is sent without a version where its input object has no field for one")

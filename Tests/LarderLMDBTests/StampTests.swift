@@ -253,6 +253,12 @@ struct StampTests {
             let again = try open()
             #expect(!again.wasVerified)
             try again.close()
+            // It is walked all the same, and lacked no clean close.
+            var always = Environment.Options()
+            always.verification = .always
+            let walked = try Environment(folder: folder.path, tables: sampleTables, options: always)
+            #expect(!walked.wasVerified && !walked.mayHaveLostCommits)
+            try walked.close()
             try requireSound(folder)
         }
     }

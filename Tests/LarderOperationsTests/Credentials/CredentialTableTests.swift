@@ -298,4 +298,45 @@ struct CredentialTableTests {
             #expect(timeout == Int(database.options.busyTimeout / .milliseconds(1)))
         }
     }
+
+    @Test("Where one key is left as it is, the keys behind it are sealed anew all the same")
+    func resealedOthers() async throws {
+        try await withOperations { (database) throws in
+            let table = database.credentials
+            for partition in ["one", "two"] {
+                _ = try await database.watchers.put("w", in: partition, document: "{ a }", now: noon)
+                _ = try await table.replace(
+                    by: .init(
+                        partition: partition, credentials: [credential("a")], key: key(partition),
+                        making: .init(now: noon), session: signedIn))
+            }
+            let keys = try await table.reseal { old in
+                guard old.partition != "one" else { return nil }
+                return StoredPartitionKey(
+                    partition: old.partition, sealedWith: "k2", sealed: json("resealed"), created: old.created)
+            }
+            #expect(keys.map(\.sealedWith) == ["k1", "k2"])
+        }
+    }
+
+    @Test("Forgetting a partition's credentials leaves what is in quarantine, and the credentials of another partition")
+    func forgottenOfOne() async throws {
+        try await withPartition { (database) throws in
+            let table = database.credentials
+            _ = try await database.watchers.put("w", in: "other", document: "{ a }", now: noon)
+            for partition in [app, "other"] {
+                _ = try await table.replace(
+                    by: .init(
+                        partition: partition, credentials: [credential("a")], key: key(partition),
+                        making: .init(now: noon), session: signedIn))
+            }
+            _ = try await table.quarantine(
+                .init(partition: app, credentials: [credential("b")], key: key(), session: signedIn), as: "foreign",
+                now: noon)
+            try await table.forget(in: app) { _ in nil }
+            #expect(try table.snapshot(of: app).credentials == [])
+            #expect(try table.snapshot(of: "other").credentials == [credential("a")])
+            #expect(try table.quarantined(in: app).map(\.reason) == ["foreign"])
+        }
+    }
 }

@@ -110,6 +110,21 @@ struct FailingDiskTests {
         for id in told.settled { #expect(try database.outcome(id) != nil, "what was settled is not") }
     }
 
+    @Test("The error of a commit that may be lost has SQLite's error as its cause")
+    func causeOfUnknownCommit() async throws {
+        try await withTemporaryFolder { folder in
+            let database = try OperationsDatabase(folder: folder)
+            _ = try await database.enqueue(draft("first"))
+            let disk = FailingDisk()
+            try await database.pool.writeWithoutTransaction { disk.attach($0) }
+            disk.arm(.init(call: .sync, code: ResultCode.SQLITE_IOERR_FSYNC.rawValue, isLasting: false), after: 0)
+            let error = await failure { _ = try await database.enqueue(draft("failed")) }
+            #expect(error?.code == .commitUnknown && error?.cause is SQLiteFailure, "\(error as Any)")
+            disk.heal()
+            try database.close()
+        }
+    }
+
     @Test("After a commit whose sync failed all of the log is written again before the next is acknowledged")
     func failedCommit() async throws {
         try await withTemporaryFolder { folder in

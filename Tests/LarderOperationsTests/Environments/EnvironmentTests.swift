@@ -59,6 +59,30 @@ struct EnvironmentTests {
         }
     }
 
+    @Test(
+        "Another user pool ends a session whose tokens were refused before",
+        arguments: ["userPoolTokensInvalid", "federatedTokensInvalid"])
+    func poolOfRefused(state: String) async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), .user("u"), as: "pu")
+            try await database.setSession(state, of: "pu")
+            try await database.enter(environment("a", identity: "other"), .last, as: "unused", leaving: nil)
+            #expect(try database.session(of: "pu") == "signedOut")
+        }
+    }
+
+    @Test("A user stays signed in where the environment that succeeds another has the same user pool")
+    func samePool() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("old"), .user("u"), as: "pu")
+            try await database.setSession("signedIn", of: "pu")
+            let new = environment("new", succeeds: .environment("old"))
+            try await database.enter(new, .last, as: "unused", leaving: nil)
+            #expect(try database.environments.partition("pu")?.environment == "new")
+            #expect(try database.session(of: "pu") == "signedIn")
+        }
+    }
+
     @Test("An environment that succeeds another has the partitions of all its users, and of its guests")
     func succeedingAll() async throws {
         try await withOperations { database in
@@ -217,6 +241,19 @@ struct EnvironmentTests {
         }
     }
 
+    @Test("A partition whose only mutation is answered has no unsent work, and is forgotten unasked")
+    func answeredAlone() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), as: "pa")
+            let id = try await database.enqueue(draft(in: "pa"))
+            try await database.mutations.answer(database.begin(id).attempt, json("{}"), now: noon)
+            try await database.enter(environment("b"), as: "pb")
+            let forgotten = try await database.environments.forget(partitions: ["pa"], losingUnsent: false)
+            #expect(forgotten.mutations == 1)
+            #expect(try database.environments.partitions().map(\.name) == ["pb"])
+        }
+    }
+
     @Test("A partition whose only work is a mutation in flight is not forgotten unasked")
     func forgettingInFlight() async throws {
         try await withOperations { database in
@@ -331,6 +368,30 @@ struct EnvironmentTests {
                 #expect(try database.environments.partitions().map(\.name) == ["pu", "guest"])
                 #expect(try database.credentials.snapshot(of: "pu").credentials.map(\.sealed) == [json("old")])
             }
+        }
+    }
+
+    @Test("Forgetting an environment counts the mutations of all its users")
+    func forgottenMutations() async throws {
+        try await withOperations { database in
+            for user in ["ada", "bob"] {
+                try await database.enter(environment("a"), .user(user), as: user)
+                _ = try await database.enqueue(draft(in: user))
+            }
+            try await database.enter(environment("b"), as: "other")
+            let forgotten = try await database.environments.forget(environment: "a", losingUnsent: true)
+            #expect(forgotten.mutations == 2)
+        }
+    }
+
+    @Test("The owners of partitions stand in the order in which the partitions were made")
+    func owners() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("b"), as: "z")
+            try await database.enter(environment("a"), as: "y")
+            let owners = try database.partitionOwners()
+            #expect(owners.map { $0.name } == ["z", "y"])
+            #expect(owners.map { $0.environment } == ["b", "a"])
         }
     }
 }

@@ -91,6 +91,17 @@ struct DeadLetterTests {
         }
     }
 
+    @Test("A mutation that is edited after an attempt began has the key that the caller gives with the edit")
+    func editedWithKey() async throws {
+        try await withOperations { database in
+            let id = try await database.enqueue(draft(key: "old"))
+            try await database.mutations.retryLater(database.begin(id).attempt, at: nil, offline, now: noon)
+            try await database.setAside(id)
+            try await database.mutations.edit(id, Revision(variables: json("{}"), idempotencyKey: "given"))
+            #expect(try database.mutation(id)?.idempotencyKey == "given")
+        }
+    }
+
     @Test("A discarded mutation leaves an outcome with the reason")
     func discarded() async throws {
         try await withOperations { database in

@@ -56,6 +56,16 @@ struct DoubtTests {
         }
     }
 
+    @Test("A mutation in doubt whose key was told by one variable is not sent again with the key in another variable")
+    func otherVariable() async throws {
+        try await withOperations { database in
+            let id = try await database.enqueue(draft())
+            let attempt = try await begin(id, .variable("key"), database)
+            try await database.mutations.retryLater(attempt.attempt, at: nil, lost, now: noon)
+            #expect(try await begin(id, .variable("other"), database).telling == nil)
+        }
+    }
+
     @Test("That a later attempt had no effect leaves the doubt; that none had any ends it, and a replay answers for it")
     func remaining() async throws {
         try await withOperations { database in

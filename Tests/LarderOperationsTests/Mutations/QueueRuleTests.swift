@@ -155,4 +155,34 @@ struct QueueRuleTests {
             #expect(outcome.kind == .applied)
         }
     }
+
+    @Test("A partition keeps the outcomes of its last 10,000 mutations, and of no more")
+    func lastOutcomes() async throws {
+        try await withOperations { database in
+            for (given, pruned) in [(0, 0), (9_999, 0), (10_000, 1)] {
+                // As if as many had been queued until now.
+                try database.writeWithoutTransaction { db in
+                    try db.execute(sql: "UPDATE sqlite_sequence SET seq = \(given) WHERE name = 'mutation'")
+                }
+                try await database.complete(try await database.enqueue(draft()))
+                let count = try await database.mutations.prune(keeping: Outcome.kept, in: app)
+                #expect(count == pruned, "after \(given)")
+            }
+        }
+    }
+
+    @Test("Forgetting a partition's outcomes leaves the outcomes and the real ids of another partition")
+    func forgottenOfOne() async throws {
+        try await withOperations { database in
+            let id = TemporaryID()
+            let foreign = try await database.enqueue(draft(in: "other", temporaryIDs: [id]))
+            try await database.complete(foreign, temporaryIDs: [id: "7"])
+            let own = try await database.enqueue(draft())
+            try await database.complete(own)
+            try await database.mutations.forgetOutcomes(in: app)
+            #expect(try database.outcome(own) == nil)
+            #expect(try database.outcome(foreign)?.kind == .applied)
+            #expect(try database.mutations.realIDs(of: [id], in: "other") == [id: "7"])
+        }
+    }
 }

@@ -161,6 +161,15 @@ struct MigrationTests {
         }
     }
 
+    @Test("The error of a migration that failed has SQLite's error as its cause")
+    func causeOfFailure() async throws {
+        try await withTemporaryFolder { folder in
+            let bad = Migration(number: 2, name: "bad", sql: json("SELECT nonsense;"))
+            let error = await failure { _ = try open(folder, [one, bad]) }
+            #expect(error?.code == .migrationFailed && error?.cause is SQLiteFailure, "\(error as Any)")
+        }
+    }
+
     @Test("Several that open a new database at once apply each migration once")
     func together() async throws {
         try await withTemporaryFolder { folder in

@@ -123,6 +123,15 @@ struct OpeningTests {
         }
     }
 
+    @Test("The errors of missing rights and of a full disk have the file error as their cause")
+    func fileCauses() {
+        for (status, code) in [(EACCES, OperationsError.Code.notWritable), (ENOSPC, .full)] {
+            let reason = FileError(status, doing: "writing", path: "x")
+            let error = OperationsError.translated(reason)
+            #expect(error.code == code && (error.cause as? FileError) == reason)
+        }
+    }
+
     @Test("A value that is not of its column's type is damage of a row, and no other rule that is broken is")
     func wrongTypeTold() {
         func code(_ result: ResultCode) -> OperationsError.Code {

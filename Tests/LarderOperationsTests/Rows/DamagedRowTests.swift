@@ -301,4 +301,18 @@ struct DamagedRowTests {
             #expect(!plan.has(StoredPart(number: plan.numbers.upperBound + 1, size: partSize)))
         }
     }
+
+    @Test("Setting damaged rows of a partition aside leaves those of another partition for its own runner")
+    func ofOnePartition() async throws {
+        try await withTemporaryFolder { folder in
+            let database = try OperationsDatabase(folder: folder)
+            _ = try await database.enqueue(draft())
+            _ = try await database.enqueue(draft(in: "other"))
+            try await run("UPDATE mutation SET attempts = 9223372036854775807", database)
+            #expect(try await database.setAsideDamagedRows(in: app, now: noon).count == 1)
+            #expect(try database.mutations.list(MutationFilter(partition: app)).map(\.state) == [.deadLetter])
+            #expect(try database.mutations.list(MutationFilter(partition: "other")).isEmpty)
+            try database.close()
+        }
+    }
 }

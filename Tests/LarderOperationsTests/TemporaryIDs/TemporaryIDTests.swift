@@ -231,4 +231,28 @@ struct TemporaryIDTests {
             }
         }
     }
+
+    @Test("An edited mutation waits for the maker of a temporary id, though its new variables hold the id no more")
+    func editedOut() async throws {
+        try await withOperations { database in
+            let maker = try await database.enqueue(draft("a", temporaryIDs: [id]))
+            let user = try await database.enqueue(draft("b", variables: variables))
+            try await database.setAside(user)
+            try await database.mutations.edit(user, Revision(variables: json(#"{"id":"9"}"#)))
+            #expect(try database.mutation(user)?.dependencies == [maker])
+            try await database.mutations.replay(user, now: noon)
+            #expect(try database.heads() == [maker])
+        }
+    }
+
+    @Test("A partition knows the real ids that its own answers have given, and no other partition's")
+    func ownRealIDs() async throws {
+        try await withOperations { database in
+            let maker = try await database.enqueue(draft(temporaryIDs: [id]))
+            try await database.complete(maker, temporaryIDs: [id: "7"])
+            _ = try await database.enqueue(draft(in: "other"))
+            #expect(try database.mutations.realIDs(of: [id], in: app) == [id: "7"])
+            #expect(try database.mutations.realIDs(of: [id], in: "other").isEmpty)
+        }
+    }
 }

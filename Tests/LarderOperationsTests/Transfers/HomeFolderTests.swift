@@ -30,6 +30,18 @@ struct HomeFolderTests {
         }
     }
 
+    @Test("A follower of transfers is given the whole path of a file in the home")
+    func followed() async throws {
+        var options = OperationsDatabase.Options()
+        options.home = HomeFolder("/apps/program")
+        try await withOperations(options) { database in
+            let path = "/apps/program/a/file"
+            try await database.transfers.enqueue(
+                [TransferDraft(partition: app, kind: .download, bucket: "media", key: "k", path: path, created: noon)])
+            #expect(try database.transfers.changes(in: app, since: .start).transfers.map(\.path) == [path])
+        }
+    }
+
     @Test("A file in a folder whose name begins with that of the home keeps its whole path")
     func besideHome() {
         let path = "/apps/programs/file"

@@ -209,4 +209,34 @@ struct TransferFollowingTests {
             #expect(left.uploads.map(\.storage) == ["archive"])
         }
     }
+
+    @Test("The refusal to forget uploads that the storage has parts of says how many there are")
+    func countedLeft() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), as: "first")
+            let draft = upload("v/1", in: "first")
+            try await database.transfers.enqueue([draft])
+            let attempt = try #require(try await database.transfers.begin(draft.id, owner: "me", now: noon)).attempt
+            try await database.transfers.note(attempt, [.upload("u")])
+            try await database.enter(environment("b"), as: "second", leaving: .discard)
+            let error = await failure {
+                try await database.environments.forget(partitions: ["first"], losingUnsent: false)
+            }
+            #expect(error?.code == .uploadsLeft && error?.unsent?.uploads == 1)
+        }
+    }
+
+    @Test("Erasing a partition's transfers leaves the transfers of another partition, which do not hinder it")
+    func erasedOfOne() async throws {
+        try await withOperations { database in
+            let download = TransferDraft(
+                partition: app, kind: .download, bucket: "media", key: "v/1", path: "/copy", created: noon)
+            let foreign = upload("v/2", in: "other")
+            try await database.transfers.enqueue([download, foreign])
+            let erased = try await database.transfers.erase(in: app, keepsQueued: false, now: noon)
+            #expect(erased.transfers == [download.id])
+            #expect(try database.transfers.list().map(\.id) == [foreign.id])
+            #expect(try database.transfers.find(foreign.id)?.state == .pending)
+        }
+    }
 }

@@ -117,6 +117,13 @@ struct TransferTableTests {
         }
     }
 
+    @Test("A clock that is set back by a week ends what an executor was handed, and by less it does not")
+    func handedOverLater() {
+        let week = StoredTransfer.longestHandOver
+        #expect(StoredTransfer.handOverEnd(noon, after(1 - week)) == after(week))
+        #expect(StoredTransfer.handOverEnd(noon, after(-week)) == nil)
+    }
+
     @Test("A transfer's notes are read again, and an older attempt adds no more")
     func notes() async throws {
         try await withOperations { database in
@@ -346,6 +353,19 @@ struct TransferTableTests {
             try await database.mutations.discard(mutation, dependents: .release, now: noon)
             try await database.transfers.prune(keeping: 0, in: app)
             #expect(try database.state(ofTransfer: transfer) == nil)
+        }
+    }
+
+    @Test("An upload that has failed holds up the next of its key while its object may still appear")
+    func doubtAfterFailure() async throws {
+        try await withOperations { database in
+            let first = try await database.queue(upload())
+            let attempt = try await database.take(first).attempt
+            try await database.transfers.noteDoubt(of: first, until: after(60), now: noon)
+            try await database.transfers.fail(attempt, refused, now: noon)
+            let second = try await database.queue(upload())
+            #expect(try database.transfers.runnable(in: app, now: after(59), limit: 9).ids == [])
+            #expect(try database.transfers.runnable(in: app, now: after(61), limit: 9).ids == [second])
         }
     }
 

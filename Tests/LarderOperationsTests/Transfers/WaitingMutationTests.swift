@@ -186,4 +186,34 @@ struct WaitingMutationTests {
             try await database.mutations.discard(mutation, dependents: .release, now: noon)
         }
     }
+
+    @Test("Expired transfers set aside the mutations that wait for them, and the caller is told which")
+    func expiredWaits() async throws {
+        try await withOperations { database in
+            let upload = TransferDraft(
+                partition: app, kind: .upload, bucket: "media", key: "1", path: "/file", source: source, created: noon,
+                expires: after(1))
+            try await database.transfers.enqueue([upload])
+            var waiter = draft()
+            waiter.transfers = [upload.id]
+            let mutation = try await database.enqueue(waiter)
+            #expect(try await database.transfers.expire(in: app, now: after(1)) == [mutation])
+            #expect(try database.state(mutation) == .deadLetter)
+        }
+    }
+
+    @Test("Erased downloads set aside the mutations that wait for them, and the caller is told which")
+    func erasedWaits() async throws {
+        try await withOperations { database in
+            let download = TransferDraft(
+                partition: app, kind: .download, bucket: "media", key: "1", path: "/copy", created: noon)
+            try await database.transfers.enqueue([download])
+            var waiter = draft()
+            waiter.transfers = [download.id]
+            let mutation = try await database.enqueue(waiter)
+            let erased = try await database.transfers.erase(in: app, keepsQueued: false, now: noon)
+            #expect(erased.setAside == [mutation])
+            #expect(try database.state(mutation) == .deadLetter)
+        }
+    }
 }

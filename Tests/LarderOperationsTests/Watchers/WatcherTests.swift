@@ -105,4 +105,15 @@ struct WatcherTests {
             #expect(try database.watchers.get("a", in: app) == nil)
         }
     }
+
+    @Test("Removing all watchers of a partition leaves those of another partition")
+    func removedAll() async throws {
+        try await withOperations { database in
+            for partition in [app, "other"] {
+                _ = try await database.watchers.put("a", in: partition, document: query, now: noon)
+            }
+            try await database.watchers.removeAll(in: app)
+            #expect(try database.watchers.list().map(\.partition) == ["other"])
+        }
+    }
 }

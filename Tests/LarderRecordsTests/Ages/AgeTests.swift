@@ -210,6 +210,10 @@ struct AgeTests {
             #expect(try expired(short, at: 9) == false)
             #expect(try expired(short, at: 10))
             #expect(try aged.response(short).isComplete, "what is expired is not absent")
+            let old = try aged.response(short)
+            aged.now = 9
+            let fresh = try aged.response(short)
+            #expect(old.isExpired && !fresh.isExpired && old == fresh, "an age is not compared")
             aged.now = -3600
             #expect(try aged.response(short).isExpired, "a time in the future proves nothing")
         }

@@ -25,6 +25,50 @@ struct EvictedByAgeTests {
         }
     }
 
+    /// An eviction that has found two objects of more than 50 seconds ago, and removes them with the next write.
+    private func foundEviction(in cache: RecordCache) throws -> Eviction {
+        let now = ReceivedTime(milliseconds: cache.options.now())
+        let eviction = Eviction(keeping: StatedRoots(), under: cache.layers, now: now, sparesUsed: false)
+        try eviction.begin(in: cache.generations)
+        eviction.setLimit(0, now.seconds - 50)
+        var place = Eviction.Place.records(0)
+        let found = try eviction.find(from: &place, isRehearsal: false, .seconds(60), cache.generations)
+        #expect(found.count == 2)
+        eviction.propose(found[...])
+        return eviction
+    }
+
+    private let two = #"{"nodes":[{"id":"1","name":"n"},{"id":"2","name":"n"}]}"#
+
+    @Test("An eviction keeps what a mutation names that was queued after the eviction had found it")
+    func queuedMeanwhile() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.sample.write(query, ["of": .int(0)], data: two)
+            aged.now = 100
+            let cache = aged.sample.cache
+            let eviction = try foundEviction(in: cache)
+            cache.replaceLayers([OptimisticLayer(key: try #require(AppliedKey("m1")), removals: ["Node:1"])])
+            _ = try await cache.write([.evict(eviction, within: .seconds(60))], deadline: nil)
+            cache.replaceLayers([])
+            #expect(try cache.inspect.keys(type: "Node") == ["Node:1"])
+        }
+    }
+
+    @Test("An eviction removes nothing of a cache that was cleared and filled again after the eviction had looked")
+    func clearedMeanwhile() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.sample.write(query, ["of": .int(0)], data: two)
+            aged.now = 100
+            let cache = aged.sample.cache
+            let eviction = try foundEviction(in: cache)
+            _ = try await cache.clear()
+            try await aged.sample.write(query, ["of": .int(0)], data: two)
+            _ = try await cache.write([.evict(eviction, within: .seconds(60))], deadline: nil)
+            #expect(eviction.isOutdated)
+            #expect(try cache.inspect.keys(type: "Node").count == 2)
+        }
+    }
+
     @Test("An object from before times were kept is older than any maximum age")
     func withoutTime() async throws {
         try await AgedCache.with(schema) { aged in

@@ -282,6 +282,9 @@ struct EvictionTests {
             var counts: [Int] = []
             for lists in [10..<15, 15..<20, 20..<25] {
                 try await aged.fill(lists)
+                // Neither a rehearsal counts, nor an eviction that removes nothing.
+                #expect(try await aged.evict(EvictionRule(maximumBytes: bound), isRehearsal: true).objects > 0)
+                #expect(try await aged.evict(EvictionRule(maximumBytes: 2 * bound)).objects == 0)
                 let report = try await aged.evict(EvictionRule(maximumBytes: bound))
                 #expect(report.objects > 0)
                 counts.append(try aged.sample.cache.inspect.keys(type: "Node", prefix: "Node:0-").count)
@@ -316,6 +319,9 @@ struct EvictionTests {
             // Of what was stored by a clock that was ahead no age is known.
             aged.now -= 50 * 86_400
             #expect(try counts() == [0, 0, 0, 0, 11])
+            // What is known to be no more is no object, and has no age.
+            _ = try await aged.sample.cache.remove(keys: ["Node:0-1"], as: .deleted)
+            #expect(try counts().reduce(0, +) == 10)
         }
     }
 

@@ -52,6 +52,8 @@ struct CacheFolderTests {
             try folder.markForgotten()
             let isForgotten = try folder.isForgotten()
             #expect(!isForgotten && !FileManager.default.fileExists(atPath: path))
+            let error = #expect(throws: RecordError.self) { try folder.copy(to: base.appending(path: "copy").path) }
+            #expect(error?.code == .missing)
         }
     }
 

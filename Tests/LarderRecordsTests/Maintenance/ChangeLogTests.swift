@@ -168,6 +168,16 @@ struct ChangeLogTests {
         }
     }
 
+    @Test("A change of an object without identity is told by the key of the object that holds it")
+    func changedParts() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            try await sample.write("{ box { x } }", data: #"{"box":{"x":1}}"#)
+            let position = try sample.cache.position
+            try await sample.write("{ box { y } }", data: #"{"box":{"y":2}}"#)
+            #expect(try sample.cache.inspect.changes(after: position).changes.map(\.keys) == [["QUERY_ROOT"]])
+        }
+    }
+
     @Test("A commit is counted by objects: those that came, those that changed, and those that went")
     func tallied() async throws {
         try await withSampleCache(movieSchema) { sample in

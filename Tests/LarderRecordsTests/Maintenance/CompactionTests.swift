@@ -77,6 +77,43 @@ struct CompactionTests {
         }
     }
 
+    @Test("A cache whose records and keys take more than one transaction to copy is whole after compaction")
+    func manyBytes() async throws {
+        try await withSampleCache("type Query { notes: [Note!]! } type Note { id: ID! text: String! }") { sample in
+            let (id, text) = (String(repeating: "i", count: 180), String(repeating: "t", count: 200))
+            // Transactions end after 4 MiB: these are more bytes of keys, and more again of records.
+            let notes = (0..<26_000).map { #"{"__typename":"Note","id":"\#(id)\#($0)","text":"\#(text)"}"# }
+            let operation = try sample.operation("{ notes { id text } }")
+            let response = Array(#"{"data":{"notes":[\#(notes.joined(separator: ","))]}}"#.utf8)
+            let parsed = try ParsedResponse.parse(response, along: operation.layout)
+            _ = try await sample.cache.write(parsed, of: operation)
+            let before = try sample.cache.read(operation).response
+            try await sample.cache.compact()
+            #expect(try sample.cache.read(operation).response == before)
+            #expect(try sample.cache.check(.everything).problems == [])
+        }
+    }
+
+    @Test("A cache whose split records take more than one transaction to copy is whole after compaction")
+    func manySplitFields() async throws {
+        let names = (0..<70).map { "f\($0)" }
+        let fields = names.map { "\($0): String" }.joined(separator: " ")
+        try await withSampleCache("type Query { wide: [Wide!]! } type Wide { id: ID! \(fields) }") { sample in
+            // Transactions end after 4 MiB: these are more bytes of fields.
+            let text = String(repeating: "t", count: 80)
+            let values = names.map { #""\#($0)":"\#(text)""# }.joined(separator: ",")
+            let objects = (0..<900).map { #"{"__typename":"Wide","id":"\#($0)",\#(values)}"# }
+            let operation = try sample.operation("{ wide { id \(names.joined(separator: " ")) } }")
+            let response = Array(#"{"data":{"wide":[\#(objects.joined(separator: ","))]}}"#.utf8)
+            let parsed = try ParsedResponse.parse(response, along: operation.layout)
+            _ = try await sample.cache.write(parsed, of: operation)
+            let before = try sample.cache.read(operation).response
+            try await sample.cache.compact()
+            #expect(try sample.cache.read(operation).response == before)
+            #expect(try sample.cache.check(.everything).problems == [])
+        }
+    }
+
     @Test("Texts that lie in several segments are read in one answer")
     func segments() async throws {
         try await withSampleCache("type Query { notes: [Note!]! } type Note { id: ID! text: String! }") { sample in
@@ -152,6 +189,7 @@ struct CompactionTests {
             let commit = try await library.cache.clear()
             #expect(commit.changes.isEverything)
             #expect(commit.generation != before.dependencies.generation)
+            #expect(commit.position.epoch != position.epoch)
             #expect(heard.withLock { $0.map(\.changes.isEverything) } == [true])
             #expect(heard.withLock { $0.first?.position } == commit.position)
             #expect(try library.cache.position == commit.position)

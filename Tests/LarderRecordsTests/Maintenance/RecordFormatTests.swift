@@ -1,3 +1,4 @@
+import Foundation
 import LarderLMDB
 import LarderTestSupport
 import Testing
@@ -245,6 +246,9 @@ struct RecordFormatTests {
             #expect(try sample.number(of: "Node:1") >= first)
             #expect(try sample.json(query) == data)
             #expect(try sample.cache.check(.everything).problems == [])
+            try await sample.cache.compact()
+            #expect(try sample.json(query) == data)
+            #expect(try sample.cache.check(.everything).problems == [])
         }
     }
 
@@ -257,6 +261,143 @@ struct RecordFormatTests {
             let data = #"{"text":"\#(String(repeating: "x", count: count))","list":[\#(list)]}"#
             try await sample.write("{ text list }", data: data)
             #expect(try sample.json("{ text list }") == data)
+        }
+    }
+
+    // MARK: Other tables
+
+    /// The entries of a table, in the order of their keys.
+    private func entries(
+        _ sample: SampleCache, _ chosen: (Tables) -> Table?
+    ) throws -> [(key: [UInt8], value: [UInt8])] {
+        typealias Entries = [(key: [UInt8], value: [UInt8])]
+        return try sample.cache.generations.withSnapshot { (generation, transaction) throws -> Entries in
+            let table = try #require(chosen(generation.tables))
+            var found: Entries = []
+            var cursor = try transaction.cursor(in: table)
+            var entry = try cursor.first()
+            while let next = entry {
+                let (key, value) = (next.key.withUnsafeBytes { Array($0) }, next.value.withUnsafeBytes { Array($0) })
+                found.append((key, value))
+                entry = try cursor.next()
+            }
+            return found
+        }
+    }
+
+    @Test("The names in full and the change sets have a checksum of themselves and of their number")
+    func sealedRows() async throws {
+        try await withSampleCache("type Query { a: Int }") { sample in
+            try await sample.write("{ a }", data: #"{"a":1}"#)
+            try await sample.write("{ a }", data: #"{"a":2}"#)
+            let rows = try entries(sample, { $0.texts }) + entries(sample, { $0.changes })
+            #expect(rows.count >= 3)
+            for (key, value) in rows {
+                let number = key.reversed().reduce(0 as UInt64) { $0 << 8 | UInt64($1) }
+                #expect(Array(value.prefix(4)) == sum(Array(value.dropFirst(4)), number), "\(number)")
+            }
+        }
+    }
+
+    @Test(
+        "The note of a mutation is a checksum, 1 or 2, its time, and its key only where that is shortened",
+        arguments: [("k", false), ("k", true), (String(repeating: "x", count: 600), false)])
+    func appliedNote(text: String, isRejected: Bool) {
+        let entry = AppliedEntry(key: text, kind: isRejected ? .rejected : .applied, time: 0x0102)
+        let bytes = StoredKey.bytes(Array(text.utf8)).withUnsafeBytes { entry.encoded(under: $0) }
+        let kind: [UInt8] = isRejected ? [2] : [1]
+        let full: [UInt8] = text.utf8.count > 504 ? Array(text.utf8) : []
+        #expect(Array(bytes.dropFirst(4)) == kind + littleEndian(0x0102 as Int64) + full)
+    }
+
+    @Test("When records came is whole seconds since 2020 for each of 32 records, or once where all are the same")
+    func receivedBlock() {
+        let time = ReceivedTime(milliseconds: 1_577_836_805_999)
+        let same = Array(repeating: ReceivedSlot(time, hasRows: false), count: 32)
+        #expect(Array(ReceivedBlock.encoded(same, number: 7).dropFirst(4)) == [5, 0, 0, 0])
+        var slots = ReceivedBlock.empty
+        slots[1] = ReceivedSlot(time, hasRows: true)
+        let bytes = ReceivedBlock.encoded(slots, number: 7)
+        #expect(bytes.count == 4 + 32 * 4)
+        #expect(Array(bytes[4..<12]) == [0, 0, 0, 0, 5, 0, 0, 0x80])
+        #expect(ReceivedBlock.number(of: 0x0102 * 32 + 31) == 0x0102)
+        let key = ReceivedBlock.withKey(0x0102) { Array($0) }
+        #expect(key == [0, 0, 0, 0, 0, 0, 1, 2])
+    }
+
+    @Test("When a field came is a row under its record and its number: its time, and then its maximum age")
+    func receivedRow() async throws {
+        var options = RecordCache.Options.patient
+        options.now = { 1_577_836_805_999 }
+        try await withSampleCache("type Query { a: Int }", options) { sample in
+            try await sample.write("{ a }", data: #"{"a":1}"#)
+            let rows = try entries(sample, { $0.received }).filter { $0.key.count == 12 }
+            try #require(rows.count == 1)
+            #expect(Array(rows[0].key[..<8]) == [0, 0, 0, 0, 0, 0, 0, 1])
+            #expect(Array(rows[0].value.dropFirst(4)) == [5, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF])
+        }
+    }
+
+    @Test("How far a subscription has come stands under its key, behind the word subscription and a colon")
+    func subscriptionKey() async throws {
+        try await withSampleCache("type Query { a: Int }") { sample in
+            try await sample.cache.note(["a1": .init(name: "S.a", time: 1)])
+            let keys = try entries(sample, { $0.positions }).map { $0.key }
+            #expect(keys == [Array("subscription:a1".utf8)])
+        }
+    }
+
+    @Test("A compaction leaves out the text that another has replaced since the last one")
+    func replacedText() async throws {
+        try await withSampleCache("type Query { text: String }") { sample in
+            for letter in ["x", "y"] {
+                let text = String(repeating: letter, count: 300)
+                try await sample.write("{ text }", data: #"{"text":"\#(text)"}"#)
+                _ = try await sample.cache.compact()
+                let segments = try entries(sample, { $0.texts }).map { $0.value }.filter { $0.count > 300 }
+                #expect(segments.map { Array($0.dropFirst(4)) } == [Array(text.utf8)])
+            }
+        }
+    }
+
+    @Test("A compaction that leaves a name behind gives its number to no other")
+    func unusedNumbers() async throws {
+        try await withSampleCache("type Query { a: Int b: Int }") { sample in
+            try await sample.write("{ a }", data: #"{"a":1}"#)
+            try await sample.write("{ a b }", data: #"{"a":1,"b":2}"#)
+            _ = try await sample.cache.remove(field: "b", of: "QUERY_ROOT")
+            let names = try entries(sample, { $0.names }).count
+            let next = try sample.cache.inspect.statistics().nextField
+            try await sample.cache.compact()
+            #expect(try entries(sample, { $0.names }).count == names - 1)
+            #expect(try sample.cache.inspect.statistics().nextField == next)
+        }
+    }
+
+    @Test(
+        "A cache without a table that came later is read without it, and gets it when it is opened for writing",
+        arguments: ["applied", "received", "positions"])
+    func laterTables(name: String) async throws {
+        try await withTemporaryFolder { folder in
+            let path = folder.appending(path: "records").path
+            let definitions = Tables.definitions.filter { $0.name != name }
+            let environment = try Environment(folder: path + "/1", tables: definitions)
+            let whole = GenerationFolder(path: path, stamp: "s", options: .init())
+            try environment.write(deadline: .now + .seconds(300)) { transaction in
+                var tables: Tables? { Tables(environment) }
+                try whole.store(.fresh(), &transaction, try #require(tables))
+            }
+            try environment.close()
+            for (round, isReadOnly) in [true, false, true].enumerated() {
+                var options = RecordCache.Options()
+                options.isReadOnly = isReadOnly
+                let cache = try RecordCache(folder: path, stamp: "s", options: options)
+                let tables = cache.generations.current.tables
+                let missing = [tables.applied, tables.received, tables.positions].count { $0 == nil }
+                #expect(missing == (round == 0 ? 1 : 0))
+                #expect(try cache.check().problems == [])
+                try cache.close()
+            }
         }
     }
 }

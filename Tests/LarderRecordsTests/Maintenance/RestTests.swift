@@ -166,6 +166,15 @@ struct RestTests {
         #expect(RecordError.translated(LMDBError(.tableMismatch, "")).code == .damaged)
     }
 
+    @Test("A volume that takes no writes is told as missing rights are, and a file that is cut short as damage is")
+    func translatedCodes() {
+        for status in [EROFS, EACCES] {
+            let error = RecordError.translated(FileError(status, doing: "opening", path: "x"))
+            #expect(error.code == .notWritable, "\(status)")
+        }
+        #expect(RecordError.translated(LMDBError(.truncated, "")).code == .damaged)
+    }
+
     @Test("A cache that was closed says that, also where it was open to be read only")
     func closedReader() async throws {
         try await with { sample in

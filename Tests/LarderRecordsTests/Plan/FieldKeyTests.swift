@@ -67,6 +67,7 @@ struct FieldKeyTests {
             ("{ movie(id: 1) { id } }", "query($i: ID) { movie(id: $i) { id } }", ["i": .int(1)]),
             ("{ movie(id: 1) { id } }", "query($i: ID = 1) { movie(id: $i) { id } }", [:]),
             ("{ movie { id } }", "query($i: ID) { movie(id: $i) { id } }", [:]),
+            ("{ movies(filter: {}) { id } }", "query($g: Genre) { movies(filter: {genre: $g}) { id } }", [:]),
             ("{ movie(id: null) { id } }", "query($i: ID = 1) { movie(id: $i) { id } }", ["i": .null]),
             (
                 "{ movies(filter: {id: 7}) { id } }", "query($i: ID) { movies(filter: {id: $i}) { id } }",

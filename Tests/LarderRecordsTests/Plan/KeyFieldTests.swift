@@ -57,6 +57,21 @@ struct KeyFieldTests {
         }
     }
 
+    @Test("A Boolean of a key field identifies its object by its text")
+    func booleanKey() async throws {
+        let schema = """
+            type Query { flag: Flag }
+            type Flag @typePolicy(keyFields: "isOn") { isOn: Boolean! label: String }
+            """
+        try await withSampleCache(schema) { sample in
+            for isOn in [true, false] {
+                try await sample.write(
+                    "{ flag { label } }", data: #"{"flag":{"__typename":"Flag","isOn":\#(isOn),"label":"L"}}"#)
+            }
+            #expect(try keys(sample) == ["Flag:false", "Flag:true"])
+        }
+    }
+
     @Test("An object that lacks one of several key fields is a part", arguments: [#""row":"a""#, #""column":1"#])
     func partOfKey(field: String) async throws {
         try await withSampleCache(movieSchema) { sample in
@@ -431,6 +446,20 @@ struct KeyFieldTests {
         input By { deep: Deep } input Deep { id: ID } union Any = Movie | User
         type Movie { id: ID! title: String } type User { id: ID! name: String }
         """
+
+    @Test("The key arguments of a field that has pages name no object")
+    func pagesNameNoObject() async throws {
+        let schema = """
+            type Query @fieldPolicy(forField: "shelf", keyArgs: ["id"], paginationArgs: ["limit", "nextToken"]) {
+              shelf(id: ID!, limit: Int, nextToken: String): Shelf top: Shelf
+            }
+            type Shelf { id: ID! label: String items: [Int] nextToken: String }
+            """
+        try await withSampleCache(schema) { sample in
+            try await sample.write("{ top { label } }", data: #"{"top":{"__typename":"Shelf","id":"1","label":"L"}}"#)
+            #expect(try sample.missing("{ shelf(id: 1) { label } }") == ["shelf"])
+        }
+    }
 
     @Test("An operation that spreads out without bound is refused in bounded time")
     func tooComplex() throws {

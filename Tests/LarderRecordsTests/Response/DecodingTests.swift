@@ -251,6 +251,14 @@ struct FoundationDecodingTests {
         #expect(try decode("[\"1600000000\"]", options: custom) == [instant])
     }
 
+    @Test("A date in seconds keeps its fraction, and a closure's own error is what decoding throws")
+    func datesOfPrograms() throws {
+        #expect(try decode("1600000000.5", options: .init(dates: .secondsSince1970)) == instant + 0.5)
+        struct Odd: Error {}
+        let refusing = Response.DecodingOptions(dates: .custom { _ in throw Odd() })
+        #expect(throws: Odd.self) { try decode("{\"a\":[1]}", as: [String: [Date]].self, options: refusing) }
+    }
+
     @Test("A date that is none is an error at its place")
     func badDate() throws {
         let error = #expect(throws: DecodingError.self) { try decode(#"{"a":"yesterday"}"#, as: [String: Date].self) }

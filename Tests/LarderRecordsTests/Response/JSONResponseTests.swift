@@ -19,6 +19,26 @@ struct JSONResponseTests {
         #expect(error?.offset == offset)
     }
 
+    @Test("A place before a list's first element, or behind its last, has no value")
+    func places() throws {
+        let data = try #require(try Response(json: Array("[[7],[8,9]]".utf8)).data)
+        for list in data.elements {
+            #expect(list[-1] == nil && list[list.count] == nil && list[0] != nil)
+        }
+    }
+
+    @Test("A number of any kind has its text, and what is no number has none")
+    func numbers() throws {
+        let data = try #require(try Response(json: Array("[-7,2.5,1e400,\"1\",null]".utf8)).data)
+        #expect(data.elements.map(\.number) == ["-7", "2.5", "1e400", nil, nil])
+    }
+
+    @Test("A fault's text for a user is its description")
+    func faultText() {
+        let error = #expect(throws: JSONError.self) { try Response(json: Array("[1,]".utf8)) }
+        #expect(error?.localizedDescription == error?.description)
+    }
+
     @Test("Every truncation of a text is refused")
     func truncated() throws {
         let text = Array(#"{"a": [1, -2.5, "x\u00e9", {"b": null, "c": [true, false]}], "d": {}}"#.utf8)

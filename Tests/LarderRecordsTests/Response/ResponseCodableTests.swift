@@ -35,7 +35,8 @@ struct ResponseCodableTests {
             GraphQLError(
                 message: "all", path: ResponsePath([.field("a"), .index(3)]),
                 locations: [.init(line: 1, column: 2)],
-                extensions: ["code": .string("X"), "n": .float(1), "big": .number("1e400")], errorType: "Throttled"),
+                extensions: ["code": .string("X"), "n": .float(1), "big": .number("1e400")], errorType: "Throttled",
+                errorInfo: ["after": 5], data: ["id": "1"]),
             GraphQLError(message: "no type of its own", path: ResponsePath([]), extensions: ["code": .string("X")]),
         ]
         let missing = [ResponsePath([.field("a"), .index(0), .field("b")]), ResponsePath([])]
@@ -120,6 +121,13 @@ struct OpaqueScalarTests {
         #expect(try response("[1, 2]").decode() == ["a": [1, 2]])
     }
 
+    @Test("Dates inside a custom scalar are read as the options say")
+    func dates() throws {
+        let options = Response.DecodingOptions(dates: .secondsSince1970)
+        let decoded = try response("[1600000000]").decode([String: [Date]].self, options: options)
+        #expect(decoded == ["a": [Date(timeIntervalSince1970: 1_600_000_000)]])
+    }
+
     @Test("An error inside a custom scalar has the whole path")
     func path() throws {
         let error = #expect(throws: DecodingError.self) {
@@ -155,6 +163,7 @@ struct OpaqueScalarTests {
         }
         #expect(key.stringValue == "b")
         #expect(try response("[]").decode([String: [Int]].self).keys.sorted() == ["a"])
+        #expect(try response("[]").data?.names == ["a", "b"])
     }
 
     @Test(
