@@ -91,6 +91,18 @@ struct DeadlineTests {
         }
     }
 
+    @Test("A first sign-in waits for a key provider that hangs until the caller's deadline, and not for longer")
+    func firstKey() async throws {
+        try await withSessions { bench in
+            let mine = bench.provider.signIn("ada")
+            bench.keys.behaviour = .hanging
+            try await requireCode(LarderError.Code(rawValue: "keys.timedOut")) {
+                try await bench.session { $0.keyTimeout = .seconds(60) }.signIn(mine, within: .until($0))
+            }
+            bench.keys.behaviour = .ready
+        }
+    }
+
     @Test("Signing out forgets the credentials although the key provider and the server hang, and ends at its deadline")
     func signOut() async throws {
         try await withSessions { bench in

@@ -1,5 +1,7 @@
 import Foundation
 import LarderFiles
+import LarderOperations
+import LarderRecords
 import LarderTestSupport
 import Testing
 
@@ -44,7 +46,7 @@ struct ErrorCodesTests {
         #expect(missing == [])
     }
 
-    @Test("Every error that a program meets has a text for its user")
+    @Test("Every error that a program meets has the text of its code for its user")
     func localized() {
         let errors: [any LocalizedError] = [
             LarderError(.operationsUnsentWork, "x"), TransportError(.unreachable, "x"), ObjectError(.accessDenied, "x"),
@@ -54,7 +56,46 @@ struct ErrorCodesTests {
             #expect(error.errorDescription?.isEmpty == false && error.errorDescription != "x", "\(error)")
             #expect(error.failureReason == "x")
         }
+        let codes: [LarderError.Code] = [
+            .operationsUnsentWork, .transportUnreachable, .objectAccessDenied, .keysLocked, .identityThrottled,
+        ]
+        for (error, code) in zip(errors, codes) {
+            #expect(error.errorDescription == LarderError(code, "x").errorDescription, "\(error)")
+        }
         #expect("\(IdentityError(.throttled, "x", cause: KeyError(.locked, "so")))".contains(": so"))
+    }
+
+    @Test("A transport's error tells its code and its cause, and a server's the field and the kind")
+    func descriptions() {
+        let cause = KeyError(.locked, "so")
+        #expect("\(TransportError(.timedOut, "late"))" == "late [transport.timedOut]")
+        #expect("\(TransportError(.timedOut, "late", cause: cause))" == "late [transport.timedOut]: \(cause)")
+        let path = ResponsePath([.field("recipes"), .index(3), .field("author")])
+        #expect("\(GraphQLError(message: "no"))" == "no")
+        #expect("\(GraphQLError(message: "no", path: path, errorType: "Lookup"))" == "no at recipes[3].author [Lookup]")
+    }
+
+    @Test("The description of an identity provider's error has the message, the code, and the cause if there is one")
+    func identityDescription() {
+        let cause = KeyError(.locked, "so")
+        #expect("\(IdentityError(.throttled, "x"))" == "x [identity.throttled]")
+        #expect("\(IdentityError(.throttled, "x", cause: cause))" == "x [identity.throttled]: \(cause)")
+    }
+
+    @Test("The errors of a parked and of a suspended partition have the error of the layer below as their cause")
+    func causeOfCache() {
+        let suspended = LarderError(RecordError(.suspended, "x"))
+        #expect(suspended.code == .suspended && (suspended.cause as? RecordError)?.code == .suspended)
+        let closed = LarderError.parking(RecordError(.closed, "x"))
+        #expect(closed.code == .parked && (closed.cause as? RecordError)?.code == .closed)
+        let ended = LarderError(OperationsError(.closed, "x"))
+        #expect(ended.code == .parked && (ended.cause as? OperationsError)?.code == .closed)
+    }
+
+    @Test("A key error's description has its message, its code and its cause")
+    func keyError() {
+        #expect("\(KeyError(.locked, "x"))" == "x [keys.locked]")
+        #expect("\(KeyError(.locked, "x", cause: KeyError(.missing, "y")))" == "x [keys.locked]: y [keys.missing]")
     }
 
     @Test("An error's description has the first five places of what is missing, and counts the others")
@@ -111,6 +152,21 @@ struct ErrorCodesTests {
         let reason = FileError(EIO, doing: "writing", path: "x")
         let error = BackupFailure.typed(reason)
         #expect(error.code == .backup && (error.cause as? FileError) == reason)
+    }
+
+    @Test("The error of the queue or of the cache has the layer's own error as its cause")
+    func causeOfLayers() {
+        let ofQueue = LarderError(translating: OperationsError(.occupied, "x"))
+        #expect(ofQueue.code == .operationsOccupied && (ofQueue.cause as? OperationsError)?.code == .occupied)
+        let ofCache = LarderError(translating: RecordError(.damaged, "x"))
+        #expect(ofCache.code == .recordsDamaged && (ofCache.cause as? RecordError)?.code == .damaged)
+    }
+
+    @Test("The error of a backup for which the disk has no room leads to the file error")
+    func causeOfFullDisk() {
+        let reason = FileError(ENOSPC, doing: "writing", path: "x")
+        let cause = BackupFailure.typed(reason).cause as? OperationsError
+        #expect(cause?.code == .full && (cause?.cause as? FileError) == reason)
     }
 
     /// The public codes that follow a text: those of this package's layers that a program sees.

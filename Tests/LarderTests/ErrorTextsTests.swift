@@ -122,6 +122,49 @@ struct ErrorTextsTests {
     }
 
     @Test(
+        "The remedy for a full disk, a lost key, newer data and a server that is away is the same in each layer",
+        arguments: [
+            ([.recordsFull, .operationsFull, .diskFull], LarderError.Remedy.freeSpace),
+            ([.keysMissing, .keysUnknownKey], .signIn),
+            ([.recordsFutureFormat, .operationsNewerFormat, .keysNewerFormat], .updateApp),
+            ([.transportUnreachable, .objectUnreachable, .identityUnreachable], .connect),
+        ] as [([LarderError.Code], LarderError.Remedy)])
+    func layers(_ codes: [LarderError.Code], _ remedy: LarderError.Remedy) {
+        for code in codes { #expect(LarderError(code, "").remedy == remedy, "\(code.rawValue)") }
+    }
+
+    @Test(
+
+        "A code's remedy is what its documentation tells a user to do",
+        arguments: [
+            (
+                [
+                    .notSignedIn, .transportNotSignedIn, .identityUserPoolRefused, .identityFederatedRefused,
+                    .keysMissing, .keysUnknownKey,
+                ], .signIn
+            ),
+            ([.recordsFull, .operationsFull, .diskFull], .freeSpace),
+            ([.recordsFutureFormat, .operationsNewerFormat, .keysNewerFormat], .updateApp),
+            (
+                [
+                    .transportUnreachable, .transportInterrupted, .objectUnreachable, .objectInterrupted,
+                    .identityUnreachable,
+                ], .connect
+            ),
+            (
+                [
+                    .recordsBusy, .operationsBusy, .transportTimedOut, .objectTimedOut, .objectThrottled,
+                    .identityThrottled, .keysLocked, .keysTimedOut,
+                ], .tryAgain(after: nil)
+            ),
+            ([.recordsDamaged, .operationsDamaged, .keysDamaged, .operationsForeign, .keysForeign], .askForHelp),
+            ([.cancelled, .transportCancelled, .objectCancelled, .keysCancelled, .identityCancelled], .nothing),
+        ] as [([LarderError.Code], LarderError.Remedy)])
+    func documented(_ codes: [LarderError.Code], _ remedy: LarderError.Remedy) {
+        for code in codes { #expect(LarderError(code, "").remedy == remedy, "\(code.rawValue)") }
+    }
+
+    @Test(
         "A user reads the same of an HTTP status as of the code that means it",
         arguments: [
             ([401, 511], LarderError.Code.identityUserPoolRefused), ([403], .objectAccessDenied),
@@ -188,6 +231,28 @@ struct ErrorTextsTests {
                 #expect(error.localizedDescription == ErrorTexts(languages: Locale.preferredLanguages).text(for: error))
                 #expect(error.failureReason == error.message)
             }
+        }
+    }
+
+    @Test("A program's own text can be read, and the library's is back once it is taken away")
+    func takenBack() {
+        let code = LarderError.Code.operationsUnsentWork
+        var texts = ErrorTexts.english
+        #expect(texts[code] == nil)
+        texts[code] = "Orders are waiting."
+        #expect(texts[code] == "Orders are waiting.")
+        #expect(texts.text(for: code) == "Orders are waiting.")
+        texts[code] = nil
+        #expect(texts.text(for: code) == ErrorTexts.english.text(for: code))
+    }
+
+    @Test("The text of a transport's error follows from its HTTP status, as that of a LarderError does")
+    func transportStatus() {
+        for status in [401, 403, 503] {
+            let error = TransportError(.status, "", status: status)
+            let same = LarderError(.transportStatus, "", cause: error)
+            #expect(error.errorDescription == same.errorDescription, "\(status)")
+            #expect(error.errorDescription != LarderError(.transportStatus, "").errorDescription, "\(status)")
         }
     }
 }

@@ -163,6 +163,26 @@ struct EvictionTests {
         }
     }
 
+    @Test("The error names queued mutations also where the only one is being sent")
+    func sentHolder() async throws {
+        let (isAsked, isReleased) = (Flag(), Flag())
+        let server = ScriptedServer { _, request in
+            isAsked.set()
+            await isReleased.wait()
+            return ScriptedServer.done(request)
+        }
+        try await withStoreFixture(server) { app in
+            try await app.store(1)
+            try await app.enqueue(giveStars("1", 5))
+            let sending = Task { try await quickRunner(app).drain() }
+            await isAsked.wait()
+            let error = await larderError { try await app.evict(maxBytes: 0) }
+            #expect(error?.message.contains("needed by queued mutations") == true, "\(error?.message ?? "none")")
+            isReleased.set()
+            try await sending.value
+        }
+    }
+
     @Test("Of many pins that hold too much the error names twenty")
     func manyPins() async throws {
         try await withStoreFixture { app in
@@ -327,6 +347,22 @@ struct EvictionTests {
         }
     }
 
+    @Test("A watcher of a list keeps the pages that it shows from being evicted")
+    func watchedList() async throws {
+        let desk = OrderDesk([
+            "": OrderDesk.tokenPage(1...3, next: "a"), "a": OrderDesk.tokenPage(4...6, next: nil),
+        ])
+        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
+            let pages = try app.pages(orderList)
+            try await pages.all()
+            var states = try pages.watch().makeAsyncIterator()
+            while let state = try await next(&states) ?? nil { if state.isComplete { break } }
+            _ = try? await app.evict(maxBytes: 0)
+            #expect(try await app.pages(orderList).skus() == skus(1...6))
+            withExtendedLifetime(states) {}
+        }
+    }
+
     @Test("A pin of a list keeps the pages before its first as well")
     func pinnedBackwards() async throws {
         let desk = OrderDesk([
@@ -365,6 +401,19 @@ struct EvictionTests {
             #expect(report.bytes == rehearsal.bytes)
             // A record has 24 bytes before its fields, of which an edge has one.
             #expect(report.bytes > (records.parts + report.objects) * 24)
+        }
+    }
+
+    @Test("run keeps a cache within its bound of bytes also where it has no maximum age")
+    func upkeepOfBytes() async throws {
+        try await withAgedStore { app, _ in
+            try await app.store(1)
+            var options = RunOptions()
+            options.cache = CacheUpkeep(maxBytes: 1)
+            let task = Task { [options] in try await app.run(options) }
+            try await eventually { (try? app.read(stored(1))) == nil }
+            task.cancel()
+            _ = await task.result
         }
     }
 

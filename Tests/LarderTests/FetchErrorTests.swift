@@ -58,6 +58,16 @@ struct FetchErrorTests {
         }
     }
 
+    @Test("A schema error names the line and the column at which the schema is wrong")
+    func schemaPlace() {
+        for (text, line) in [("type Query {\n  a: Nothing\n}", 2), ("type Query {\n  a: Int\n}\n}", 4)] {
+            let error = #expect(throws: LarderError.self) { try Schema(parsing: text) }
+            let message = error?.message ?? "none"
+            #expect(error?.code == .schema && message.contains(#/:[0-9]+:[0-9]+: /#), "\(message)")
+            #expect(message.contains(":\(line):"), "\(message)")
+        }
+    }
+
     @Test("The errors of an answer whose status is a refusal say the status, and for how long the server asks to wait")
     func refusedWithStatus() async throws {
         let server = ScriptedServer(search: nil) { _, _, _ in

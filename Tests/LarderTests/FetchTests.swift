@@ -172,6 +172,55 @@ struct FetchTests {
         }
     }
 
+    @Test("Without a network cacheAndNetwork gives the cache's answer and then the error, and fetch throws the error")
+    func cacheAndNetworkAway() async throws {
+        let isAway = Flag()
+        let server = ScriptedServer { _ in
+            if isAway.isSet { throw TransportError.away }
+            return recipeListAnswer
+        }
+        try await withStoreFixture(server) { app in
+            _ = try await app.fetch(recipeList)
+            isAway.set()
+            var titles: [String?] = []
+            var told: LarderError?
+            do {
+                for try await answer in app.fetches(recipeList, policy: .cacheAndNetwork) {
+                    titles.append(answer["recipes"]?[0]?["title"]?.string)
+                }
+            } catch let error as LarderError { told = error }
+            #expect(titles == ["Soup"])
+            #expect(told?.code.rawValue == "transport.unreachable")
+            let thrown = await #expect(throws: LarderError.self) {
+                try await app.fetch(recipeList, policy: .cacheAndNetwork)
+            }
+            #expect(thrown?.code.rawValue == "transport.unreachable")
+        }
+    }
+
+    @Test("The answers of networkOnly are the server's alone, although the cache knows one")
+    func answersOfServerAlone() async throws {
+        let server = ScriptedServer { number, _ in recipeListAnswer.replacing("Soup", with: "Soup \(number)") }
+        try await withStoreFixture(server) { app in
+            _ = try await app.fetch(recipeList)
+            var titles: [String?] = []
+            for try await answer in app.fetches(recipeList, policy: .networkOnly) {
+                titles.append(answer["recipes"]?[0]?["title"]?.string)
+            }
+            #expect(titles == ["Soup 1"])
+        }
+    }
+
+    @Test("cacheAndNetwork gives the server's answer alone where the cache does not know everything")
+    func cacheAndNetworkMissing() async throws {
+        let server = ScriptedServer { _ in recipeListAnswer }
+        try await withStoreFixture(server) { app in
+            var answers: [Response] = []
+            for try await answer in app.fetches(recipeList, policy: .cacheAndNetwork) { answers.append(answer) }
+            #expect(answers.count == 1 && answers.first?.isComplete == true)
+        }
+    }
+
     @Test("Data and errors together: the error policy decides, and the cache keeps what it knew of the field")
     func dataAndErrors() async throws {
         let broken = """
@@ -194,7 +243,7 @@ struct FetchTests {
             #expect(partial.errors.first?.path?.description == "recipe.author")
             let ignored = try await app.fetch(
                 recipe(1), policy: .networkOnly, options: FetchOptions(errorPolicy: .ignore))
-            #expect(ignored.errors.isEmpty)
+            #expect(ignored.errors.isEmpty && ignored.age == .zero)
 
             let cached = try app.read(recipe(1))
             #expect(cached["recipe"]?["title"]?.string == "Soup!")

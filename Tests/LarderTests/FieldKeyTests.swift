@@ -1,3 +1,4 @@
+import Foundation
 import Larder
 import LarderTestSupport
 import Testing
@@ -82,6 +83,13 @@ struct FieldKeyTests {
     @Test("A key without arguments is the name, and equals its literal")
     func names() {
         #expect(FieldKey("search", arguments: [:]) == "search")
+    }
+
+    @Test("Field keys are in the order of their texts, and are encoded as them")
+    func texts() throws {
+        let keys: [FieldKey] = ["recipes", "cook", FieldKey("recipe", arguments: ["id": "7"])]
+        #expect(keys.sorted().map(\.text) == ["cook", #"recipe({"id":"7"})"#, "recipes"])
+        #expect(try JSONEncoder().encode(["cook"] as [FieldKey]) == Data(#"["cook"]"#.utf8))
     }
 
     @Test("A watched object's changes are told by keys that equal those made of arguments")

@@ -263,4 +263,25 @@ struct GarbageTests {
             #expect(try await app.collectGarbage().objects == 4)
         }
     }
+
+    @Test("A pin keeps the answer to that operation of its document which was named")
+    func operationOfDocument() async throws {
+        try await withStoreFixture { app in
+            try await fill(app, 1...2)
+            let document = "query One { recipe(id: 1) { title } } query Two { recipe(id: 2) { title } }"
+            try await app.pin(named: "two", GraphQLOperation(document, name: "Two"))
+            #expect(try app.pins().map(\.operation.name) == ["Two"])
+            _ = try await app.collectGarbage()
+            #expect(try keys(app).filter { $0.hasPrefix("Recipe:") } == ["Recipe:2"])
+        }
+    }
+
+    @Test("A partition lists its own pins, and none that another partition of the store has")
+    func pinsApart() async throws {
+        try await withTransferFixture { fixture in
+            try await fixture.app.pin(named: "list", recipeList)
+            let other = try await fixture.store.switch(to: backend("b")).partition
+            #expect(try other.pins().isEmpty)
+        }
+    }
 }

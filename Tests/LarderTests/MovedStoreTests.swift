@@ -421,6 +421,27 @@ struct MovedStoreTests {
         }
     }
 
+    @Test("A store whose token cannot be read is not opened, and sets nothing aside")
+    func unreadToken() async throws {
+        try await withTemporaryFolder { folder in
+            let (place, kept) = (folder.appending(path: "store"), folder.appending(path: "tokens"))
+            let tokens = FileDeviceTokens(folder: kept)
+            let (store, app) = try open(place, tokens: tokens)
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            try store.close()
+            let name = try #require(try FileManager.default.contentsOfDirectory(atPath: kept.path).first)
+            let (file, aside) = (kept.appending(path: name), folder.appending(path: "aside"))
+            try FileManager.default.moveItem(at: file, to: aside)
+            try FileManager.default.createDirectory(at: file, withIntermediateDirectories: false)
+            await expectCode(.operationsStorage) { _ = try open(place, tokens: tokens) }
+            try FileManager.default.removeItem(at: file)
+            try FileManager.default.moveItem(at: aside, to: file)
+            let (again, reopened) = try open(place, tokens: tokens)
+            #expect(try state(reopened, receipt)?.state == .pending)
+            try again.close()
+        }
+    }
+
     @Test("A process that ends while the token is replaced finds the store its own", arguments: [true, false])
     func interrupted(isDone: Bool) async throws {
         try await withTemporaryFolder { folder in

@@ -25,6 +25,19 @@ struct PreparationTests {
         #expect(error.phase == .beforeSending)
     }
 
+    @Test("Five codes say that nothing was sent, and all others that it may have been, unless the transport says it")
+    func phases() {
+        let before: [TransportError.Code] = [.unreachable, .insecure, .notPrepared, .notSignedIn, .unusableRequest]
+        let others: [TransportError.Code] = [.timedOut, .cancelled, .interrupted, .status, .unusableAnswer]
+        for code in before + others {
+            let expected: TransportError.Phase = before.contains(code) ? .beforeSending : .sending
+            #expect(TransportError(code, "for a test").phase == expected, "\(code)")
+            for phase in TransportError.Phase.allCases {
+                #expect(TransportError(code, "for a test", phase: phase).phase == phase)
+            }
+        }
+    }
+
     @Test(
         "A refusal by either pool needs a sign-in; another fault can be tried again, when the provider says",
         arguments: [

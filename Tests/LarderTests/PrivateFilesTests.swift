@@ -164,6 +164,22 @@ struct PrivateFilesTests {
         }
     }
 
+    @Test("A store that its user's group alone may read is narrowed as well, and the log says so")
+    func group() async throws {
+        try await withExposedStore { place, warnings in
+            try open(place, warnings)
+            try setMode(0o640, place.appending(path: "larder.sqlite"))
+            try setMode(0o750, place.appending(path: "records"))
+            try open(place, warnings)
+            #expect(try modes(in: place).filter { $0.value & 0o077 != 0 } == [:])
+            let texts = warnings.texts.withLock { $0 }
+            #expect(texts.count == 2)
+            for item in ["larder.sqlite (640)", "records (750)"] {
+                #expect(texts.last?.contains(item) == true, "\(texts)")
+            }
+        }
+    }
+
     @Test("What a store keeps in its folder, or a killed program has left there, is known by its name")
     func ownNames() {
         let database = "larder.sqlite"

@@ -62,6 +62,19 @@ struct PromiseTests {
         #expect(options.suspensionWait == .zero)
     }
 
+    @Test("A program's name stands in the lock of the cache, for the errors of others that wait for it")
+    func label() async throws {
+        try await withTemporaryFolder { folder in
+            var options = Store.Options()
+            options.label = "the kitchen's timer"
+            let store = try Store.open(at: folder, schema: try Schema(parsing: schema), options: options)
+            try await store.partition().write(GraphQLOperation("{ version }"), ["version": "1"])
+            let lock = Store.cacheFolder(of: folder).appending(path: "1/write.lock")
+            #expect(try String(contentsOf: lock, encoding: .utf8).contains(", the kitchen's timer"))
+            try store.close()
+        }
+    }
+
     @Test("A partition that is parked asks no server, and changes nothing there")
     func parked() async throws {
         let server = ScriptedServer { _ in renamed }

@@ -76,6 +76,19 @@ struct RunTests {
         }
     }
 
+    @Test("A runner observes the network while it works, and no more when it has ended")
+    func observesNoMore() async throws {
+        let network = SwitchedConnectivity()
+        try await withTransferFixture { fixture in
+            let runner = fixture.runner { $0.connectivity = network }
+            let running = Task { try await runner.run() }
+            try await eventually { network.observerCount == 1 }
+            running.cancel()
+            try await running.value
+            #expect(network.observerCount == 0)
+        }
+    }
+
     private func notices(_ body: (Partition) async throws -> Void) async throws -> Int {
         let log = RecordedLog(from: .notice)
         try await withTemporaryFolder { folder in
@@ -229,6 +242,41 @@ struct RunTests {
             #expect(server.requests.count == requests + 1)
             service.cancel()
             try await service.value
+        }
+    }
+
+    @Test("noteSignIn has mutations and transfers go on that wait for a sign-in at the same time")
+    func signInForBoth() async throws {
+        let (isSignedIn, storage) = (Flag(), MemoryStorage())
+        let server = ScriptedServer { _ in
+            guard isSignedIn.isSet else { throw TransportError(.status, "who?", status: 401) }
+            return #"{"data":{"rate":{"__typename":"Recipe","id":"1","title":"Soup","rating":5}}}"#
+        }
+        storage.onCall { _ throws(ObjectError) in
+            if !isSignedIn.isSet { throw ObjectError(.expiredCredentials, "expired") }
+        }
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema))
+            let app = try store.partition(server: server)
+            let file = folder.appending(path: "photo")
+            try Data([1, 2, 3]).write(to: file)
+            let upload = try await app.transfers.upload(file, to: ObjectLocation(bucket: "photos", key: "1"))
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            var options = TransferRunner.Options()
+            options.backoff = Backoff(first: .seconds(600), cap: .seconds(600))
+            let mutations = MutationRunner(app)
+            let transfers = TransferRunner(app, storage: storage, options: options)
+            let running = [Task { try await mutations.run() }, Task { try await transfers.run() }]
+            try await eventually { mutations.state == .waitingForSignIn && transfers.state == .waitingForSignIn }
+            isSignedIn.set()
+            app.noteSignIn()
+            #expect(try await receipt.outcome(within: .seconds(60)).isApplied)
+            #expect(try await upload.finished(within: .seconds(60)).state == .done)
+            for task in running {
+                task.cancel()
+                try await task.value
+            }
+            try store.close()
         }
     }
 

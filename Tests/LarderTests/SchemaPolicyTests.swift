@@ -78,6 +78,18 @@ struct SchemaPolicyTests {
         #expect(try schema(.seconds(5)) != schema(.zero))
     }
 
+    @Test("A maximum age that is taken back is none, a type's as well as a field's")
+    func takenBackAges() throws {
+        let plain = try Schema(parsing: fixtureSchema)
+        for field in [nil, "title"] as [String?] {
+            var schema = plain
+            try schema.setMaxAge(.seconds(5), forField: field, of: "Recipe")
+            #expect(schema != plain)
+            try schema.setMaxAge(nil, forField: field, of: "Recipe")
+            #expect(schema == plain)
+        }
+    }
+
     @Test("A compiled schema is the one that it was made of, and bytes that are none are refused as a schema")
     func compiled() throws {
         var schema = try Schema(parsing: fixtureSchema)

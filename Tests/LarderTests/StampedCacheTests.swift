@@ -73,6 +73,20 @@ struct StampedCacheTests {
         }
     }
 
+    @Test("A cache that was stamped is stamped again after each later write")
+    func idleAgain() async throws {
+        try await withTemporaryFolder { folder in
+            var options = RecordCache.Options()
+            options.idleDelay = .milliseconds(5)
+            let cache = try RecordCache(folder: folder.path, stamp: "stamping", options: options)
+            for number in 1...3 {
+                try await Self.write(number, to: cache)
+                try await eventually { Self.isStamped(folder) }
+            }
+            try cache.close()
+        }
+    }
+
     @Test(
         "A process that is killed before any call of the system, while it writes and stamps, leaves what it has written",
         .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"))

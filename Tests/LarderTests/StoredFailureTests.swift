@@ -45,8 +45,20 @@ struct StoredFailureTests {
             let failure = try upload.status().failure
             #expect(failure?.code == .objectAccessDenied)
             #expect(failure?.message == "These keys may not do this [AccessDenied, request R7]")
+            let outcome = try await upload.outcome(within: .zero)
+            let error = try #require(outcome.failure)
+            #expect(error.code == .objectAccessDenied && error.message == failure?.message && error.cause == nil)
             fixture.storage.onCall { _ in }
         }
+    }
+
+    @Test("A storage's error is described by its message, its code, the server's names for it and its cause")
+    func described() {
+        let cause = ForeignError()
+        let error = ObjectError(
+            .accessDenied, "These keys may not do this", serverCode: "AccessDenied", requestID: "R7", cause: cause)
+        let names = "[object.accessDenied, AccessDenied, request R7]"
+        #expect("\(error)" == "These keys may not do this \(names): \(cause)")
     }
 
     @Test("A text that counts says one thing as one, and other numbers as several")

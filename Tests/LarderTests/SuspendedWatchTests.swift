@@ -82,6 +82,27 @@ struct SuspendedWatchTests {
         }
     }
 
+    @Test("A call that is not async does not wait for resume where it would have to open the queue or a partition")
+    func atOnce() async throws {
+        try await withTemporaryFolder { folder in
+            var options = Store.Options()
+            options.suspensionWait = .seconds(60)
+            let schema = try Schema(parsing: fixtureSchema)
+            let store = try Store.open(at: folder.appending(path: "a"), schema: schema, options: options)
+            let unused = try Store.open(at: folder.appending(path: "b"), schema: schema, options: options)
+            let app = try store.partition()
+            for one in [store, unused] { try await one.suspend(within: soon) }
+            let begun = SuspendingClock.now
+            await expectCode(.suspended) { _ = try app.mutations(in: [.pending]) }
+            await expectCode(.suspended) { _ = try unused.partition() }
+            #expect(begun.duration(to: .now) < .seconds(30))
+            for one in [store, unused] {
+                try one.resume()
+                try one.close()
+            }
+        }
+    }
+
     @Test("No work begins while a suspension is asked for")
     func work() async throws {
         let suspension = Suspension()

@@ -205,6 +205,24 @@ struct SuspensionInterleavingTests {
         }
     }
 
+    @Test("A runner that a suspension holds goes on when that is taken back, or given up", arguments: [true, false])
+    func heldRunner(isTakenBack: Bool) async throws {
+        try await withTemporaryFolder { folder in
+            let time = Duration.seconds(isTakenBack ? 300 : 2)
+            try await held(at: .draining, folder, within: time) { store, app, suspending, _ in
+                let transfers = TransferRunner(app, storage: MemoryStorage())
+                let transferring = Task { try await transfers.run() }
+                // The suspension may be given up before the runner begins.
+                try await eventually { transfers.state != .stopped }
+                if isTakenBack { try store.resume() }
+                await expectCode(isTakenBack ? .cancelled : .timedOut) { try await suspending.value }
+                try await eventually { transfers.state == .running }
+                transferring.cancel()
+                try await transferring.value
+            }
+        }
+    }
+
     /// Runs `body` on a thread of its own, which it may keep.
     private static func thread(_ body: @escaping @Sendable () throws -> Void) -> Task<Void, any Error> {
         Task {

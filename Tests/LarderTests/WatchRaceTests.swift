@@ -239,14 +239,23 @@ struct WatchRaceTests {
     func twice() async throws {
         try await withTemporaryFolder { folder in
             let schema = try Schema(parsing: fixtureSchema)
+            let line = #line + 1
             let first = try Store.open(at: folder, schema: schema)
             _ = try first.partition()
             let error = #expect(throws: LarderError.self) {
                 _ = try Store.open(at: folder, schema: schema).partition()
             }
             #expect(error?.code.rawValue == "records.alreadyOpen")
-            #expect(error?.message.contains("WatchRaceTests.swift") == true)
+            #expect(error?.message.contains("WatchRaceTests.swift:\(line)") == true)
             try first.close()
+            let other = #line + 1
+            let second = try Store.open(at: folder, schemaText: [fixtureSchema])
+            _ = try second.partition()
+            let refusal = #expect(throws: LarderError.self) {
+                _ = try Store.open(at: folder, schema: schema).partition()
+            }
+            #expect(refusal?.message.contains("WatchRaceTests.swift:\(other)") == true)
+            try second.close()
         }
     }
 }

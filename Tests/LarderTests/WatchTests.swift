@@ -67,6 +67,25 @@ struct WatchTests {
         }
     }
 
+    @Test("A cacheAndNetwork watcher gives at once what the cache has of an answer that is not whole")
+    func partAtOnce() async throws {
+        let isFree = Flag()
+        let server = ScriptedServer { _ in
+            await isFree.wait()
+            return recipeListAnswer
+        }
+        try await withStoreFixture(server) { app in
+            defer { isFree.set() }
+            let titles = GraphQLOperation("query Titles { recipes(first: 2) { title } }")
+            try await app.write(titles, json: soupAndBread("Stew"))
+            var states = try app.watch(recipeList, policy: .cacheAndNetwork).makeAsyncIterator()
+            let state = try #require(try await next(&states))
+            #expect(state.isFetching && state.complete == nil)
+            #expect(state.response?["recipes"]?[0]?["title"]?.string == "Stew")
+            #expect(state.response?.missing.isEmpty == false)
+        }
+    }
+
     @Test("The error of a fetch comes beside the data that was there, and ends with the next fetch that succeeds")
     func errorBesideData() async throws {
         let isAway = Flag()
@@ -267,6 +286,27 @@ struct WatchTests {
         #expect(isCancelled.isSet)
     }
 
+    @Test("A fetch that a watcher began is cancelled when the store is closed")
+    func closedWhileFetching() async throws {
+        let isCancelled = Flag()
+        let server = ScriptedServer { _ in
+            do { try await Task.sleep(for: .seconds(60)) } catch {
+                isCancelled.set()
+                throw error
+            }
+            return recipeListAnswer
+        }
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            let states = try store.partition(server: server).watch(recipeList, policy: .networkOnly)
+                .makeAsyncIterator()
+            try await eventually { !server.requests.isEmpty }
+            try store.close()
+            try await eventually { isCancelled.isSet }
+            withExtendedLifetime(states) {}
+        }
+    }
+
     @Test("A slow watcher does not stall the writer, and gets the newest state")
     func slow() async throws {
         try await withStoreFixture { app in
@@ -295,6 +335,32 @@ struct WatchTests {
             try store.close()
             #expect(try await next(&queries) == nil)
             #expect(try await next(&objects) == nil)
+        }
+    }
+
+    @Test("The watcher of an object names a changed field with its arguments, as it is stored")
+    func fieldWithArguments() async throws {
+        let schema = "type Query { book(id: ID!): Book } type Book { id: ID! title(language: String): String }"
+        let card = GraphQLFragment("fragment F on Book { title(language: \"de\") }")
+        try await withStoreFixture(schema: schema) { app in
+            try await app.write("Book:1", card, ["title": "Suppe"])
+            var states = app.watch("Book:1").makeAsyncIterator()
+            #expect(try await next(&states)?.presence == .present)
+            try await app.write("Book:1", card, ["title": "Eintopf"])
+            #expect(try await next(&states)?.changedFields == [#"title({"language":"de"})"#])
+        }
+    }
+
+    @Test("A cacheOnly watcher asks no server by refetch either")
+    func refetchWithoutFetch() async throws {
+        let server = ScriptedServer { _ in recipeListAnswer }
+        try await withStoreFixture(server) { app in
+            let watch = try app.watch(recipeList)
+            var states = watch.makeAsyncIterator()
+            #expect(try await next(&states)?.isFetching == false)
+            watch.refetch()
+            await #expect(throws: Silence.self) { _ = try await next(&states, within: .milliseconds(50)) }
+            #expect(server.requests.isEmpty)
         }
     }
 }

@@ -443,4 +443,34 @@ struct CredentialTests {
             bench.keys.behaviour = .ready
         }
     }
+
+    @Test("Credentials are described by what there is of them, and until when")
+    func described() {
+        let both = Credentials(
+            userPool: .init(idToken: "i", accessToken: "a", expires: Date(timeIntervalSince1970: 1_800_000_000)),
+            cloud: .init(identityID: "region:1", accessKeyID: "k", secretAccessKey: "s", expires: nil))
+        let (tokens, keys) = ("until 2027-01-15T08:00:00Z", "cloud credentials of region:1, without an end")
+        #expect("\(both)" == "user pool tokens without a refresh token, \(tokens), \(keys)")
+        #expect("\(Credentials())" == "no credentials")
+    }
+
+    @Test("Readings without a key are equal and hash alike where the errors' codes are the same")
+    func hashedReadings() {
+        let one = CredentialReading.unavailable(KeyError(.locked, "one"))
+        let other = CredentialReading.unavailable(KeyError(.locked, "other"))
+        #expect(one == other && one.hashValue == other.hashValue)
+    }
+
+    @Test("A token's claims are written in base64 for URLs, without padding")
+    func tokenLetters() {
+        // Their usual base64 has both letters that URLs do not have, and padding.
+        let claims = Data(#"{"sub":"~~~???"}"#.utf8)
+        #expect(claims.base64ForURLs == "eyJzdWIiOiJ-fn4_Pz8ifQ")
+        #expect(JSONWebToken("e30.eyJzdWIiOiJ-fn4_Pz8ifQ.s")?.claims.sub == "~~~???")
+    }
+
+    @Test("Cloud credentials without an end are always fresh")
+    func endless() {
+        #expect(Self.secret.has(.cloud, freshAt: .distantFuture, margin: .seconds(60)))
+    }
 }

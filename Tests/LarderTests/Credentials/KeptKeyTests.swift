@@ -122,6 +122,58 @@ struct KeptKeyTests {
         }
     }
 
+    @Test("A key file that cannot be written is reported as not writable, with the file error as the cause")
+    func unwritable() async throws {
+        try await withTemporaryFolder { folder in
+            var provider = FileKeyProvider(file: folder.appending(path: "k"))
+            provider.files = FileSystem(injecting: { $0.kind == .write ? .failure(ENOSPC) : nil })
+            let failing = provider
+            let error = await #expect(throws: KeyError.self) { _ = try await failing.makeKey(within: soon) }
+            #expect(error?.code == .notWritable && error?.cause is FileError, "\(error as Any)")
+        }
+    }
+
+    @Test(
+        "A change of a key file fails where the new file, or its name, cannot be put on the disk",
+        arguments: [FileCall.Kind.synchronize, .synchronizeFolder])
+    func durable(kind: FileCall.Kind) async throws {
+        try await withTemporaryFolder { folder in
+            var provider = FileKeyProvider(file: folder.appending(path: "k"))
+            _ = try await provider.makeKey(within: soon)
+            provider.files = FileSystem(injecting: { $0.kind == kind ? .failure(EIO) : nil })
+            let failing = provider
+            let error = await #expect(throws: KeyError.self) { _ = try await failing.addKey(within: soon) }
+            #expect(error?.code == .notWritable && error?.cause is FileError, "\(error as Any)")
+        }
+    }
+
+    @Test("A key file is on the disk before it has its name, and its name is there before the key is given out")
+    func durable() async throws {
+        try await withTemporaryFolder { folder in
+            let recorded = InjectedFaults(at: .max) { _ in nil }
+            var provider = FileKeyProvider(file: folder.appending(path: "k"))
+            provider.files = recorded.files
+            _ = try await provider.makeKey(within: soon)
+            let made = recorded.calls.map(\.kind)
+            _ = try await provider.addKey(within: soon)
+            let added = Array(recorded.calls.map(\.kind).dropFirst(made.count))
+            for (kinds, naming) in [(made, FileCall.Kind.link), (added, .rename)] {
+                let expected: [FileCall.Kind] = [.write, .synchronize, naming, .synchronizeFolder]
+                let steps = kinds.filter { expected.contains($0) }
+                #expect(Array(steps.suffix(4)) == expected, "\(steps)")
+            }
+        }
+    }
+
+    @Test("A key file is made with the folders that it is to lie in")
+    func madeFolders() async throws {
+        try await withTemporaryFolder { folder in
+            let provider = FileKeyProvider(file: folder.appending(path: "keys/movies/k"))
+            let made = try await provider.makeKey(within: soon)
+            #expect(try await provider.keys(within: soon) == made)
+        }
+    }
+
     #if os(macOS) || os(Linux)
     @Test("Of what a program complains its first line is told, and no more than 200 letters of it")
     func complaint() async throws {

@@ -228,6 +228,19 @@ struct QuarantineTests {
         }
     }
 
+    @Test("A sign-in that finds the partition's key damaged puts what it has sealed into quarantine as that")
+    func damagedKeyAtSignIn() async throws {
+        try await withSessions { bench in
+            let mine = bench.provider.signIn("ada")
+            try await bench.session().signIn(mine, within: soon)
+            try run("UPDATE partition_key SET sealed = CAST(substr(sealed, 1, 40) || zeroblob(34) AS BLOB)", bench)
+            let session = bench.session()
+            try await session.signIn(mine, within: soon)
+            #expect(try session.status().quarantined.map(\.reason) == [.keyDamaged, .keyDamaged, .keyDamaged])
+            #expect(try await session.storedCredentials(within: soon) == .present(mine))
+        }
+    }
+
     @Test("Each credential that is put into quarantine is logged")
     func logged() async throws {
         try await withSessions { bench in
@@ -237,6 +250,27 @@ struct QuarantineTests {
             for _ in 0..<2 { #expect(try await session.storedCredentials(within: soon) == .absent) }
             let text = "a credential was put into quarantine"
             #expect(log.texts.withLock { $0 } == [text, text])
+        }
+    }
+
+    @Test("What a store's session puts into quarantine is logged where the store's options say")
+    func loggedByStore() async throws {
+        try await withTemporaryFolder { folder in
+            let (log, provider) = (RecordedLog(from: .warning), InMemoryIdentityProvider())
+            var options = Store.Options()
+            options.logger = log.logger
+            options.session.missingKey = .startAnew
+            for isFirst in [true, false] {
+                options.keys = InMemoryKeyProvider()
+                let store = try Store.open(
+                    at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema), options: options)
+                let session = try store.partition().session
+                if isFirst { try await session.signIn(provider.signIn("ada"), within: soon) }
+                _ = try await session.storedCredentials(within: soon)
+                try store.close()
+            }
+            let texts = log.texts.withLock { $0 }
+            #expect(texts.filter { $0 == "a credential was put into quarantine" }.count == 2)
         }
     }
 

@@ -139,6 +139,23 @@ struct RotationTests {
         }
     }
 
+    @Test("A rotation waits for a sign-in that makes a partition's key, and names it")
+    func makingMeanwhile() async throws {
+        try await withSessions { bench in
+            bench.keys.behaviour = .hanging
+            let session = bench.session()
+            let signingIn = Task { try await session.signIn(Self.secret, within: soon) }
+            try await eventually { bench.keys.reads > 0 }
+            let error = await #expect(throws: LarderError.self) {
+                _ = try await rotation(bench).run(within: .milliseconds(30))
+            }
+            #expect(error?.message.contains("making a partition's key, since") == true, "\(error as Any)")
+            bench.keys.behaviour = .ready
+            try await signingIn.value
+            #expect(try await session.storedCredentials(within: soon) == .present(Self.secret))
+        }
+    }
+
     /// What the program of the other process said it had stored, and that it can all be read now.
     private func expectReadable(_ store: URL, _ said: URL, _ comment: Comment) async throws {
         let database = try OperationsDatabase(folder: store)
@@ -231,6 +248,18 @@ struct RotationTests {
                 #expect(try await app.session.storedCredentials(within: soon) == .present(Self.secret))
                 try store.close()
             }
+        }
+    }
+
+    @Test("A key that has outlived its store is replaced by a new one, though nothing is sealed with it any more")
+    func nothingSealed() async throws {
+        let keys = InMemoryKeyProvider()
+        let old = try await keys.makeKey(within: soon).current.id
+        try await withSessions { bench in
+            let report = try await rotation(bench, keys).run(within: soon)
+            #expect(report.current != old && report.resealed == 0 && report.dropped == [old])
+            let new = try await keys.keys(within: soon)
+            #expect(new.current.id == report.current && new.previous == [])
         }
     }
 }

@@ -173,6 +173,16 @@ struct ConfigurationFileTests {
         #expect(error?.message == "file.json: environments: there are several (local, staging); say which one is meant")
         let one = #"{"larder":1,"environments":{"a.b":{"api":{"url":"https://x.example"}}},"$schema":"s"}"#
         #expect(try configuration(one).environment(named: nil).name == "a.b")
+        let other = #expect(throws: LarderError.self) { try configuration(one).environment(named: "c") }
+        #expect(other?.message.contains(#"there is no "c""#) == true)
+    }
+
+    @Test("An environment whose file says false of succeedsUnnamed and of protected has neither")
+    func denied() throws {
+        let text = WrittenConfiguration.own.replacing(
+            #""succeedsUnnamed": true"#, with: #""succeedsUnnamed": false, "protected": false"#)
+        let local = try configuration(text).environment(named: "local")
+        #expect(local.predecessor == nil && !local.isProtected)
     }
 
     @Test("Larder's own file may hold what other tools read beside it")

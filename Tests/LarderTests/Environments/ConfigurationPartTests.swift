@@ -140,6 +140,15 @@ struct ConfigurationPartTests {
         #expect(try configuration(text).environment(named: "a").clientSecret == "very-secret")
     }
 
+    @Test("An environment of a file of Amplify's second generation has no identity pool where the file names none")
+    func withoutIdentityPool() throws {
+        let text = WrittenConfiguration.outputs.replacing(
+            #""identity_pool_id": "eu-west-1:00000000-1111-2222-3333-444444444444", "#, with: "")
+        try #require(!text.contains("identity_pool_id"))
+        let environment = try configuration(text).environment(named: "a")
+        #expect(environment.identityPool == nil && environment.userPool?.clientID == "client")
+    }
+
     @Test("Larder's own file says how an API is authorized, by one of AppSync's names for it")
     func ownAuthorization() throws {
         func text(_ name: String) -> String {
@@ -166,5 +175,18 @@ struct ConfigurationPartTests {
         let url = try #require(URL(string: "https://x.example/g"))
         let expected = BackendEnvironment(name: "a", api: .init(url: url, region: "eu-west-1"))
         #expect(try configuration(text).environment(named: "a") == expected)
+    }
+
+    @Test("The pages of a user pool ask for openid alone, and lead nowhere after a sign-out, unless that is said")
+    func defaultPages() {
+        let pages = BackendEnvironment.HostedSignIn(domain: "movies.example", signInRedirects: ["movies://in"])
+        #expect(pages.scopes == ["openid"] && pages.signOutRedirects == [])
+    }
+
+    @Test("A list of APIs that is no object is an error that names its place, and not a list without APIs")
+    func apisOfAnotherKind() throws {
+        let file = try configuration(#"{"Version": "1.0", "AppSync": []}"#)
+        let error = #expect(throws: LarderError.self) { try file.apiNames() }
+        #expect(error?.code == .environment && error?.message.hasPrefix("file.json: AppSync: ") == true)
     }
 }

@@ -133,6 +133,15 @@ struct EnvironmentValidationTests {
         }
     }
 
+    @Test("The message about an API key that has white space or a control character does not repeat the key")
+    func apiKey() {
+        for key in ["da2-hush hush", "hush\n"] {
+            let error = refusal(BackendEnvironment(name: "e", api: api, apiKey: key))
+            #expect(error?.message.contains("the API key") == true)
+            #expect(error?.message.contains("hush") == false)
+        }
+    }
+
     @Test("A URL of AppSync's is of its region, in whatever letters it is written")
     func capitals() throws {
         let url = try #require(URL(string: "https://ABC.AppSync-API.US-EAST-1.AmazonAWS.com/graphql"))

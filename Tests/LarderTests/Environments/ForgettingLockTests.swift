@@ -35,4 +35,39 @@ struct ForgettingLockTests {
             try store.close()
         }
     }
+
+    @Test(
+        "Forgetting waits for the migration lock as long as the store's options say, unless the call says otherwise",
+        arguments: [true, false])
+    func waits(isOfEnvironment: Bool) async throws {
+        try await withTemporaryFolder { folder in
+            let faults = InjectedFaults(at: .max) { _ in nil }
+            func attempts() -> Int {
+                faults.calls.count { $0.kind == .open && $0.path.hasSuffix("/locks/\(MigrationLock.fileName)") }
+            }
+            var options = Store.Options()
+            options.files = faults.files
+            options.lockTimeout = soon
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+            _ = try store.partition(of: backend("a"))
+            let left = try #require(try store.current())
+            _ = try await store.switch(to: backend("b"))
+            let lock = try MigrationLock.take(in: folder, for: "a test", within: .zero)
+            let (before, isOver) = (attempts(), Flag())
+            let forgetting = Task {
+                defer { isOver.set() }
+                if isOfEnvironment {
+                    try await store.forget(environment: "a")
+                } else {
+                    try await store.forget(left)
+                }
+            }
+            try await eventually { attempts() >= before + 2 || isOver.isSet }
+            lock.release()
+            try await forgetting.value
+            let names = try store.partitionIdentities().map(\.environment)
+            #expect(names == ["b"])
+            try store.close()
+        }
+    }
 }

@@ -33,6 +33,24 @@ struct LeavingTests {
         }
     }
 
+    @Test("A partition that is the current one again shows no mutation that was carried along from it")
+    func carriedAway() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            let rating = GraphQLFragment("fragment F on Recipe { rating }")
+            try await store.partition(of: backend("a")).enqueue(
+                giveStars("1", 5),
+                options: .init(optimisticResponse: [
+                    "rate": ["__typename": "Recipe", "id": "1", "title": "Soup", "rating": 5]
+                ]))
+            let there = try await store.switch(to: backend("b"), pending: .carry).partition
+            #expect(try there.read("Recipe:1", rating)["rating"]?.double == 5)
+            let back = try await store.switch(to: backend("a")).partition
+            await expectCode(.miss) { _ = try back.read("Recipe:1", rating) }
+            try store.close()
+        }
+    }
+
     @Test("The report of a switch counts the pending mutations of both partitions before and after it")
     func report() async throws {
         try await withTemporaryFolder { folder in
@@ -43,6 +61,33 @@ struct LeavingTests {
             let left = try #require(change.left)
             #expect(left.before.pending == 2 && left.after.pending == 0)
             #expect(change.entered.before.pending == 0 && change.entered.after.pending == 2)
+            try store.close()
+        }
+    }
+
+    @Test("A slow reader of the current partitions gets the newest of them")
+    func slowReader() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            _ = try store.partition(of: backend("a"))
+            var currents = try store.currentPartitions().makeAsyncIterator()
+            for name in ["b", "c"] { _ = try await store.switch(to: backend(name)) }
+            #expect(try await next(&currents)??.environment == "c")
+            try store.close()
+        }
+    }
+
+    @Test("The report of a switch counts the transfers that went along")
+    func carriedTransfers() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema))
+            let app = try store.partition(of: backend("a"))
+            let file = folder.appending(path: "photo")
+            try Data([1]).write(to: file)
+            for number in 1...2 { _ = try await app.transfers.upload(file, to: .init(bucket: "b", key: "\(number)")) }
+            let change = try await store.switch(to: backend("b"), pending: .carry)
+            #expect(change.carriedTransfers == 2 && change.discardedTransfers == 0)
+            #expect(change.left?.after.transfers == 0 && change.entered.after.transfers == 2)
             try store.close()
         }
     }

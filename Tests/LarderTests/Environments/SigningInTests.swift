@@ -117,6 +117,16 @@ struct SigningInTests {
         }
     }
 
+    @Test("Tokens that another library has left are their subject's where the program names no user")
+    func adoptedSubject() async throws {
+        try await withGuest { store, _ in
+            let environment = try WrittenConfiguration.environment("staging")
+            let app = try await store.switch(to: environment, user: .user("7a")).partition
+            let outcome = try await app.session.adopt(AdoptionTests.legacy(), of: environment, within: soon)
+            #expect(outcome == .adopted)
+        }
+    }
+
     @Test("A sign-in for which no key can be had switches nothing")
     func lockedKeys() async throws {
         let keys = InMemoryKeyProvider()
@@ -295,5 +305,29 @@ struct KilledSignInTests {
         if let current { _ = try await store.switch(toUser: current.user, pending: .park) }
         try store.close()
         return found
+    }
+
+    @Test("The partition of a user who signs in asks the server that the call names")
+    func server() async throws {
+        try await withGuest { store, _ in
+            let server = ScriptedServer.rating()
+            let change = try await store.signIn(tokens(1), as: "ada", pending: .park, within: soon, server: server)
+            try await change.partition.enqueue(giveStars("1", 4))
+            try await quickRunner(change.partition).drain()
+            #expect(server.effects == ["1 4"])
+        }
+    }
+
+    @Test("A sign-in waits for a key provider as long as the call says, whatever the options say")
+    func namedTime() async throws {
+        let keys = InMemoryKeyProvider(MasterKeys(current: MasterKey()))
+        var options = Store.Options()
+        options.keys = keys
+        options.session.keyTimeout = .milliseconds(1)
+        try await withGuest(options) { store, _ in
+            keys.behaviour = .slow(.milliseconds(50))
+            let app = try await store.signIn(tokens(1), as: "ada", pending: .park, within: soon).partition
+            #expect(try app.session.state == .signedIn)
+        }
     }
 }

@@ -31,7 +31,7 @@ private func code(_ body: () async throws -> Void) async -> String? {
 
 @Suite("Switching environments", .timeLimit(.minutes(10)))
 struct SwitchingTests {
-    @Test("A -> B -> A gives back the cache, the queue and the watchers of A, whole")
+    @Test("A -> B -> A gives back the cache, the queue, the watchers and the pins of A, whole, and B has none of them")
     func whole() async throws {
         try await withStore { store in
             let a = try store.partition(of: backend("a"))
@@ -43,13 +43,14 @@ struct SwitchingTests {
                 ]))
             var named = try await a.watch(named: "all", recipeList).makeAsyncIterator()
             _ = try await named.next()
+            try await a.pin(named: "all", recipeList)
 
             let there = try await store.switch(to: backend("b"))
             #expect(there.left?.partition.environment == "a" && there.left?.after.pending == 1)
             #expect(there.entered.after.pending == 0)
             let b = there.partition
             #expect(await code { _ = try b.read("Recipe:1", title) } == "larder.miss")
-            #expect(try b.mutations().isEmpty && b.watcherNames().isEmpty)
+            #expect(try b.mutations().isEmpty && b.watcherNames().isEmpty && b.pins().isEmpty)
             try await b.write("Recipe:1", title, ["title": "Stew"])
 
             let back = try await store.switch(to: backend("a")).partition
@@ -57,6 +58,7 @@ struct SwitchingTests {
             let rating = GraphQLFragment("fragment F on Recipe { rating }")
             #expect(try back.read("Recipe:1", rating)["rating"]?.double == 5)
             #expect(try back.mutations().map(\.id) == [queued.id] && back.watcherNames() == ["all"])
+            #expect(try back.pins().map(\.name) == ["all"])
             let server = ScriptedServer.rating()
             let sending = try store.partition(of: backend("a"), server: server)
             try await quickRunner(sending).drain()

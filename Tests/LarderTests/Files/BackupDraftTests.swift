@@ -65,7 +65,10 @@ struct BackupDraftTests {
 
     @Test(
         "A backup that cannot be given its name fails with the reason, and leaves nothing",
-        arguments: [(ENOSPC, LarderError.Code.operationsFull), (EACCES, .operationsNotWritable)])
+        arguments: [
+            (ENOSPC, LarderError.Code.operationsFull), (EACCES, .operationsNotWritable),
+            (EROFS, .operationsNotWritable),
+        ])
     func refusedName(status: Int32, code: LarderError.Code) async throws {
         try await withClosedStore { place, backups throws in
             var options = Store.Options()
@@ -131,6 +134,47 @@ struct BackupDraftTests {
             let folder = try StoreBackup.make(of: place, into: backups, now: now).folder
             #expect(folder.lastPathComponent == "2026-11-21T220703Z")
             #expect(try StoreBackup(at: folder).manifest.created == now)
+        }
+    }
+
+    @Test("A backup's copy of a cache has no pages that the cache does not use any more")
+    func compacted() async throws {
+        try await withClosedStore { place, backups throws in
+            let store = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
+            for title in [String(repeating: "x", count: 4 << 20), "Soup"] {
+                try await store.partition().write(recipeList, json: soupAndBread(title))
+            }
+            try store.close()
+            let backup = try StoreBackup.make(of: place, into: backups)
+            let cache = try #require(backup.manifest.files.first { $0.path.hasSuffix("/data.mdb") })
+            #expect(cache.size < 1 << 20)
+        }
+    }
+
+    @Test("A backup's manifest says whose environment each partition is")
+    func environments() async throws {
+        try await withTemporaryFolder { folder in
+            let (place, backups) = (folder.appending(path: "store"), folder.appending(path: "backups"))
+            let store = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
+            for name in ["a", "b"] { _ = try await store.switch(to: backend(name)) }
+            try store.close()
+            let made = try StoreBackup.make(of: place, into: backups).folder
+            let names = try StoreBackup(at: made).manifest.partitions.compactMap(\.environment)
+            #expect(names.sorted() == ["a", "b"])
+        }
+    }
+
+    @Test("A backup's folder has the manifest, larder.sqlite and the data files of the caches, and nothing else")
+    func content() async throws {
+        try await withClosedStore { place, backups throws in
+            let store = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
+            try await store.partition().enqueue(giveStars("1", 5))
+            try store.close()
+            let made = try StoreBackup.make(of: place, into: backups).folder
+            let cache = "records/\(Store.unnamedPartition)"
+            #expect(
+                try FileManager.default.subpathsOfDirectory(atPath: made.path).sorted()
+                    == ["larder.sqlite", "manifest.json", "records", cache, "\(cache)/data.mdb"])
         }
     }
 }

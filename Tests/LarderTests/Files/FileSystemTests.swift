@@ -81,6 +81,8 @@ struct FileSystemTests {
             #expect(try Data(contentsOf: URL(filePath: path)) == Data([1, 2]))
             try FileSystem().fill(path, to: 8_192)
             #expect(try Data(contentsOf: URL(filePath: path)) == Data([1, 2]) + Data(count: 8_190))
+            try FileSystem().fill(path + ".new", to: 3)
+            #expect(try Data(contentsOf: URL(filePath: path + ".new")) == Data(count: 3))
         }
     }
 

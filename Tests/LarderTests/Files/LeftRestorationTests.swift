@@ -137,4 +137,50 @@ struct LeftRestorationTests {
             #expect(read == "Stew")
         }
     }
+
+    @Test("A restoration refuses a backup that was changed since it was verified, and leaves the store as it is")
+    func changedMeanwhile() async throws {
+        try await withTemporaryFolder { folder in
+            let place = folder.appending(path: "store")
+            let store = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
+            try await store.partition().write(recipeList, json: soupAndBread("Soup"))
+            try store.close()
+            let backup = try StoreBackup.make(of: place, into: folder.appending(path: "first"))
+            let later = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
+            try await later.partition().write(recipeList, json: soupAndBread("Stew"))
+            try later.close()
+            let file = backup.folder.appending(path: "records/\(Store.unnamedPartition)/data.mdb")
+            let lock = try MigrationLock.take(in: place, for: "a test", within: .seconds(60))
+            await expectCode(.init(rawValue: "operations.damagedBackup")) {
+                _ = try StoreRestoration.bringBack(backup, to: place, backingUpInto: nil, holding: lock) { moment in
+                    guard moment == .backedUp else { return }
+                    var bytes = try Data(contentsOf: file)
+                    bytes.append(0)
+                    try bytes.write(to: file)
+                }
+            }
+            lock.release()
+            let read = try title(in: place)
+            #expect(read == "Stew")
+        }
+    }
+
+    @Test("A restoration backs up a store that has a cache alone, and nothing where there is no store yet")
+    func firstBackup() async throws {
+        try await withTemporaryFolder { folder in
+            let (place, backups) = (folder.appending(path: "store"), folder.appending(path: "backups"))
+            let store = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
+            try await store.partition().write(recipeList, json: soupAndBread("Soup"))
+            try store.close()
+            #expect(try !FileSystem().exists(place.appending(path: OperationsDatabase.fileName).path))
+            let backup = try StoreBackup.make(of: place, into: folder.appending(path: "first"))
+            for (target, isBackedUp) in [(place, true), (folder.appending(path: "new"), false)] {
+                let lock = try MigrationLock.take(in: target, for: "a test", within: .seconds(60))
+                let report = try StoreRestoration.bringBack(
+                    backup, to: target, backingUpInto: backups, holding: lock)
+                lock.release()
+                #expect((report.backup != nil) == isBackedUp)
+            }
+        }
+    }
 }

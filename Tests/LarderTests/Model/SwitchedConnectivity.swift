@@ -12,6 +12,7 @@ final class SwitchedConnectivity: Connectivity {
     private let state = Mutex(State())
 
     var isConnected: Bool { state.withLock { $0.isConnected } }
+    var observerCount: Int { state.withLock { $0.observers.count } }
 
     func set(_ isConnected: Bool) {
         let observers = state.withLock { state in

@@ -226,4 +226,33 @@ struct ConflictTests {
             #expect(try question.serverItem == Value(json: Array(theirs.utf8)))
         }
     }
+
+    @Test("What the server has of a conflict's object is an object, whatever other data stands before it")
+    func itemAmongOtherData() async throws {
+        let theirs = Self.todo("theirs", 7)
+        let server = ScriptedServer(ScriptedServer.key) { _, _ in
+            ScriptedServer.body(
+                #"""
+                {"data":{"update":null},"errors":[
+                 {"message":"changed","errorType":"ConflictUnhandled","path":["update"],"data":"a version of yours"},
+                 {"message":"changed","errorType":"ConflictUnhandled","path":["update"],"data":\#(theirs)}]}
+                """#)
+        }
+        try await withStoreFixture(server, schema: SyncServer.schema) { app in
+            try await app.enqueue(
+                GraphQLOperation(
+                    "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
+                    variables: ["input": ["id": "a", "title": "mine"]]), options: .init(resolver: "merge"))
+            let asked = Mutex<MutationInQuestion?>(nil)
+            try await quickRunner(app) { options in
+                options.resolvers["merge"] = { question in
+                    asked.withLock { $0 = question }
+                    return .keepServers
+                }
+            }.drain()
+            let given = asked.withLock(\.self)
+            let question = try #require(given)
+            #expect(try question.serverItem == Value(json: Array(theirs.utf8)))
+        }
+    }
 }

@@ -216,6 +216,22 @@ struct EvidenceTests {
         }
     }
 
+    @Test("A server that answers by 429 is left alone, and one that answers by 401 knows no user, whatever has failed")
+    func saidByStatus() {
+        let errors = [failure("BAD", paths[1])]
+        for data in [.none, .unanswered] as [Evidence.Response.Data] {
+            #expect(Evidence(status: 429, answer: response(data, errors)).verdict.isThrottled)
+            #expect(Evidence(status: 401, answer: response(data, errors)).verdict.isSignedOut)
+        }
+    }
+
+    @Test("An error that says that no user is signed in holds up no mutation where another field has a value")
+    func answeredBesideIt() {
+        let errors = [failure("UNAUTHENTICATED", paths[2])]
+        let verdict = Evidence(status: 200, answer: response(.answered, errors, fields: ["add", "rate"])).verdict
+        #expect(verdict.effect == .took && !verdict.isSignedOut)
+    }
+
     @Test(
         "A row of the table",
         arguments: [

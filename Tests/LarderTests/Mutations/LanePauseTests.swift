@@ -109,14 +109,18 @@ struct LanePauseTests {
         }
     }
 
-    @Test("An answer by which the server may have been another's is no end of its pause: lanes go there one by one")
-    func oneByOne() async throws {
-        let (refusals, pages, isLetGo) = (Countdown(1), Countdown(1), Flag())
+    @Test(
+        "An answer by which the server may have been another's is no end of its pause, nor is an exchange without one",
+        arguments: [
+            ScriptedServer.status(404), .failure(.away), .failure(TransportError(.interrupted, "cut")),
+        ])
+    func oneByOne(second: Result<GraphQLAnswer, TransportError>) async throws {
+        let (refusals, seconds, isLetGo) = (Countdown(1), Countdown(1), Flag())
         let server = ScriptedServer(ScriptedServer.key) { _, request in
             if refusals.take() {
                 return .failure(TransportError(.status, "slow down", status: 429))
             }
-            if pages.take() { return .failure(TransportError(.status, "no such page", status: 404)) }
+            if seconds.take() { return second }
             await isLetGo.wait()
             return ScriptedServer.done(request)
         }

@@ -221,4 +221,16 @@ struct QueueStatusTests {
             }
         }
     }
+
+    @Test("The first status names what was set aside in the order in which the mutations were queued")
+    func setAsideInOrder() async throws {
+        let server = ScriptedServer { _ in #"{"data":null,"errors":[{"message":"no"}]}"# }
+        try await withStoreFixture(server) { app in
+            var ids: [MutationID] = []
+            for _ in 0..<3 { ids.append(try await app.enqueue(rate).id) }
+            try await MutationRunner(app).drain()
+            var iterator = app.queue.makeAsyncIterator()
+            #expect(await iterator.next(isolation: #isolation)?.newlySetAside == ids)
+        }
+    }
 }

@@ -122,4 +122,15 @@ struct ReceiptTests {
         #expect("\(id)" == "5a0b1c2d-3e4f-4a5b-8c6d-7e8f9a0b1c2d")
         #expect(MutationID("\(id)") == id && MutationID("5a0b1c2d") == nil)
     }
+
+    @Test("The status of an applied mutation tells the place that the mutation had in the order")
+    func placeOfApplied() async throws {
+        try await withStoreFixture(ScriptedServer.rating()) { app in
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            let place = try #require(try receipt.status()).sequence
+            try await quickRunner(app).drain()
+            let status = try #require(try receipt.status())
+            #expect(place > 0 && status.state == .applied && status.sequence == place)
+        }
+    }
 }

@@ -145,4 +145,22 @@ struct ReplayTests {
             #expect(server.effects == ["1 5"])
         }
     }
+
+    @Test("An edit is refused of a mutation whose operation does not fit the schema any more")
+    func editedAfterSchemaChange() async throws {
+        try await withTemporaryFolder { folder in
+            var store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            let receipt = try await store.partition().enqueue(giveStars("1", 4))
+            try store.close()
+            let other = fixtureSchema.replacingOccurrences(of: "rate(input", with: "judge(input")
+            store = try Store.open(at: folder, schema: try Schema(parsing: other))
+            let app = try store.partition(server: ScriptedServer.rating())
+            try await quickRunner(app).drain()
+            #expect(try app.mutation(receipt.id).status()?.state == .deadLetter)
+            await expectCode(.operation) {
+                try await app.editMutation(receipt.id, variables: ["recipe": "1", "stars": 3])
+            }
+            try store.close()
+        }
+    }
 }

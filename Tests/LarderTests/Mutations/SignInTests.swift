@@ -50,6 +50,28 @@ struct SignInTests {
         }
     }
 
+    @Test("That the server does not know the user of a field is not the mutation's fault, however often it says so")
+    func unknownUser() async throws {
+        let unknown = """
+            {"data":null,"errors":[{"message":"who?","path":["rate"],"extensions":{"code":"UNAUTHENTICATED"}}]}
+            """
+        let server = ScriptedServer(ScriptedServer.key) { number, request in
+            number < 4 ? ScriptedServer.body(unknown) : ScriptedServer.done(request)
+        }
+        try await withStoreFixture(server) { app in
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            let runner = quickRunner(app) { $0.maximumFaults = 2 }
+            let running = Task { try await runner.run() }
+            for count in 1...4 {
+                try await eventually { server.requests.count == count && runner.state == .waitingForSignIn }
+                runner.resume()
+            }
+            #expect(try await receipt.outcome(within: .seconds(300)).isApplied)
+            running.cancel()
+            try await running.value
+        }
+    }
+
     @Test("A transport that reports a cancellation of its own does not hold up the lane")
     func cancelledByItself() async throws {
         let server = ScriptedServer.rating { number in

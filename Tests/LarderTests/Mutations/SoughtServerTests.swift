@@ -211,6 +211,22 @@ struct SoughtServerTests {
         }
     }
 
+    @Test(
+        "The runner sends no probe after a status by which a server shows that it is there",
+        arguments: [409, 412, 425, 429])
+    func shownByStatus(status: Int) async throws {
+        let server = ScriptedServer(ScriptedServer.key) { number, request in
+            number == 0 ? ScriptedServer.status(status) : ScriptedServer.done(request)
+        }
+        try await withStoreFixture(server) { app in
+            try await app.enqueue(giveStars("9", 1))
+            let other = try await app.enqueue(giveStars("1", 4))
+            try await quickRunner(app).drain()
+            #expect(try other.status()?.state == .applied)
+            #expect(server.searches == 0)
+        }
+    }
+
     @Test("A server that is missing is looked for no more where nothing is left to send")
     func nothingLeft() async throws {
         let server = ScriptedServer(

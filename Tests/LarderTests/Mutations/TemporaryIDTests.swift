@@ -82,6 +82,25 @@ struct TemporaryIDTests {
         }
     }
 
+    @Test(
+        "A real id is read where the answer has it, though the answer has no object in another place of it",
+        arguments: ["null", #"{"__typename":"Movie","id":"m","latest":null}"#])
+    func absent(_ movie: String) async throws {
+        let answer = #"{"data":{"add":{"__typename":"Review","id":"ours","movie":\#(movie)}}}"#
+        try await withReviews(answer) { (app, server) throws in
+            let id = TemporaryObjectID()
+            try await app.enqueue(
+                GraphQLOperation("mutation { add(body: \"Fine\") { id movie { id latest { id } } } }"),
+                options: MutationOptions(
+                    optimisticResponse: ["add": ["id": id.value, "movie": ["id": "m", "latest": ["id": id.value]]]],
+                    temporaryIDs: [id]))
+            let removal = try await app.enqueue(remove(id.value))
+            try await quickRunner(app).drain()
+            #expect(try removal.status()?.state == .applied)
+            #expect(server.effects == [#"{"id":"ours"}"#])
+        }
+    }
+
     @Test("Each object that a mutation creates under its own alias gets its real id")
     func several() async throws {
         let answer = """

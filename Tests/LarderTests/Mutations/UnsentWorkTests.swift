@@ -150,4 +150,22 @@ struct UnsentWorkTests {
             try store.close()
         }
     }
+
+    @Test("The refusal to erase before an answer is stored says how many mutations were answered")
+    func unstoredCount() async throws {
+        try await withTemporaryFolder { (folder) throws in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            let app = try store.partition(server: Self.agreeing)
+            try await app.enqueue(rate(5), options: expected(5))
+            let queue = try store.operationsDatabase().mutations
+            let head = try #require(try queue.runnable(in: Store.unnamedPartition, now: Date()).heads.first)
+            let begun = try await queue.begin(head.id, owner: "gone", now: Date())
+            let body = #"{"data":{"rate":{"__typename":"Recipe","id":"1","rating":5}}}"#
+            try await queue.answer(begun.attempt, Array(body.utf8), now: Date())
+            let error = await #expect(throws: LarderError.self) { try await app.erase() }
+            #expect(error?.code == .operationsUnsentWork && error?.unsentMutations == 1)
+            try await MutationRunner(app).drain()
+            try store.close()
+        }
+    }
 }

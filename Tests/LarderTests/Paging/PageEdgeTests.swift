@@ -76,14 +76,24 @@ struct PageEdgeTests {
         }
     }
 
+    private static let backward = GraphQLOperation(
+        "query B($last: Int, $before: String) { orders(last: $last, before: $before) { edges { node { sku } } "
+            + "pageInfo { hasPreviousPage startCursor } } }")
+
     @Test("The first page of an operation that only goes backward is as large as the policy allows, too")
     func onlyBackwardSize() async throws {
-        let operation = GraphQLOperation(
-            "query B($last: Int, $before: String) { orders(last: $last, before: $before) { edges { node { sku } } "
-                + "pageInfo { hasPreviousPage startCursor } } }")
-        try await withPages(Self.connection, operation) { (pages, desk, _, _) async throws in
+        try await withPages(Self.connection, Self.backward) { (pages, desk, _, _) async throws in
             #expect(try await pages.all().objectCount == 6)
             #expect(desk.requests == ["/100", "x/100", "y/100"])
+        }
+    }
+
+    @Test("No page follows the first one of a list that only goes backward")
+    func onlyBackwardNext() async throws {
+        try await withPages(Self.connection, Self.backward) { (pages, desk, _, _) async throws in
+            #expect(try await pages.next() != nil)
+            #expect(try await pages.next() == nil)
+            #expect(desk.requests == ["/100"])
         }
     }
 

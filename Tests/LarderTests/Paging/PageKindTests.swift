@@ -290,6 +290,13 @@ struct PageKindTests {
         #expect(try await refusal(operation, schema: schema)?.code == (limit == 2_000 ? nil : .variables))
     }
 
+    @Test("A list by offset takes a limit of any size where its policy says no largest one")
+    func unknownLargest() async throws {
+        var operation = ordersAt
+        operation.variables = ["limit": .int(100_000)]
+        #expect(try await refusal(operation)?.code == nil)
+    }
+
     @Test("A limit in the document is refused when it is compiled")
     func refusesWrittenLimit() async throws {
         let operation = GraphQLOperation(
@@ -449,5 +456,23 @@ struct PageKindTests {
             }
         }
         #expect(desk.requests == ["/2", "a/2", "/3", "a/3"])
+    }
+
+    @Test("A page by offset belongs to no list where a cache on the way has kept it since before the page before it")
+    func keptOnTheWay() async throws {
+        let desk = OrderDesk([
+            "": #""ordersAt":[\#(OrderDesk.objects(1...3))]"#, "3": #""ordersAt":[\#(OrderDesk.objects(4...5))]"#,
+        ])
+        let server = ScriptedServer(nil, search: nil) { _, _, request in
+            let body = await desk.answer(request)
+            let age = Duration.seconds(desk.requests.last == "3/3" ? 10 : 0)
+            return GraphQLAnswer(body: Array(body.utf8), status: 200, age: age)
+        }
+        var operation = ordersAt
+        operation.variables = ["limit": 3]
+        try await withStoreFixture(server, schema: orderSchema) { [operation] (app) async throws in
+            #expect(try await app.pages(operation).all().pageCount == 2)
+            #expect(try await app.pages(operation).status().pageCount == 1)
+        }
     }
 }

@@ -1,5 +1,6 @@
 import Larder
 import LarderTestSupport
+import Synchronization
 import Testing
 
 private let schema = """
@@ -106,5 +107,35 @@ struct PageMergerTests {
         try await withStoreFixture(schema: schema + "type Mutation { refresh: Feed }") { app in
             #expect(await larderError { try app.pages(refresh, merger: own) }?.code == .operation)
         }
+    }
+
+    @Test("Variables that a merger does not say stay as the operation has them")
+    func keepsOtherVariables() async throws {
+        let desk = OrderDesk(Self.three)
+        let limited = GraphQLOperation(
+            "query F($before: Int, $limit: Int) { feed(before: $before, limit: $limit) { stories { sku } oldest } }",
+            variables: ["limit": 2])
+        let limiting = schema.replacing("before: Int", with: "before: Int, limit: Int")
+        try await withStoreFixture(desk.transport, schema: limiting) { app in
+            try await app.pages(limited, merger: merger).all()
+        }
+        #expect(desk.requests == ["/2", "8/2", "6/2"])
+    }
+
+    @Test("A merger is not asked what is before a page to which it has led onward")
+    func asksBeforeFirstAlone() async throws {
+        let desk = OrderDesk(Self.three)
+        let asked = Mutex<[Bool]>([])
+        let both = PageMerger(
+            elements: ["feed", "stories"],
+            previous: { _, variables in
+                asked.withLock { $0.append(variables["before"] == nil) }
+                return nil
+            }, next: { page, _ in page["feed"]?["oldest"]?.int.map { ["before": .int($0)] } })
+        try await withStoreFixture(desk.transport, schema: schema) { app in
+            try await app.pages(feed, merger: both).all()
+        }
+        let isOfFirst = asked.withLock { $0 }
+        #expect(!isOfFirst.isEmpty && isOfFirst.allSatisfy { $0 })
     }
 }

@@ -96,7 +96,7 @@ struct PagesTests {
         let desk = OrderDesk(Self.three)
         try await withTemporaryFolder { folder in
             let schema = try Schema(parsing: orderSchema)
-            for (count, loaded) in [(4, 6), (.max, 8)] {
+            for (count, loaded) in [(3, 3), (4, 6), (.max, 8)] {
                 let store = try Store.open(at: folder, schema: schema)
                 let pages = try store.partition(server: desk.transport).pages(orderList)
                 #expect(try await pages.all(upTo: count).objectCount == loaded)
@@ -458,6 +458,29 @@ struct PagesTests {
                 variables: ["owner": id.value])
             #expect(try await app.pages(owned).all().objectCount == 1)
             #expect(server.requests.last?.values["owner"] as? String == "9")
+        }
+    }
+
+    @Test("Of overlapping pages the one that was loaded first shows an object, though it comes later in the list")
+    func firstLoaded() async throws {
+        let pages = ["": OrderDesk.connectionPage(5...6, previous: "x"), "x": OrderDesk.connectionPage(4...5)]
+        try await withPages(pages, orderConnection) { (pages, _, app) async throws in
+            _ = try await pages.next()
+            #expect(try await pages.previous()?.skus == skus([4]))
+            _ = try await app.records.compact()
+            #expect(try pages.page(0)?.skus == skus([4]))
+            #expect(try pages.page(1)?.skus == skus(5...6))
+        }
+    }
+
+    @Test("Progress is told after each page that is loaded for a number of objects, and an empty list is not complete")
+    func progressOfAtLeast() async throws {
+        try await withPages(Self.three) { (pages, _, _) async throws in
+            let before = try await pages.status()
+            #expect(before == PagesStatus())
+            let seen = Mutex<[Int]>([])
+            try await pages.atLeast(4) { status in seen.withLock { $0.append(status.objectCount) } }
+            #expect(seen.withLock { $0 } == [3, 6])
         }
     }
 }

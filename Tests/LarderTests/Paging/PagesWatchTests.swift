@@ -323,4 +323,31 @@ struct PagesWatchTests {
             #expect(try await next(&states) == nil)
         }
     }
+
+    @Test("In a watched list the first page in its order shows an object, though a later page was loaded before")
+    func firstInOrder() async throws {
+        let desk = OrderDesk([
+            "": OrderDesk.connectionPage(5...6, previous: "x"), "x": OrderDesk.connectionPage(4...5),
+        ])
+        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
+            let pages = try app.pages(orderConnection)
+            var states = try pages.watch().makeAsyncIterator()
+            _ = try await pages.next()
+            _ = try await state(&states) { $0.pages.count == 1 }
+            _ = try await pages.previous()
+            let both = try await state(&states) { $0.pages.count == 2 }
+            #expect(both.pages.map(\.skus) == [["s4", "s5"], ["s6"]])
+        }
+    }
+
+    @Test("A watcher shows an object once that a page has twice")
+    func twiceOnPage() async throws {
+        try await withPages { (pages, desk, _) async throws in
+            desk.set(OrderDesk.tokenPage([1, 2, 2, 3], next: nil), at: "")
+            _ = try await pages.next()
+            var states = try pages.watch().makeAsyncIterator()
+            let whole = try await state(&states) { $0.isComplete }
+            #expect(skus(whole) == ["s1", "s2", "s3"])
+        }
+    }
 }

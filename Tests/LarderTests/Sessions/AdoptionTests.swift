@@ -44,6 +44,10 @@ struct AdoptionTests {
         #expect(found.tokens.deviceKey == "device")
         #expect(found.tokens.expires == Date(timeIntervalSince1970: 1_900_000_000))
         #expect(LegacyTokens(mobileClient: items, clientID: "other") == nil)
+        for account in ["client.currentUser", "client.ann.idToken", "client.ann.accessToken"] {
+            let emptied = items.merging([account: Data()]) { $1 }
+            #expect(LegacyTokens(mobileClient: emptied, clientID: "client") == nil, "\(account)")
+        }
     }
 
     @Test("Tokens of which one does not say when it ends are refreshed before they are used")
@@ -112,6 +116,7 @@ struct AdoptionTests {
             let outcome = try await session.adopt(Self.legacy(idToken), of: environment, within: soon)
             #expect(outcome == .quarantined && session.state == .signedOut)
             #expect(try await session.storedCredentials(within: soon) == .absent)
+            #expect(try session.standing().reason?.contains("another pool") == true)
             let held = try session.status().quarantined
             #expect(held.map(\.reason) == [.otherEnvironment] && held.map(\.part) == [.userPool])
             #expect(held.map(\.reasonName) == ["otherEnvironment"])
@@ -161,6 +166,31 @@ struct AdoptionTests {
         }
     }
 
+    @Test("An adoption that says no time waits for the key provider as long as the options say")
+    func defaultWait() async throws {
+        try await withSessions { bench in
+            let keys = InMemoryKeyProvider(behaviour: .hanging)
+            let session = bench.session(keys: keys) {
+                ($0.refreshTimeout, $0.keyTimeout) = (.seconds(60), .milliseconds(500))
+            }
+            let environment = try WrittenConfiguration.environment("staging")
+            let begun = SuspendingClock.now
+            await expectCode(.keysTimedOut) { _ = try await session.adopt(Self.legacy(), of: environment) }
+            try requireNear(begun)
+            keys.behaviour = .ready
+        }
+    }
+
+    @Test("A session that is over takes no tokens over")
+    func over() async throws {
+        try await withSessions { bench in
+            let (session, environment) = (bench.session(), try WrittenConfiguration.environment("staging"))
+            session.close()
+            await expectCode(.parked) { _ = try await session.adopt(Self.legacy(), of: environment, within: soon) }
+            #expect(bench.session().state == .signedOut)
+        }
+    }
+
     @Test("An item that is larger than any token is none")
     func hugeItem() {
         let items = ["client.currentUser": "ann", "client.ann.idToken": Self.id()].mapValues { Data($0.utf8) }
@@ -192,6 +222,7 @@ struct AdoptionTests {
             let session = bench.session(keys: InMemoryKeyProvider(keys)) { $0.missingKey = .startAnew }
             #expect(try await session.storedCredentials(within: soon) == .absent)
             #expect(session.state == .signedOut)
+            #expect(try session.standing().reason?.contains("quarantine") == true)
             #expect(Set(try session.status().quarantined.map(\.reasonName)) == ["keyGone"])
         }
     }

@@ -80,7 +80,7 @@ struct ArticleStateTests {
             await expectCode(.init(rawValue: "identity.federatedRefused")) {
                 _ = try await session.cloudCredentials(within: soon)
             }
-            #expect(session.state == .federatedTokensInvalid)
+            #expect(session.state == .federatedTokensInvalid && !session.isSignedIn)
             bench.provider.behaviour = .ready
             let new = federated(bench)
             async let waiting = session.credentials(within: soon)
@@ -121,7 +121,27 @@ struct ArticleStateTests {
         }
     }
 
-    @Test("What the identity pool refuses says nothing of a user's tokens, whatever state is stored")
+    @Test("That the identity pool refuses is told also where the user pool cannot be asked for other tokens")
+    func refusedWithoutUserPool() async throws {
+        struct Refusing: IdentityProvider {
+            func refresh(
+                _ part: Credentials.Part, of credentials: Credentials, within time: Duration
+            ) async throws(IdentityError) -> Credentials {
+                throw IdentityError(part == .cloud ? .federatedRefused : .unreachable, "as told")
+            }
+            func signOut(_ credentials: Credentials, within time: Duration) async throws(IdentityError) {}
+        }
+        try await withSessions { bench in
+            let session = Session(
+                database: bench.database, partition: "main", identity: "x", keys: bench.keys, provider: Refusing(),
+                locksFolder: bench.locks)
+            let tokens = Credentials.UserPoolTokens(idToken: "i", accessToken: "a", expires: .distantFuture)
+            try await session.signIn(Credentials(userPool: tokens), within: soon)
+            await expectCode(.identityFederatedRefused) { _ = try await session.cloudCredentials(within: soon) }
+            #expect(session.state == .signedIn)
+        }
+    }
+
     func tokensBesideRefusal() async throws {
         try await withSessions { bench in
             let (session, mine) = (bench.session(), bench.provider.signIn("ada"))
@@ -180,6 +200,18 @@ struct ArticleStateTests {
             bench.provider.behaviour = .refusingUserPool
             await expectCode(.notSignedIn) { _ = try await session.userPoolTokens(within: soon) }
             #expect(session.state == .userPoolTokensInvalid && !session.isSignedIn)
+        }
+    }
+
+    @Test("guest: the identity id is known without the server once it was asked for")
+    func guestOffline() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            #expect(try await session.continueAsGuest(within: soon))
+            let id = try await session.identityID(within: soon)
+            bench.clock.advance(by: .seconds(3600))
+            bench.provider.behaviour = .unreachable
+            #expect(try await session.identityID(within: soon) == id)
         }
     }
 }

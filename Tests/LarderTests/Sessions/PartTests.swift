@@ -308,13 +308,16 @@ struct PartTests {
         }
     }
 
-    @Test("Credentials that are good by their time are given although no new can be had")
+    @Test("Credentials that are good by their time, and not refused, are given although no new can be had")
     func goodEnough() async throws {
         try await withParts { bench, provider, session in
             try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
             provider.fail(.userPool, .throttled)
             bench.clock.advance(by: .seconds(3600 - 30))
             #expect(try await session.userPoolTokens(within: soon).accessToken == "access")
+            await expectCode(.identityThrottled) {
+                _ = try await session.userPoolTokens(within: soon, refused: bench.tokens())
+            }
             bench.clock.advance(by: .seconds(30))
             await expectCode(.init(rawValue: "identity.throttled")) {
                 _ = try await session.userPoolTokens(within: soon)
@@ -469,6 +472,17 @@ struct PartTests {
             _ = try await session.credentials(within: soon)
             #expect(provider.given == [.cloud, .userPool, .cloud])
             #expect(provider.state.withLock { $0.idToken } == "id2")
+        }
+    }
+
+    @Test("Where one part has ended, and no new one can be had, the other part is not given alone")
+    func onePartEnded() async throws {
+        try await withParts { bench, provider, session in
+            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
+            _ = try await session.cloudCredentials(within: soon)
+            bench.clock.advance(by: .seconds(3600))
+            provider.fail(.cloud, .unreachable)
+            await expectCode(.identityUnreachable) { _ = try await session.credentials(within: soon) }
         }
     }
 }

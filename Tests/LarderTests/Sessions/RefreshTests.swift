@@ -362,9 +362,24 @@ struct RefreshTests {
             let old = Credentials.UserPoolTokens(
                 idToken: "i", accessToken: "a", refreshToken: "r", expires: .distantPast)
             try await session.signIn(Credentials(userPool: old), within: soon)
+            let begun = SuspendingClock.now
             let new = try await session.userPoolTokens(within: soon)
+            try requireNear(begun)
             #expect(new.refreshToken == "r2")
             #expect(try await session.storedCredentials(within: soon) == .present(Credentials(userPool: new)))
+        }
+    }
+
+    @Test("A refresh that is under way when its session ends stores what the provider answers")
+    func answerAfterClosing() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            let refresh = try await hangingRefresh(session, bench)
+            session.close()
+            bench.provider.behaviour = .ready
+            await expectCode(.parked) { _ = try await refresh.value }
+            _ = try await bench.session().userPoolTokens(within: soon)
+            #expect(bench.provider.refreshes == 1 && bench.provider.refusals == 0)
         }
     }
 
@@ -451,6 +466,22 @@ struct RefreshTests {
         let options = Session.Options()
         #expect(options.margin == .seconds(60))
         #expect(options.refreshTimeout == .seconds(30) && options.keyTimeout == .seconds(30))
+    }
+
+    @Test("A session refreshes no tokens while another process holds the lock PARTITION.refresh")
+    func nameOfLock() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            bench.clock.advance(by: .seconds(3600))
+            let lock = try await HeldLock.acquire(
+                "main.refresh", in: bench.locks, FileSystem(), for: "a test", label: "other", until: .now + soon)
+            await expectCode(.timedOut) { _ = try await session.credentials(within: .milliseconds(300)) }
+            #expect(bench.provider.attempts == 0)
+            lock.release()
+            _ = try await session.credentials(within: soon)
+            #expect(bench.provider.refreshes == 1)
+        }
     }
 }
 

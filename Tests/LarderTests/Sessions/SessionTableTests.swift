@@ -147,4 +147,36 @@ struct SessionTableTests {
             #expect(try Set(session.status().credentials.compactMap(\.part)) == Set(credentials.present))
         }
     }
+
+    @Test("The status of a session names the program's key that its credentials are sealed with")
+    func statusOfKey() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            let keys = try await bench.keys.keys(within: soon)
+            #expect(try session.status().sealedWith == keys.current.id)
+        }
+    }
+
+    @Test("A session that is over gives no stored credentials, and takes no new ones")
+    func closed() async throws {
+        try await withSessions { bench in
+            let (session, mine) = (bench.session(), bench.provider.signIn("ada"))
+            try await session.signIn(mine, within: soon)
+            session.close()
+            await expectCode(.parked) { _ = try await session.storedCredentials(within: soon) }
+            await expectCode(.parked) { try await session.signIn(bench.provider.signIn("bob"), within: soon) }
+            let reading = try await bench.session().storedCredentials(within: soon)
+            #expect(reading == .present(mine))
+        }
+    }
+
+    @Test("Credentials with nothing in them make no guest")
+    func emptyGuest() async throws {
+        try await withSessions { (bench) async throws in
+            let session = bench.session()
+            await expectCode(.sessionState) { try await session.accept(Credentials(), as: .guest, within: soon) }
+            #expect(try session.standing() == SessionStanding(state: .signedOut))
+        }
+    }
 }

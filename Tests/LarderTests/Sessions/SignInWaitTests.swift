@@ -26,4 +26,44 @@ struct SignInWaitTests {
             try requireNear(begun)
         }
     }
+
+    @Test(
+        "A call that says no time waits for the identity provider as long as a refresh may take",
+        arguments: [true, false])
+    func defaultProviderWait(isGuest: Bool) async throws {
+        try await withSessions { bench in
+            let session = bench.session { ($0.refreshTimeout, $0.keyTimeout) = (.seconds(2), .seconds(60)) }
+            if !isGuest { try await session.signIn(bench.provider.signIn("ada"), within: soon) }
+            bench.provider.behaviour = .hanging
+            defer { bench.provider.behaviour = .ready }
+            let begun = SuspendingClock.now
+            if isGuest {
+                await expectCode(.timedOut) { _ = try await session.continueAsGuest() }
+            } else {
+                let left = try await session.signOut()
+                #expect(left.isServerTold == false && left.failure?.code == .unreachable)
+            }
+            try requireNear(begun)
+        }
+    }
+
+    @Test("A call that says no time waits for the key provider as long as the options say")
+    func defaultKeyWait() async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(bench.provider.signIn("ada"), within: soon)
+            bench.keys.behaviour = .hanging
+            defer { bench.keys.behaviour = .ready }
+            func session() -> Session {
+                bench.session { ($0.refreshTimeout, $0.keyTimeout) = (.seconds(60), .milliseconds(50)) }
+            }
+            let begun = SuspendingClock.now
+            await expectCode(.keysTimedOut) { try await session().signIn(bench.provider.signIn("bob")) }
+            guard case .unavailable(let error) = try await session().storedCredentials() else {
+                Issue.record("they are not unavailable")
+                return
+            }
+            #expect(error.code == .timedOut)
+            try requireNear(begun)
+        }
+    }
 }

@@ -52,4 +52,30 @@ struct SignOutTests {
             #expect(bench.session().state == .signedIn)
         }
     }
+
+    @Test("Signing out says that the server does not know where that has not answered by the deadline")
+    func silentServer() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            bench.provider.behaviour = .hanging
+            let left = try await session.signOut(within: .seconds(2))
+            #expect(left.isServerTold == false && left.failure?.code == .unreachable)
+            #expect(session.state == .signedOut)
+            bench.provider.behaviour = .ready
+        }
+    }
+
+    @Test("A session without an identity provider has no server to tell of a sign-out")
+    func nobodyToTell() async throws {
+        try await withSessions { bench in
+            let session = Session(
+                database: bench.database, partition: "main", identity: "x", keys: bench.keys, provider: nil,
+                locksFolder: bench.locks)
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            let left = try await session.signOut(within: soon)
+            #expect(left.isServerTold == nil && left.failure == nil)
+            #expect(session.state == .signedOut)
+        }
+    }
 }

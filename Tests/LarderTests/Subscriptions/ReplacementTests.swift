@@ -77,7 +77,7 @@ struct ReplacementTests {
             try await eventually { live.text() == "on the old one" }
             await second.line.take(.started(id: other))
             // What comes on the other waits for what is under way on the old one.
-            await second.line.tell(other, #"{"id":"1","text":"newest"}"#)
+            for text in ["newer", "newest"] { await second.line.tell(other, #"{"id":"1","text":"\#(text)"}"#) }
             await live.first.line.tell(live.id, #"{"id":"1","text":"late"}"#)
             try await eventually { live.text() == "late" }
             await live.first.line.take(.completed(id: live.id))
@@ -89,6 +89,12 @@ struct ReplacementTests {
             #expect(live.subscription.state.staleSince == nil)
             #expect(live.queries() == 1)
             #expect(live.transport.attemptCount == 2)
+            var texts: [String?] = []
+            for await case .data(let event) in live.subscription {
+                texts.append(event["changed"]?["text"]?.string)
+                if texts.last == "after" { break }
+            }
+            #expect(texts == ["on the old one", "late", "newer", "newest", "after"])
         }
     }
 

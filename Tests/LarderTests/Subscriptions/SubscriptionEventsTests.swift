@@ -103,4 +103,28 @@ struct SubscriptionEventsTests {
         _ = await events.next()
         #expect(first == nil)
     }
+
+    @Test("A subscription has room for 256 events, steps of 15 seconds, and pauses from half a second to a minute")
+    func defaults() {
+        #expect(SubscriptionOptions().bufferSize == 256)
+        let pacing = SubscriptionPacing()
+        #expect(pacing.opening == .seconds(15))
+        #expect(pacing.starting == .seconds(15))
+        #expect(pacing.backoff.pause(after: 1, fraction: 1) == .milliseconds(500))
+        #expect(pacing.backoff.pause(after: 40, fraction: 1) == .seconds(60))
+    }
+
+    @Test("A reader whose task is cancelled gets no event, and the next one gets it")
+    func cancelled() async throws {
+        let events = SubscriptionEvents(limit: 2)
+        events.add(response(7))
+        let reading = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return await events.next()
+        }
+        let taken = try told(await reading.value)
+        #expect(taken == nil)
+        let left = try told(await events.next())
+        #expect(left == .data(7))
+    }
 }

@@ -63,6 +63,7 @@ extension SubscriptionHubTests {
             connection.end(TransportError(.interrupted, "cut"))
             let (second, id) = try await transport.started()
             let state = try #require(await state(subscription) { $0.phase == .live })
+            #expect(state.error == nil)
             await subscription.noteCaughtUp(since: first)
             #expect(subscription.state.staleSince != nil)
             await second.line.tell(id, #"{"id":"1","text":"in the gap"}"#)
@@ -180,6 +181,28 @@ extension SubscriptionHubTests {
             await connection.line.take(.started(id: again))
             #expect(await state(subscription) { $0.phase == .live && $0.staleSince == nil } != nil)
             #expect(transport.attemptCount == 1)
+        }
+    }
+
+    @Test("A subscription that may recover is started again after a pause, for which no other subscription waits")
+    func startsAgainAfterPause() async throws {
+        var pacing = SubscriptionPacing()
+        pacing.backoff = Backoff(first: .seconds(80_000), cap: .seconds(80_000))
+        let transport = ScriptedLine(pacing: pacing)
+        try await withApp(transport) { app in
+            let subscription = try await app.subscribe(Self.changed)
+            let (connection, id) = try await transport.started()
+            let errors = Array(#"{"errors":[{"message":"too many"}]}"#.utf8)
+            await connection.line.take(.failed(id: id, response: errors, mayRecover: true))
+            #expect(await state(subscription) { $0.error != nil } != nil)
+            try await Task.sleep(for: .milliseconds(50))
+            let other = try await app.subscribe(GraphQLOperation("subscription Other { changed { id } }"))
+            for await command in connection.commands {
+                guard case .start(_, let request) = command else { continue }
+                #expect(request.operationName == "Other")
+                break
+            }
+            #expect(other.state.error == nil)
         }
     }
 
@@ -391,6 +414,8 @@ extension SubscriptionHubTests {
                     _ = try await app.subscribe(Self.changed, options: SubscriptionOptions(catchUp: catchUp))
                 }
             }
+            let noDelta = SubscriptionOptions(sync: Synchronization(Self.items))
+            await expectCode(.operation) { _ = try await app.subscribe(Self.changed, options: noDelta) }
             #expect(transport.attemptCount == 0)
         }
     }

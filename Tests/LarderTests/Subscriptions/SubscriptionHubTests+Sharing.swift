@@ -1,6 +1,7 @@
 import Foundation
 import Larder
 import LarderTestSupport
+import Synchronization
 import Testing
 
 /// What subscriptions of one connection share, and what they do not.
@@ -74,6 +75,47 @@ extension SubscriptionHubTests {
         }
     }
 
+    @Test("A subscription that joins one which is live is told so at once")
+    func joinsLive() async throws {
+        let transport = ScriptedLine()
+        try await withApp(transport) { app in
+            let options = SubscriptionOptions(catchUp: Self.items)
+            let first = try await app.subscribe(Self.changed, options: options)
+            _ = try await transport.started()
+            #expect(await state(first) { $0.phase == .live } != nil)
+            let second = try await app.subscribe(Self.changed, options: options)
+            #expect(second.state.phase == .live && second.state.staleSince == nil)
+            withExtendedLifetime([first, second]) {}
+        }
+    }
+
+    @Test("An event that is lost, or a subscription that fails, is a gap since the connection was heard of last before")
+    func staleSinceHeardBefore() async throws {
+        let start = Date(timeIntervalSince1970: 1_000_000)
+        for isFailure in [true, false] {
+            let clock = Mutex(start)
+            var options = Store.Options()
+            options.now = { clock.withLock { $0 } }
+            let transport = ScriptedLine()
+            try await withApp(transport, options) { app in
+                let subscription = try await app.subscribe(Self.changed)
+                let (connection, id) = try await transport.started()
+                let live = try #require(await state(subscription) { $0.phase == .live })
+                await subscription.noteCaughtUp(since: live)
+                #expect(subscription.state.staleSince == nil)
+                clock.withLock { $0 = start + 100 }
+                let text = isFailure ? #"{"errors":[{"message":"too many"}]}"# : "3"
+                let message: SubscriptionLine.Message =
+                    isFailure
+                    ? .failed(id: id, response: Array(text.utf8), mayRecover: true)
+                    : .event(id: id, response: Array(text.utf8))
+                await connection.line.take(message)
+                try await eventually { subscription.state.staleSince != nil }
+                #expect(subscription.state.staleSince == start)
+            }
+        }
+    }
+
     @Test("A refusal of the protocol ends all subscriptions of its connection")
     func endsAll() async throws {
         let transport = ScriptedLine()
@@ -88,6 +130,34 @@ extension SubscriptionHubTests {
                 #expect(subscription.state.phase == .ended)
                 #expect(subscription.state.error?.code == .transportUnusableRequest)
             }
+        }
+    }
+
+    @Test("A later reader of a shared subscription is told at once where it stands")
+    func stateOfShared() async throws {
+        let transport = ScriptedLine()
+        try await withApp(transport) { app in
+            let first = try await app.subscribe(Self.changed)
+            _ = try await transport.started()
+            #expect(await state(first) { $0.phase == .live } != nil)
+            let second = try await app.subscribe(Self.changed)
+            #expect(second.state.phase == .live)
+            withExtendedLifetime(first) {}
+        }
+    }
+
+    @Test("A subscription whose answer broke off names the cause, and begins again on the same connection")
+    func brokenAnswer() async throws {
+        let transport = ScriptedLine()
+        try await withApp(transport) { app in
+            let subscription = try await app.subscribe(Self.changed)
+            let (connection, id) = try await transport.started()
+            #expect(await state(subscription) { $0.phase == .live } != nil)
+            await connection.line.take(.broken(id: id, TransportError(.interrupted, "cut")))
+            let waiting = try #require(await state(subscription) { $0.phase == .connecting })
+            #expect((waiting.error?.cause as? TransportError)?.code == .interrupted)
+            #expect(await connection.nextStart() != nil)
+            #expect(transport.attemptCount == 1)
         }
     }
 }

@@ -412,4 +412,14 @@ extension SubscriptionHubTests {
             #expect(cut.staleSince == start)
         }
     }
+
+    @Test("A partition whose store is closed does not tell up to when everything has come over its subscriptions")
+    func statusOfClosed() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema))
+            let app = try store.partition(server: ScriptedLine())
+            try store.close()
+            await expectCode(.parked) { _ = try app.subscriptions() }
+        }
+    }
 }

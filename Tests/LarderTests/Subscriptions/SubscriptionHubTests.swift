@@ -343,7 +343,7 @@ struct SubscriptionHubTests {
             #expect(failed.error?.code == .serverErrors)
             releasing.finish()
             let live = try #require(await state(subscription) { $0.phase == .live })
-            #expect(live.staleSince == nil)
+            #expect(live.staleSince == nil && live.error == nil)
             #expect(count.withLock { $0 } == 3)
         }
     }
@@ -420,7 +420,7 @@ struct SubscriptionHubTests {
             let options = SubscriptionOptions(catchUp: Self.items)
             let changed = try await app.subscribe(Self.changed, options: options)
             let (connection, _) = try await transport.started()
-            let added = try await app.subscribe(GraphQLOperation("subscription { added { id } }"), options: options)
+            let added = try await app.subscribe(GraphQLOperation("subscription { a: added { id } }"), options: options)
             let id = try #require(await connection.nextStart())
             await connection.line.take(.started(id: id))
             for subscription in [changed, added] { #expect(await state(subscription) { $0.phase == .live } != nil) }

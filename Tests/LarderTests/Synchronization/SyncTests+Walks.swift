@@ -369,4 +369,22 @@ extension SyncTests {
             await expectCode(.miss) { _ = try app.read(page) }
         }
     }
+
+    @Test("A page that comes after another process has moved the position is an error, and the cache stores none of it")
+    func movedByOther() async throws {
+        try await withServer(["a", "b", "c", "d", "e"]) { server, app in
+            server.change { state in
+                state.script = { number in
+                    guard number == 1 else { return nil }
+                    // As another process does that gives the walk up. The first page is being stored meanwhile.
+                    try await eventually { try !app.records.positions().isEmpty }
+                    for key in try app.records.positions().keys { try await app.records.forgetWalk(of: key) }
+                    return nil
+                }
+            }
+            await expectCode(.recordsBusy) { _ = try await app.sync(paged) }
+            #expect(title(app, "b") == "b1")
+            #expect(title(app, "c") == nil)
+        }
+    }
 }

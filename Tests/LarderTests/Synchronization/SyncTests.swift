@@ -279,6 +279,24 @@ struct SyncTests {
         }
     }
 
+    @Test("A position that is heard of every 60 days is not forgotten")
+    func heardOf() async throws {
+        let clock = Mutex(Date(timeIntervalSince1970: 1_700_000_000))
+        let server = SyncServer()
+        try await withTemporaryFolder { folder in
+            var options = Store.Options()
+            options.now = { clock.withLock { $0 } }
+            let store = try Store.open(at: folder, schema: try Schema(parsing: SyncServer.schema), options: options)
+            let app = try store.partition(server: server.transport)
+            for synchronization in [filtered, filtered, paged] {
+                try await app.sync(synchronization)
+                clock.withLock { $0 += 60 * 86_400 }
+            }
+            #expect(try app.synchronizations().count == 2)
+            try store.close()
+        }
+    }
+
     @Test("A mutation says the version that the cache has, where its input has room for it")
     func sendsVersion() async throws {
         try await withServer(["a", "a"]) { server, app in
@@ -380,6 +398,41 @@ struct SyncTests {
             }
             #expect(title(app, "a") == "version 3")
             try store.close()
+        }
+    }
+
+    @Test("A call without a page left for what has changed since its walk began says that it has not finished")
+    func limitedAfterWalk() async throws {
+        try await withServer(["a", "b", "c", "d", "e"]) { _, app in
+            var limited = paged
+            limited.maximumPageCount = 2
+            try await app.sync(limited)
+            limited.maximumPageCount = 1
+            let atEnd = try await app.sync(limited)
+            #expect(!atEnd.isFinished && atEnd.startedAt != nil)
+            #expect(try await app.sync(paged).isFinished)
+        }
+    }
+
+    @Test("A synchronization reports by the server's clock when its walk began")
+    func startTime() async throws {
+        try await withServer([]) { server, app in
+            server.wait(1_500)
+            let report = try await app.sync(paged)
+            #expect(report.startedAt == Date(timeIntervalSince1970: 1_700_000_001.5))
+        }
+    }
+
+    @Test("A server that tells of its changes for ever is asked for these alone")
+    func endlessLifetime() async throws {
+        try await withServer(["a", "b"]) { server, app in
+            var sync = paged
+            // In milliseconds it is more than an integer can be.
+            sync.deltaLifetime = .seconds(Int64.max / 2)
+            try await app.sync(sync)
+            server.wait(60_000)
+            let second = try await app.sync(sync)
+            #expect(second.isFinished && !second.isBase)
         }
     }
 }

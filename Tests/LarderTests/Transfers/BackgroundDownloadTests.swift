@@ -77,6 +77,20 @@ struct BackgroundDownloadTests {
         }
     }
 
+    @Test("A download that its executor failed to forget is ended there before it is handed over again")
+    func unforgotten() async throws {
+        try await withDownload { app, download, background in
+            try await handOver(app, background)
+            background.failEnds(1)
+            try background.receive(download.id.uuid, as: Array("some bytez".utf8))
+            try await handOver(app, background, times: 2)
+            #expect(background.takenTwice.isEmpty)
+            try background.receive(download.id.uuid, as: bytes)
+            try await runner(app, background).drain()
+            try expectArrived(download)
+        }
+    }
+
     @Test("A download whose executor has forgotten it is handed over again")
     func forgotten() async throws {
         try await withDownload { app, download, background in

@@ -119,6 +119,47 @@ struct BackgroundUploadTests {
         }
     }
 
+    /// Answers after a while.
+    private struct SlowBackground: BackgroundTransport {
+        private func wait() async { try? await Task.sleep(for: .milliseconds(200)) }
+
+        func known() async throws(ObjectError) -> Set<UUID> {
+            await wait()
+            return []
+        }
+
+        func upload(
+            _ file: URL, as id: UUID, to location: ObjectLocation, _ attributes: ObjectAttributes, crc32c: UInt32
+        ) async throws(ObjectError) { await wait() }
+
+        func download(
+            _ location: ObjectLocation, etag: String, as id: UUID, to file: URL
+        ) async throws(ObjectError) { await wait() }
+
+        func outcome(of id: UUID) async throws(ObjectError) -> StoredObject? {
+            await wait()
+            return StoredObject(etag: "\"e\"")
+        }
+
+        func end(_ id: UUID) async throws(ObjectError) { await wait() }
+    }
+
+    @Test("An executor has `timeout` and `idle` together for each of its calls, and any time for an outcome")
+    func patience() async throws {
+        func bounded(idle: Duration) throws -> any BackgroundTransport {
+            var options = TransferRunner.Options()
+            options.background = SlowBackground()
+            (options.timeout, options.idle) = (.milliseconds(1), idle)
+            return try #require(options.boundedBackground)
+        }
+        #expect(try await bounded(idle: .seconds(60)).known().isEmpty)
+        let hasty = try bounded(idle: .milliseconds(1))
+        let error = await #expect(throws: ObjectError.self) { _ = try await hasty.known() }
+        #expect(error?.code == .timedOut)
+        let object = try await hasty.outcome(of: UUID())
+        #expect(object?.etag == "\"e\"")
+    }
+
     @Test("An executor gets no more transfers at a time than the options say")
     func atATime() async throws {
         try await withUpload { app, upload, background in

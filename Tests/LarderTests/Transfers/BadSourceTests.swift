@@ -151,6 +151,29 @@ struct BadSourceTests {
         }
     }
 
+    @Test(
+        "An upload does not send another file, or a longer one, that has the queued file's time of modification",
+        arguments: [true, false])
+    func sameTime(isReplaced: Bool) async throws {
+        try await withTransferFixture { fixture in
+            let (file, bytes) = try fixture.file(bytes: 10_000)
+            let attributes = [FileAttributeKey.modificationDate: Date(timeIntervalSince1970: 1_700_000_000)]
+            try FileManager.default.setAttributes(attributes, ofItemAtPath: file.path)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            if isReplaced {
+                try Data(bytes.reversed()).write(to: file, options: .atomic)
+            } else {
+                let handle = try FileHandle(forUpdating: file)
+                try handle.truncate(atOffset: 10_001)
+                try handle.close()
+            }
+            try FileManager.default.setAttributes(attributes, ofItemAtPath: file.path)
+            try await fixture.drain()
+            await expectCode(.sourceChanged) { try await upload.finished() }
+            #expect(fixture.storage.calls.isEmpty)
+        }
+    }
+
     @Test("An upload of a device file without an end is refused")
     func endless() async throws {
         try await withTransferFixture { fixture in
@@ -173,6 +196,25 @@ struct BadSourceTests {
             try await fixture.drain()
             try await upload.finished(within: .zero)
             #expect(fixture.storage.object(TransferFixture.location)?.bytes == [])
+        }
+    }
+
+    @Test("The error of an upload whose file the disk cannot read has the file error as its cause")
+    func causeOfFailingDisk() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 100)
+            try fixture.store.close()
+            var options = Store.Options()
+            options.files = FileSystem(injecting: { call in
+                call.kind == .status && call.path == file.path ? .failure(EIO) : nil
+            })
+            let store = try Store.open(
+                at: fixture.folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema),
+                options: options)
+            let app = try store.partition()
+            let error = await larderError { try await app.transfers.upload(file, to: TransferFixture.location) }
+            #expect(error?.code == .sourceUnreadable && error?.cause is FileError, "\(error as Any)")
+            try store.close()
         }
     }
 

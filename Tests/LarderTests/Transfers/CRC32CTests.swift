@@ -33,6 +33,21 @@ struct CRC32CTests {
         #expect(size(.max, 1) == nil)
     }
 
+    @Test("What parts say of the whole is known only where each part's checksum is")
+    func partChecksums() {
+        let known = UploadedPart(number: 1, size: 3, etag: "a", crc32c: 7)
+        let unknown = UploadedPart(number: 2, size: 3, etag: "b")
+        let (whole, none) = (PartsSummary([known])?.crc32c, PartsSummary([known, unknown])?.crc32c)
+        #expect(whole == 7 && none == nil)
+    }
+
+    @Test("Bytes that do not lie side by side in memory have the checksum of the same bytes that do")
+    func scattered() {
+        // The bytes of the one are those of the other from the end.
+        let bytes: ReversedCollection<[UInt8]> = Self.vectors[3].bytes.reversed()
+        #expect(CRC32C(of: bytes).value == Self.vectors[2].checksum)
+    }
+
     @Test("The checksums of RFC 3720 come out", arguments: vectors.indices)
     func published(index: Int) {
         let (bytes, checksum) = Self.vectors[index]

@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderFiles
 import LarderOperations
 import LarderTestSupport
 import Testing
@@ -106,6 +107,46 @@ struct CollectedUploadTests {
             #expect(cleared.left.isEmpty && cleared.transfers.map(\.id) == [download.id.uuid])
             #expect(!FileManager.default.fileExists(atPath: copy.path))
             #expect(try download.status().state == .cancelled && fixture.partials.isEmpty)
+        }
+    }
+
+    @Test("The partial file of a failed download is left to the runner that works")
+    func leftToRunner() async throws {
+        try await withTransferFixture { fixture in
+            let download = try await fixture.app.transfers.download(
+                TransferFixture.location, to: fixture.folder.appending(path: "copy"))
+            try await fixture.drain()
+            #expect(try download.status().state == .failed)
+            let store = fixture.folder.appending(path: "store")
+            let folder = store.appending(path: "transfers")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            try Data([1]).write(to: folder.appending(path: "\(download.id).part"))
+            let lock = try LockFile(making: store.appending(path: "locks/main.transfers").path)
+            #expect(try lock.tryLock(.exclusive))
+            let left = try await collect(fixture, nil).left
+            #expect(left.map(\.transfer) == [download.id.uuid] && fixture.partials.count == 1)
+            lock.close()
+            #expect(try await collect(fixture, nil).left.isEmpty && fixture.partials.isEmpty)
+        }
+    }
+
+    @Test("Partial files are told in the order of their names, each with what it takes on the volume")
+    func filesByName() async throws {
+        try await withTransferFixture { fixture in
+            let store = fixture.folder.appending(path: "store")
+            let folder = store.appending(path: "transfers")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            let ids = (0..<4).map { _ in UUID() }.sorted { $0.uuidString < $1.uuidString }
+            for id in ids {
+                let part = folder.appending(path: "\(TransferID(id)).part")
+                try Data().write(to: part)
+                // All of it is a hole.
+                let handle = try FileHandle(forWritingTo: part)
+                try handle.truncate(atOffset: 1 << 20)
+                try handle.close()
+            }
+            let files = try TransferRemains(in: store, nil).files
+            #expect(files.map(\.transfer) == ids && files.allSatisfy { $0.bytes < 1 << 20 })
         }
     }
 

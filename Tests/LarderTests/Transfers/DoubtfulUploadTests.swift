@@ -225,6 +225,24 @@ struct DoubtfulUploadTests {
         }
     }
 
+    @Test("An upload whose completion was not answered holds up no later upload once it is found to be done")
+    func foundDone() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 9_000)
+            let first = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let failures = Countdown(1)
+            fixture.storage.onAnswer { call throws(ObjectError) in
+                if call == .complete, failures.take() { throw ObjectError(.interrupted, "the answer is lost") }
+            }
+            try await fixture.drain()
+            try await first.finished(within: .zero)
+            let second = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let core = fixture.app.core
+            let found = try core.operationsStore.database().transfers.runnable(in: core.name, now: Date(), limit: 9)
+            #expect(found.ids == [second.id.uuid])
+        }
+    }
+
     @Test("The wait of later uploads begins at the end of the failed exchange, however long that took")
     func fromTheEnd() async throws {
         try await withTemporaryFolder { folder in

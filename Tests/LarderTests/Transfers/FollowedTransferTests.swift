@@ -84,6 +84,19 @@ struct FollowedTransferTests {
         }
     }
 
+    @Test("A wait for a transfer ends as cancelled with its task, and the transfer goes on")
+    func cancelledTask() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 100)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let waiting = Task { _ = try await upload.outcome(within: .seconds(5)) }
+            waiting.cancel()
+            await expectCode(.cancelled) { try await waiting.value }
+            try await fixture.drain()
+            #expect(try upload.status().state == .done)
+        }
+    }
+
     @Test("A cancelled wait for a transfer, or a mutation, ends as such while the store is suspended, too")
     func cancelledWait() async throws {
         try await withTransferFixture { fixture in

@@ -106,9 +106,8 @@ struct GivenUpTransferTests {
             let running = try await hold(fixture) { $0 == .putPart(5) }
             _ = try await leave()
             await expectCode(.parked) { try await running.value }
-            await expectCode(.init(rawValue: "operations.uploadsLeft")) {
-                try await fixture.store.forget(environment: "a")
-            }
+            let refusal = await larderError { try await fixture.store.forget(environment: "a") }
+            #expect(refusal?.code == .operationsUploadsLeft && refusal?.unsentUploads == 1)
             let left = try await fixture.store.forget(environment: "a", losingUnsent: true)
             #expect(left.map(\.location) == [TransferFixture.location])
             #expect(left.map(\.id) == fixture.storage.state.withLock { $0.uploads.keys.map { $0 } })
@@ -133,6 +132,22 @@ struct GivenUpTransferTests {
         }
     }
 
+    @Test("Forgetting names the storage of each upload that was left there")
+    func forgottenStorage() async throws {
+        try await withSwitch { fixture, leave in
+            let location = ObjectLocation(bucket: "media", key: "v/1.mov", region: "eu-west-1", storage: "archive")
+            let (file, _) = try fixture.file(bytes: 20_000)
+            let upload = try await fixture.app.transfers.upload(file, to: location)
+            let table = try fixture.store.operationsDatabase().transfers
+            // As a runner leaves it that is killed.
+            let begun = try #require(try await table.begin(upload.id.uuid, owner: "gone", now: Date()))
+            try await table.note(begun.attempt, [.upload("u")])
+            _ = try await leave()
+            let left = try await fixture.store.forget(environment: "a", losingUnsent: true)
+            #expect(left.map(\.location) == [location] && left.map(\.id) == ["u"])
+        }
+    }
+
     @Test("Partial files of a forgotten partition's downloads go with it")
     func forgottenFiles() async throws {
         try await withSwitch { fixture, _ in
@@ -150,6 +165,25 @@ struct GivenUpTransferTests {
             #expect(try await fixture.store.forget(environment: "a", losingUnsent: true).isEmpty)
             #expect(fixture.partials.isEmpty)
             #expect(!FileManager.default.fileExists(atPath: copy.path))
+        }
+    }
+
+    @Test("Forgetting names the storage of an upload that it leaves there, and gives no id where none has arrived")
+    func forgottenInNamedStorage() async throws {
+        try await withSwitch { fixture, leave in
+            let partition = try #require(try fixture.store.current()).name
+            let transfers = try fixture.store.operationsDatabase().transfers
+            let draft = TransferDraft(
+                partition: partition, kind: .upload, storage: "archive", bucket: "media", key: "v/1",
+                region: "eu-west-1", path: "/file", source: .init(device: 1, inode: 2, size: 10, modified: 3),
+                created: Date())
+            try await transfers.enqueue([draft])
+            let begun = try await transfers.begin(draft.id, owner: "test", now: Date())
+            try await transfers.note(try #require(begun).attempt, [.uploadAsked(before: [])])
+            _ = try await leave()
+            let left = try await fixture.store.forget(environment: "a", losingUnsent: true)
+            let place = ObjectLocation(bucket: "media", key: "v/1", region: "eu-west-1", storage: "archive")
+            #expect(left.map(\.location) == [place] && left.map(\.id) == [nil])
         }
     }
 }

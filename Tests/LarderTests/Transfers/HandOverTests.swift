@@ -124,6 +124,24 @@ struct HandOverTests {
         }
     }
 
+    @Test("An executor gets the attributes of an upload, and the checksum of its file")
+    func given() async throws {
+        try await withTransferFixture { fixture in
+            let (file, bytes) = try fixture.file(bytes: 100)
+            let attributes = ObjectAttributes(contentType: "video/quicktime", metadata: ["note": "a"])
+            let upload = try await fixture.app.transfers.upload(
+                file, to: TransferFixture.location, options: .init(attributes: attributes))
+            let background = ScriptedBackground(fixture.storage)
+            let runner = fixture.runner { $0.background = background }
+            let running = Task { try await runner.run() }
+            try await eventually { !background.handedOver.isEmpty }
+            let given = try #require(background.given(upload.id.uuid))
+            #expect(given.attributes == attributes && given.crc32c == CRC32C(of: bytes).value)
+            running.cancel()
+            try await running.value
+        }
+    }
+
     @Test("An executor gets a file whole that the process would send in parts")
     func whole() async throws {
         try await withTransferFixture { fixture in

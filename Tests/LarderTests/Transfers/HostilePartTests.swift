@@ -39,6 +39,18 @@ struct HostilePartTests {
         }
     }
 
+    @Test("The status of a transfer whose row was damaged says that, and not that there is no such transfer")
+    func damagedStatus() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 100)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let other = try OtherProgram(fixture.folder.appending(path: "store"))
+            try other.run("PRAGMA ignore_check_constraints = ON")
+            try other.run("UPDATE transfer SET part_size = 0")
+            await expectCode(.init(rawValue: "operations.damagedRow")) { _ = try upload.status() }
+        }
+    }
+
     @Test("Progress never exceeds the size, also while lost parts are received again")
     func progress() throws {
         let book = TransferBook()

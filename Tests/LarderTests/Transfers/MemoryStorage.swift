@@ -36,6 +36,8 @@ final class MemoryStorage: ObjectTransport {
         var objects: [ObjectLocation: Object] = [:]
         var uploads: [String: Upload] = [:]
         var calls: [Call] = []
+        /// How long each call might take when it came last, or be without a byte.
+        var times: [Call: Duration] = [:]
         /// How many calls are under way that carry bytes, and the most there were.
         var busy = 0
         var mostBusy = 0
@@ -96,7 +98,7 @@ final class MemoryStorage: ObjectTransport {
         _ body: ObjectBody, to location: ObjectLocation, _ attributes: ObjectAttributes, idle: Duration
     ) async throws(ObjectError) -> StoredObject {
         state.withLock { $0.turns.append(body.turn) }
-        return try await carrying(.put(location.key)) { () async throws(ObjectError) in
+        return try await carrying(.put(location.key), within: idle) { () async throws(ObjectError) in
             let bytes = try await Self.read(body)
             try await self.perhapsLate { _ = self.store(bytes, Self.tag(bytes), attributes, at: location) }
             return self.store(bytes, Self.tag(bytes), attributes, at: location)
@@ -106,7 +108,7 @@ final class MemoryStorage: ObjectTransport {
     func beginUpload(
         to location: ObjectLocation, _ attributes: ObjectAttributes, within time: Duration
     ) async throws(ObjectError) -> MultipartUpload {
-        try await call(.beginUpload(location.key)) { () throws(ObjectError) in
+        try await call(.beginUpload(location.key), within: time) { () throws(ObjectError) in
             let id = UUID().uuidString
             self.state.withLock { $0.uploads[id] = Upload(location: location, attributes: attributes) }
             return MultipartUpload(location: location, id: id)
@@ -117,7 +119,7 @@ final class MemoryStorage: ObjectTransport {
         _ number: Int, _ body: ObjectBody, of upload: MultipartUpload, idle: Duration
     ) async throws(ObjectError) -> UploadedPart {
         state.withLock { $0.turns.append(body.turn) }
-        return try await carrying(.putPart(number)) { () async throws(ObjectError) in
+        return try await carrying(.putPart(number), within: idle) { () async throws(ObjectError) in
             let bytes = try await Self.read(body)
             try self.change(upload) { $0.parts[number] = bytes }
             return self.part(number, bytes)
@@ -127,7 +129,7 @@ final class MemoryStorage: ObjectTransport {
     func parts(
         of upload: MultipartUpload, within time: Duration
     ) async throws(ObjectError) -> [UploadedPart] {
-        try await call(.parts) { () throws(ObjectError) in
+        try await call(.parts, within: time) { () throws(ObjectError) in
             try self.change(upload) { $0.parts }.sorted { $0.key < $1.key }.map { self.part($0.key, $0.value) }
         }
     }
@@ -135,7 +137,7 @@ final class MemoryStorage: ObjectTransport {
     func completeUpload(
         _ upload: MultipartUpload, _ parts: [UploadedPart], within time: Duration
     ) async throws(ObjectError) -> StoredObject {
-        try await call(.complete) { () async throws(ObjectError) in
+        try await call(.complete, within: time) { () async throws(ObjectError) in
             let there = try self.change(upload) { $0 }
             var bytes: [UInt8] = []
             var tags: [UInt8] = []
@@ -155,13 +157,13 @@ final class MemoryStorage: ObjectTransport {
     }
 
     func abortUpload(_ upload: MultipartUpload, within time: Duration) async throws(ObjectError) {
-        try await call(.abort(upload.id)) { self.state.withLock { $0.uploads[upload.id] = nil } }
+        try await call(.abort(upload.id), within: time) { self.state.withLock { $0.uploads[upload.id] = nil } }
     }
 
     func uploads(
         in bucket: String, region: String?, prefix: String, within time: Duration
     ) async throws(ObjectError) -> [MultipartUpload] {
-        try await call(.uploads) {
+        try await call(.uploads, within: time) {
             self.state.withLock { $0.uploads }.filter { $0.value.location.key.hasPrefix(prefix) }
                 .map { MultipartUpload(location: $0.value.location, id: $0.key) }
         }
@@ -170,7 +172,7 @@ final class MemoryStorage: ObjectTransport {
     func object(
         at location: ObjectLocation, within time: Duration
     ) async throws(ObjectError) -> StoredObject {
-        try await call(.head(location.key)) { () throws(ObjectError) in
+        try await call(.head(location.key), within: time) { () throws(ObjectError) in
             var object = try self.found(location).0
             if let size = self.saidSizes.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) { object.size = size }
             return object
@@ -180,7 +182,7 @@ final class MemoryStorage: ObjectTransport {
     func get(
         _ range: Range<Int64>, of location: ObjectLocation, etag: String, into sink: ObjectSink, idle: Duration
     ) async throws(ObjectError) -> StoredObject {
-        try await carrying(.get(range)) { () async throws(ObjectError) in
+        try await carrying(.get(range), within: idle) { () async throws(ObjectError) in
             let (stored, whole) = try self.found(location)
             var bytes = whole
             if self.damages.withLock({ $0.take() }) { bytes[Int(range.lowerBound)] ^= 1 }
@@ -199,25 +201,28 @@ final class MemoryStorage: ObjectTransport {
     // MARK: Within
 
     private func call<Value>(
-        _ call: Call, _ body: () async throws(ObjectError) -> Value
+        _ call: Call, within time: Duration, _ body: () async throws(ObjectError) -> Value
     ) async throws(ObjectError) -> Value {
         if Task.isCancelled { throw ObjectError(.cancelled, "the task was cancelled") }
         try await before.withLock(\.self)?(call)
-        state.withLock { $0.calls.append(call) }
+        state.withLock { state in
+            state.calls.append(call)
+            state.times[call] = time
+        }
         let value = try await body()
         try await after.withLock(\.self)?(call)
         return value
     }
 
     private func carrying<Value>(
-        _ call: Call, _ body: () async throws(ObjectError) -> Value
+        _ call: Call, within time: Duration, _ body: () async throws(ObjectError) -> Value
     ) async throws(ObjectError) -> Value {
         state.withLock { state in
             state.busy += 1
             state.mostBusy = max(state.mostBusy, state.busy)
         }
         defer { state.withLock { $0.busy -= 1 } }
-        return try await self.call(call, body)
+        return try await self.call(call, within: time, body)
     }
 
     /// Where this call is one of those that are late, it is not answered, and carried out after its caller has gone.

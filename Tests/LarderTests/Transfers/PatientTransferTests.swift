@@ -306,6 +306,26 @@ struct PatientTransferTests {
         }
     }
 
+    @Test("The pauses after credentials that are not taken begin anew once bytes have arrived")
+    func refusalsBeginAnew() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 100)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let table = try fixture.app.core.operationsStore.database().transfers
+            let stored = try #require(try table.find(upload.id.uuid))
+            let runner = fixture.runner { $0.backoff = Backoff(first: .milliseconds(1), cap: .seconds(100_000)) }
+            for _ in 0..<3 {
+                runner.noteRefusal(by: nil)
+                let refusal = try #require(runner.progress.withLock { $0.refusals[nil] })
+                try await Task.sleep(until: refusal.until, clock: .suspending)
+            }
+            runner.noteBegun(stored)
+            runner.noteArrival(of: stored.id)
+            runner.noteRefusal(by: nil)
+            #expect(runner.progress.withLock { $0.refusals[nil]?.count } == 1)
+        }
+    }
+
     @Test("Pauses grow with failures in a row, and not with all attempts there ever were")
     func inARow() async throws {
         try await withTransferFixture { fixture in

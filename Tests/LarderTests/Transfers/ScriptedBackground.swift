@@ -11,6 +11,8 @@ final class ScriptedBackground: BackgroundTransport {
         var location: ObjectLocation
         /// Of a download.
         var etag: String?
+        var attributes = ObjectAttributes()
+        var crc32c: UInt32?
         var end: Result<StoredObject, ObjectError>?
     }
 
@@ -18,6 +20,8 @@ final class ScriptedBackground: BackgroundTransport {
         var uploads: [UUID: Upload] = [:]
         var handedOver: [UUID] = []
         var ended: [UUID] = []
+        var takenTwice: [UUID] = []
+        var failingEnds = 0
     }
 
     private let storage: MemoryStorage
@@ -29,7 +33,14 @@ final class ScriptedBackground: BackgroundTransport {
     var handedOver: [UUID] { state.withLock { $0.handedOver } }
     /// The uploads that were ended by a runner, each time.
     var ended: [UUID] { state.withLock { $0.ended } }
+    /// The transfers that were handed over while they were known.
+    var takenTwice: [UUID] { state.withLock { $0.takenTwice } }
     var uploads: Set<UUID> { state.withLock { Set($0.uploads.keys) } }
+
+    /// What was handed over with an upload's file.
+    func given(_ id: UUID) -> (attributes: ObjectAttributes, crc32c: UInt32?)? {
+        state.withLock { $0.uploads[id].map { (attributes: $0.attributes, crc32c: $0.crc32c) } }
+    }
 
     /// Sends a file, or what a test has in its place.
     func send(_ id: UUID, as bytes: [UInt8]? = nil) throws {
@@ -52,6 +63,9 @@ final class ScriptedBackground: BackgroundTransport {
         state.withLock { $0.uploads[id]?.end = .failure(ObjectError(code, "as the test says")) }
     }
 
+    /// Has so many calls of `end` fail.
+    func failEnds(_ count: Int) { state.withLock { $0.failingEnds = count } }
+
     func forget(_ id: UUID) { state.withLock { _ = $0.uploads.removeValue(forKey: id) } }
 
     func known() async throws(ObjectError) -> Set<UUID> { uploads }
@@ -60,7 +74,8 @@ final class ScriptedBackground: BackgroundTransport {
         _ file: URL, as id: UUID, to location: ObjectLocation, _ attributes: ObjectAttributes, crc32c: UInt32
     ) async throws(ObjectError) {
         state.withLock { state in
-            state.uploads[id] = Upload(file: file, location: location)
+            if state.uploads[id] != nil { state.takenTwice.append(id) }
+            state.uploads[id] = Upload(file: file, location: location, attributes: attributes, crc32c: crc32c)
             state.handedOver.append(id)
         }
     }
@@ -69,6 +84,7 @@ final class ScriptedBackground: BackgroundTransport {
         _ location: ObjectLocation, etag: String, as id: UUID, to file: URL
     ) async throws(ObjectError) {
         state.withLock { state in
+            if state.uploads[id] != nil { state.takenTwice.append(id) }
             state.uploads[id] = Upload(file: file, location: location, etag: etag)
             state.handedOver.append(id)
         }
@@ -85,9 +101,15 @@ final class ScriptedBackground: BackgroundTransport {
     }
 
     func end(_ id: UUID) async throws(ObjectError) {
-        state.withLock { state in
+        let isFailing = state.withLock { state in
+            guard state.failingEnds == 0 else {
+                state.failingEnds -= 1
+                return true
+            }
             state.uploads[id] = nil
             state.ended.append(id)
+            return false
         }
+        if isFailing { throw ObjectError(.unreachable, "as the test says") }
     }
 }

@@ -98,6 +98,16 @@ struct TransferHandleTests {
         }
     }
 
+    @Test("A download that no runner has begun is cancelled at once, since there is nothing to clear away")
+    func cancelledBeforeItBegan() async throws {
+        try await withTransferFixture { fixture in
+            let download = try await fixture.app.transfers.download(
+                TransferFixture.location, to: fixture.folder.appending(path: "copy"))
+            try await download.cancel()
+            #expect(try download.status().state == .cancelled)
+        }
+    }
+
     @Test("A wait ends when a transfer is given up, also while what it has left is not cleared away")
     func givenUp() async throws {
         try await withTransferFixture { fixture in
@@ -141,6 +151,62 @@ struct TransferHandleTests {
             #expect(told.withLock { $0 } == 1)
             reading.cancel()
             await reading.value
+        }
+    }
+
+    @Test("Progress is told at most ten times a second, however often it changes")
+    func progressRate() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let told = Mutex<[SuspendingClock.Instant]>([])
+            let reading = Task { for await _ in upload.progress { told.withLock { $0.append(.now) } } }
+            let changing = Task {
+                while !Task.isCancelled {
+                    try await upload.pause()
+                    try await upload.resume()
+                }
+            }
+            try await eventually { told.withLock { $0.count } >= 4 }
+            reading.cancel()
+            await reading.value
+            changing.cancel()
+            _ = await changing.result
+            let times = told.withLock { $0 }
+            let pauses = zip(times, times.dropFirst()).map { $0.duration(to: $1) }
+            #expect(pauses.allSatisfy { $0 >= .milliseconds(99) }, "\(pauses)")
+        }
+    }
+
+    @Test("The progress of a cancelled transfer ends, and the last of it is that")
+    func cancelledProgress() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let states = Mutex<[TransferStatus.State]>([])
+            let hasEnded = Flag()
+            let reading = Task {
+                for await progress in upload.progress { states.withLock { $0.append(progress.state) } }
+                hasEnded.set()
+            }
+            defer { reading.cancel() }
+            try await upload.cancel()
+            try await fixture.drain()
+            try await eventually { hasEnded.isSet }
+            #expect(states.withLock { $0.last } == .cancelled)
+        }
+    }
+
+    @Test("Events tell what the program does to a transfer, also where no runner works", .timeLimit(.minutes(1)))
+    func toldWithoutRunner() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            var events = fixture.app.transfers.events.makeAsyncIterator()
+            try await upload.pause()
+            #expect(await events.next(isolation: #isolation)?.state == .paused)
+            try await upload.resume()
+            #expect(await events.next(isolation: #isolation)?.state == .pending)
         }
     }
 
@@ -205,7 +271,8 @@ struct TransferHandleTests {
         try await withExpired { fixture, upload in
             let later = Date(timeIntervalSince1970: 4_000_000_000)
             try await upload.retry(expires: later)
-            #expect(try upload.status().expires == later)
+            let status = try upload.status()
+            #expect(status.expires == later && status.ended == nil)
             try await fixture.drain()
             try await upload.finished()
         }
@@ -246,9 +313,12 @@ struct TransferHandleTests {
             fixture.storage.onCall { _ throws(ObjectError) in throw ObjectError(.accessDenied, "not you") }
             clock.advance(by: .seconds(60))
             try await fixture.drain()
+            #expect(try download.status().ended == clock.now)
             let failure = try download.status().failure
             #expect(failure?.code == .objectAccessDenied && failure?.message.contains("not you") == true)
             #expect(failure?.time == clock.now)
+            let told = try await download.outcome(within: .zero).failure
+            #expect(told?.code == failure?.code && told?.message == failure?.message)
             try store.close()
         }
     }

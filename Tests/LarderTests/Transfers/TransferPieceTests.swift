@@ -215,6 +215,24 @@ struct TransferPieceTests {
         #expect(book.progress(of: TransferStatus(transfer)) == waiting)
     }
 
+    @Test("A transfer whose time to be tried again has come has its turn next, and waits for nothing")
+    func turnIsNext() async throws {
+        try await withStoreFixture { app in
+            let suffix = TransferRunner.lockSuffix
+            let runner = RunnerLifecycle(app.core, changeSignal: ChangeSignal(), lockSuffix: suffix)
+            app.core.runners.note(.running, of: runner, suffix)
+            var transfer = StoredTransfer(
+                sequence: 1, id: UUID(), partition: "main", kind: .upload, state: .pending, priority: 0, bucket: "b",
+                key: "k", path: "/f", replaces: false, attempts: 1, created: Date(), size: 1_000, arrived: 100)
+            let later = Date(timeIntervalSinceNow: 600)
+            transfer.notBefore = later
+            #expect(app.core.progress(of: TransferStatus(transfer)).waiting == .retry(at: later))
+            transfer.notBefore = Date(timeIntervalSinceNow: -1)
+            #expect(app.core.progress(of: TransferStatus(transfer)).waiting == nil)
+            app.core.runners.note(.stopped, of: runner, suffix)
+        }
+    }
+
     @Test("A caller that waits for a transfer is told of its change also where another caller waits no longer")
     func waitsOn() async throws {
         try await withStoreFixture { app in

@@ -50,6 +50,15 @@ struct UnsentUploadTests {
         }
     }
 
+    @Test("An upload that has not arrived is no unsent mutation")
+    func noMutation() async throws {
+        try await withTransferFixture { fixture in
+            _ = try await upload(fixture)
+            #expect(try !fixture.app.hasUnsentMutations())
+            try await fixture.app.clear(unsent: .discard)
+        }
+    }
+
     @Test("A paused upload has not arrived either")
     func paused() async throws {
         try await withTransferFixture { fixture in
@@ -99,6 +108,19 @@ struct UnsentUploadTests {
             await #expect(throws: LarderError.self) { try await waiting.value }
             try await fixture.drain()
             #expect(fixture.storage.calls.isEmpty)
+        }
+    }
+
+    @Test("A caller that discards unsent work gives up a failed upload as well")
+    func discardedFailed() async throws {
+        try await withTransferFixture { fixture in
+            fixture.storage.onCall { _ throws(ObjectError) in throw ObjectError(.accessDenied, "for a test") }
+            let upload = try await upload(fixture)
+            try await fixture.drain()
+            #expect(try upload.status().state == .failed)
+            try await fixture.app.clear(unsent: .discard)
+            #expect(try upload.status().state == .cancelled)
+            try await fixture.app.clear()
         }
     }
 

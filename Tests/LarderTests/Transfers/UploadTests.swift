@@ -69,6 +69,55 @@ struct UploadTests {
         }
     }
 
+    @Test("A download of an object that cannot be is refused as an upload of it is, and is not queued")
+    func refusedDownload() async throws {
+        try await withTransferFixture { (fixture) async throws in
+            let copy = fixture.folder.appending(path: "copy")
+            for (bucket, key) in [("media", ""), ("media", String(repeating: "k", count: 1025)), ("", "k")] {
+                await expectCode(.invalidTransfer) {
+                    _ = try await fixture.app.transfers.download(.init(bucket: bucket, key: key), to: copy)
+                }
+            }
+            #expect(try fixture.app.transfers.all().isEmpty)
+        }
+    }
+
+    @Test("Of many uploads at once none is queued where one of them cannot be")
+    func noneOfMany() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10)
+            let missing = fixture.folder.appending(path: "none")
+            await expectCode(.sourceMissing) {
+                _ = try await fixture.app.transfers.upload(
+                    [file, missing].map { ($0, TransferFixture.location, UploadOptions()) })
+            }
+            #expect(try fixture.app.transfers.all().isEmpty)
+        }
+    }
+
+    @Test("Exchanges that carry bytes end by the runner's `idle`, completions by their own time, others by `timeout`")
+    func ownTimes() async throws {
+        try await withTransferFixture { fixture in
+            for (name, count) in [("small", 100), ("large", 10_000)] {
+                let (file, _) = try fixture.file(name, bytes: count)
+                _ = try await fixture.app.transfers.upload(file, to: .init(bucket: "media", key: name))
+            }
+            fixture.storage.keep([UInt8](repeating: 7, count: 100), at: TransferFixture.location)
+            _ = try await fixture.app.transfers.download(
+                TransferFixture.location, to: fixture.folder.appending(path: "copy"))
+            try await fixture.drain {
+                ($0.idle, $0.timeout, $0.completionTimeout) = (.seconds(1_000), .seconds(2_000), .seconds(3_000))
+            }
+            let times = fixture.storage.state.withLock { $0.times }
+            #expect(times[.put("small")] == .seconds(1_000) && times[.putPart(1)] == .seconds(1_000))
+            #expect(times[.get(0..<100)] == .seconds(1_000) && times[.complete] == .seconds(3_000))
+            for call in [MemoryStorage.Call.uploads, .beginUpload("large"), .head(TransferFixture.location.key)] {
+                let time = try #require(times[call], "\(call)")
+                #expect(time > .seconds(1_000) && time <= .seconds(2_000), "\(call)")
+            }
+        }
+    }
+
     @Test("A transfer that cannot be stored on disk is refused, and is not listed")
     func notOnDisk() async throws {
         try await withTransferFixture { fixture in

@@ -65,6 +65,21 @@ struct WaitingTransferTests {
         }
     }
 
+    @Test("Draining does not end while there is no network, and goes on when the network is back")
+    func drainsOffline() async throws {
+        try await withTransferFixture { fixture in
+            let network = SwitchedConnectivity()
+            network.set(false)
+            let upload = try await upload(fixture)
+            let runner = fixture.runner { $0.connectivity = network }
+            let draining = Task { try await runner.drain() }
+            try await eventually { runner.state == .offline }
+            network.set(true)
+            try await draining.value
+            #expect(try upload.status().state == .done)
+        }
+    }
+
     @Test("Where the storage does not take the credentials, a transfer waits for a sign-in")
     func notSignedIn() async throws {
         try await withTransferFixture { fixture in
@@ -161,6 +176,30 @@ struct WaitingTransferTests {
                 let progress = await first(upload) { if case .noRunner = $0 { false } else { $0 != nil } }
                 guard case .throttled(let end)? = progress?.waiting else { throw Silence() }
                 #expect(end > .now)
+            }
+        }
+    }
+
+    @Test(
+        "A transfer that waits for a sign-in goes on when a user or a guest signs in to the partition's session",
+        arguments: [true, false])
+    func sessionSignIn(isGuest: Bool) async throws {
+        let user = Credentials(
+            userPool: .init(idToken: "i", accessToken: "a", refreshToken: "r", expires: .distantFuture))
+        let guest = Credentials(cloud: .init(accessKeyID: "A", secretAccessKey: "s", expires: .distantFuture))
+        try await withTransferFixture { fixture in
+            let isSignedIn = Flag()
+            fixture.storage.onCall { _ throws(ObjectError) in
+                if !isSignedIn.isSet { throw ObjectError(.expiredCredentials, "expired") }
+            }
+            let upload = try await upload(fixture)
+            let runner = fixture.runner { $0.backoff = Backoff(first: .seconds(600), cap: .seconds(600)) }
+            try await running(runner) {
+                try await eventually { runner.state == .waitingForSignIn }
+                isSignedIn.set()
+                let session = try fixture.app.session
+                try await session.accept(isGuest ? guest : user, as: isGuest ? .guest : .user, within: .seconds(300))
+                #expect(try await upload.finished(within: .seconds(60)).state == .done)
             }
         }
     }
