@@ -152,6 +152,16 @@ struct ToldRepairTests {
         }
     }
 
+    @Test("validate names a row that refers to none, with status 5")
+    func reference() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.queue(2)
+            try fixture.executeUnchecked("UPDATE mutation SET partition = 99 WHERE sequence = 1")
+            let validated = try await fixture.migrate("validate")
+            #expect(validated.status == 5 && validated.errors.contains(#"parent:"partition""#), "\(validated)")
+        }
+    }
+
     @Test("Where the database and a cache are damaged, validate names both")
     func bothNamed() async throws {
         try await withBothDamaged { fixture in
