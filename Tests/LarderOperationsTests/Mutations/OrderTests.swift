@@ -131,6 +131,9 @@ struct OrderTests {
             let late = try await database.enqueue(draft(dependencies: [grandchild]))
             try await database.complete(other)
             #expect(try database.heads() == [])
+            let behind = try await database.enqueue(draft())
+            #expect(try database.heads() == [behind])
+            try await database.complete(behind)
             try await database.mutations.replay(bad, now: noon)
             #expect(try database.heads() == [bad])
             for id in [bad, child, grandchild, late] {

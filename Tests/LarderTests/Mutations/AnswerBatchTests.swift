@@ -65,6 +65,17 @@ struct AnswerBatchTests {
         }
     }
 
+    @Test("Answers are given out in the order in which they came")
+    func ordered() async throws {
+        try await withMutation { mutation in
+            let batch = AnswerBatch()
+            for isFollowed in [true, true, false] {
+                await batch.add(NotedAnswer(mutation: mutation, isFollowed: isFollowed))
+            }
+            #expect(await batch.next()?.map(\.isFollowed) == [true, true, false])
+        }
+    }
+
     @Test("The last answer of a lane waits for no other")
     func last() async throws {
         try await withMutation { mutation in
