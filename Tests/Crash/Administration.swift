@@ -62,10 +62,13 @@ struct Administration {
         let schema = try Schema(parsing: "type Query { number(key: Int!): Int }")
         let app = try Store.open(at: store, schema: schema).partition()
         let database = try OperationsDatabase(folder: store)
+        let isReader = words.has(0) && words.text(0) == "reading"
         var rounds = 0
         while true {
+            try await Task.sleep(for: .milliseconds(5))
             let number = try app.read(shelf, allowsPartial: true)["number"]?.int ?? 0
             say("reads \(number)")
+            if isReader { continue }
             rounds += 1
             try await app.write(GraphQLOperation("{ number(key: 2) }"), json: Array(#"{"number":\#(rounds)}"#.utf8))
             let content = MutationContent(document: "mutation { note }", variables: Array("{}".utf8))
@@ -73,7 +76,6 @@ struct Administration {
                 MutationDraft(partition: Store.unnamedPartition, lane: "others", content: content, created: Date())
             ).id
             say("queued \(id.uuidString)")
-            try await Task.sleep(for: .milliseconds(5))
         }
     }
 }

@@ -79,7 +79,7 @@ import LarderTestSupport
 //     larder-crash STORE book TIME N ORDERS WORK...
 //                                       works on a list of pages, and kills itself after N steps: see Booking
 //     larder-crash STORE doze           says whether the machine slept between two looks at the clock
-//     larder-crash STORE use            reads and writes, and says what it reads; fails at any error
+//     larder-crash STORE use [reading]  reads and writes, or reads alone, and says what it reads; fails at any error
 //     larder-crash STORE load WORK      does something large, and says how much memory it took: see Load
 
 @Sendable func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }

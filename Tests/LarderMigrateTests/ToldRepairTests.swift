@@ -90,6 +90,30 @@ struct ToldRepairTests {
         }
     }
 
+    @Test("A program that has a damaged cache open goes on with it while a repair puts an empty one in its place")
+    func openCache() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            let user = try MigrateProcess.Running("larder-crash", [fixture.store.path, "use", "reading"])
+            defer { user.kill() }
+            try await user.wait(forLine: "reads 7")
+            // LMDB's magic number, at which only an opener of the file looks.
+            let file = try FileHandle(forUpdating: fixture.store.appending(path: "records/main/1/data.mdb"))
+            defer { try? file.close() }
+            let size = try file.seekToEnd()
+            try file.seek(toOffset: 16)
+            try file.write(contentsOf: Data(count: 4))
+            let outcome = try await fixture.migrate("repair", "--write", "--json")
+            #expect(outcome.status == 0 && outcome.output.contains(#""step":"rebuildCache""#), "\(outcome)")
+            #expect(try file.seekToEnd() == size)
+            let count = user.lines.count
+            // The first of these may have been read before the repair.
+            try await user.wait { lines in lines.count > count + 1 }
+            #expect(user.process.isRunning && Set(user.lines) == ["reads 7"], "\(user.lines.suffix(3))")
+            #expect(try await fixture.number() == nil)
+        }
+    }
+
     @Test("Of several caches the damaged one is named and emptied, and the others stay")
     func oneCache() async throws {
         try await MigrationFixture.with { fixture in

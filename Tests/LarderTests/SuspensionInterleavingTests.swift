@@ -9,11 +9,13 @@ import Testing
 @Suite("Suspending, resuming and closing a store at the same time", .timeLimit(.minutes(10)))
 struct SuspensionInterleavingTests {
     private func open(
-        _ folder: URL, _ transport: any GraphQLTransport, waiting: Duration = .zero
+        _ folder: URL, _ transport: any GraphQLTransport, waiting: Duration = .zero,
+        looked: @escaping @Sendable () -> Void = {}
     ) throws -> (Store, Partition) {
         var options = Store.Options()
         options.suspensionWait = waiting
         options.lockTimeout = .seconds(300)
+        options.lookedAtOthers = looked
         let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
         return (store, try store.partition(server: transport))
     }
@@ -220,6 +222,31 @@ struct SuspensionInterleavingTests {
                 transferring.cancel()
                 try await transferring.value
             }
+        }
+    }
+
+    @Test("Resuming a store before a file was closed wakes a runner that nothing else wakes")
+    func wokenRunner() async throws {
+        try await withTemporaryFolder { folder in
+            let hasLooked = Flag()
+            let (store, app) = try open(folder, ScriptedServer.rating(), looked: { hasLooked.set() })
+            _ = try store.operationsStore.database()
+            // A look at what was committed wakes runners as well: the only one is over before there is a runner.
+            app.core.followOthers()
+            try await eventually { hasLooked.isSet }
+            let work = try #require(store.suspension.begin())
+            let suspending = Task { try await store.suspend(within: .seconds(300)) }
+            try await eventually { store.suspension.isAsked }
+            let transfers = TransferRunner(app, storage: MemoryStorage())
+            let transferring = Task { try await transfers.run() }
+            try await eventually { transfers.state == .suspended }
+            try store.resume()
+            await expectCode(.cancelled) { try await suspending.value }
+            try await eventually { transfers.state == .running }
+            transferring.cancel()
+            try await transferring.value
+            store.suspension.end(work)
+            try store.close()
         }
     }
 

@@ -178,6 +178,20 @@ struct WatchTests {
         }
     }
 
+    @Test("A watcher of a query whose root was evicted hears of it when the root's fields come back")
+    func evictedRoot() async throws {
+        try await withStoreFixture { app in
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            var states = try app.watch(recipeList).makeAsyncIterator()
+            #expect(try await next(&states)?.complete != nil)
+            try await app.remove(.queryRoot, as: .evicted)
+            #expect(try await next(&states)?.response?.missing.map(\.description) == ["recipes"])
+            try await app.write(recipeList, json: soupAndBread("Stew"))
+            let state = try await next(&states, within: .seconds(60))
+            #expect(state?.complete?["recipes"]?[0]?["title"]?.string == "Stew")
+        }
+    }
+
     @Test("Compacting wakes no watcher, and the next change is reported with its fields")
     func compacting() async throws {
         try await withStoreFixture { app in

@@ -73,9 +73,11 @@ struct RemovalTests {
         }
     }
 
-    @Test("The root of all queries is emptied when it is deleted, and is not known to be no more")
-    func queryRoot() async throws {
-        try await withRemoved(.deleted, [CacheKey.queryRoot.text]) { sample in
+    @Test(
+        "The root of all queries is emptied when it is deleted or evicted, and is not known to be no more",
+        arguments: [RecordCache.Removal.deleted, .evicted])
+    func queryRoot(removal: RecordCache.Removal) async throws {
+        try await withRemoved(removal, [CacheKey.queryRoot.text]) { sample in
             let answer = try sample.cache.read(sample.operation(Self.query))
             #expect(!answer.isDeleted)
             // The arguments of `movie` are the key of an object that is still there.

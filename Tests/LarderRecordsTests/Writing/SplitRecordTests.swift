@@ -80,7 +80,7 @@ struct SplitRecordTests {
             // It goes with the part that one of its fields holds.
             try await sample.write("{ box { x } }", data: #"{"box":{"x":1}}"#)
             try await sample.changing { try await $0.remove(keys: ["QUERY_ROOT"], as: .evicted) }
-            #expect(try sample.missing("{ count }") == ["count"])
+            #expect(try sample.missing("{ box { x } count }").sorted() == ["box", "count"])
             try await sample.write("{ count }", data: #"{"count":1}"#)
         }
     }

@@ -256,14 +256,18 @@ struct ReplacementTests {
         }
     }
 
-    @Test("A connection that took a broken one's place is replaced before the end that its server announced")
-    func replacesAfterBreak() async throws {
+    @Test(
+        "A connection that took another's place, broken or not, is replaced before the end that its server announced",
+        arguments: [true, false])
+    func replacesAnew(isBroken: Bool) async throws {
         try await live { live in
             await live.first.line.take(.expiring(after: .zero))
             let (second, other) = try await live.second()
             await second.line.take(.expiring(after: .milliseconds(50)))
-            live.first.end(TransportError(.interrupted, "cut"))
+            if isBroken { live.first.end(TransportError(.interrupted, "cut")) }
             await second.line.take(.started(id: other))
+            if !isBroken { await live.first.line.take(.completed(id: live.id)) }
+            try await eventually { live.transport.attemptCount == 3 }
             _ = try await live.second()
             #expect(live.subscription.state.phase != .connecting)
             #expect(live.transport.attemptCount == 3)
