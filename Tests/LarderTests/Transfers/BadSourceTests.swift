@@ -199,14 +199,16 @@ struct BadSourceTests {
         }
     }
 
-    @Test("The error of an upload whose file the disk cannot read has the file error as its cause")
-    func causeOfFailingDisk() async throws {
+    @Test(
+        "The error of an upload whose file may not be opened, or cannot be read, has the file error as its cause",
+        arguments: [(FileCall.Kind.open, EACCES), (.status, EIO)])
+    func cause(kind: FileCall.Kind, status: Int32) async throws {
         try await withTransferFixture { fixture in
             let (file, _) = try fixture.file(bytes: 100)
             try fixture.store.close()
             var options = Store.Options()
             options.files = FileSystem(injecting: { call in
-                call.kind == .status && call.path == file.path ? .failure(EIO) : nil
+                call.kind == kind && call.path == file.path ? .failure(status) : nil
             })
             let store = try Store.open(
                 at: fixture.folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema),
