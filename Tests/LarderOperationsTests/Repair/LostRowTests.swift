@@ -394,6 +394,11 @@ struct LostRowTests {
             mayBeSetAside = mayBeSetAside || loss.table.hasPrefix("transfer") || loss.table.hasPrefix("mutation")
         default: break
         }
+        // What it waited for is among the rows that are lost.
+        if loss.row == nil, Self.waits.contains(loss.table), loss.table != "mutation_link" {
+            let hasWaited = [Part.dependent, .holder, .uploader].contains(part)
+            #expect(mutation.state == .deadLetter || !hasWaited, "\(part), \(loss)")
+        }
         guard mutation.state == .pending else {
             #expect(mutation.state == .deadLetter && mayBeSetAside, "\(part) is \(mutation.state) with \(loss)")
             #expect(mutation.failure != nil, "\(part), \(loss)")

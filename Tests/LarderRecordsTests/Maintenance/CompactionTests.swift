@@ -1,4 +1,5 @@
 import Foundation
+import LarderFiles
 import LarderGraphQL
 import LarderLMDB
 import LarderTestSupport
@@ -257,6 +258,46 @@ struct CompactionTests {
             #expect(try library.cache.read(operation).response["books"]?.count == 3)
             try expectSound(library.cache)
         }
+    }
+
+    /// The calls of the file system while a cache is compacted and closed: generation 1 goes, and 2 comes.
+    private func callsOfCompaction() async throws -> [FileCall] {
+        try await withTemporaryFolder { folder in
+            let calls = Mutex<[FileCall]>([])
+            var options = RecordCache.Options.patient
+            options.files = FileSystem { call in
+                calls.withLock { $0.append(call) }
+                return nil
+            }
+            let library = try LibraryCache(folder, options: options)
+            try await library.fill(3)
+            let report = try await library.cache.compact()
+            #expect(report.generation == 2)
+            try library.cache.close()
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["2"])
+            return calls.withLock { $0 }
+        }
+    }
+
+    @Test("A compaction syncs the names of the new generation's files before that has its own name")
+    func namesBeforeTheirFolder() async throws {
+        let calls = try await callsOfCompaction()
+        let named = try #require(
+            calls.firstIndex { call in
+                call.kind == .rename && URL(filePath: call.path).lastPathComponent.hasPrefix("2.draft-")
+            })
+        let draft = calls[named].path
+        let last = try #require(calls[..<named].lastIndex { $0.kind == .rename && $0.path.hasPrefix(draft + "/") })
+        #expect(calls[last..<named].contains { $0.kind == .synchronizeFolder && $0.path == draft })
+    }
+
+    @Test("The old generation loses its name before its file when a compaction removes it")
+    func nameBeforeFile() async throws {
+        let calls = try await callsOfCompaction()
+        let removed = calls.filter { $0.kind == .remove && $0.path.hasSuffix("/data.mdb") }.map(\.path)
+        #expect(calls.contains { $0.kind == .rename && $0.path.hasSuffix("/1") })
+        #expect(removed.contains { $0.contains("/1.removed-") })
+        #expect(!removed.contains { $0.hasSuffix("/1/data.mdb") })
     }
 
     @Test("Opening read-only removes nothing: a generation that was left stays")

@@ -274,9 +274,16 @@ struct SyncSweepTests {
             let item = #"{"__typename":"Todone","id":"500","_version":1,"_deleted":null,"_lastChangedAt":null}"#
             let answer = try ParsedResponse.parse(Array(#"{"data":{"other":[\#(item)]}}"#.utf8), along: bound.layout)
             _ = try await cache.write(answer, of: bound)
+            // As a program stores it whose schema does not say yet that the type has versions.
+            let older = try SchemaIndex(parsing: "type Query { other: [Todone] } type Todone { id: ID! }")
+            let plain = try CompiledOperation(operation: nil, in: Document(parsing: "{ other { id } }"), older)
+                .bound([:])
+            let unversioned = Array(#"{"data":{"other":[{"__typename":"Todone","id":"501"}]}}"#.utf8)
+            _ = try await cache.write(ParsedResponse.parse(unversioned, along: plain.layout), of: plain)
             _ = try await cache.sweep("ab", at: position, seen: WalkedKeys(), needed: [], kept: [])
             #expect(try count(cache, "Todone") == 0)
             #expect(try cache.version(of: "Todone:500") != nil)
+            #expect(try cache.presence(of: "Todone:501").presence == .present)
         }
     }
 

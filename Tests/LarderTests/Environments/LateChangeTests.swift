@@ -152,6 +152,20 @@ struct LateChangeTests {
         if let old { index.remove(old) }
         #expect(!index.isEmpty)
     }
+
+    @Test("A reader of the current partition is told of it once, however often the store looks at it")
+    func toldOnce() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try open(folder)
+            _ = try store.partition(of: backend("a"))
+            var currents = try store.currentPartitions().makeAsyncIterator()
+            #expect(await currents.next()??.environment == "a")
+            _ = try store.partition(of: backend("a"))
+            _ = try store.currentPartitions()
+            try store.close()
+            #expect(await currents.next() == nil)
+        }
+    }
 }
 
 extension Partition {

@@ -485,17 +485,4 @@ struct SwitchingTests {
             #expect(try store.current() == identity)
         }
     }
-
-    @Test("A reader of the current partition is told of it once, however often the store looks at it")
-    func toldOnce() async throws {
-        try await withStore { store in
-            _ = try store.partition(of: backend("a"))
-            var currents = try store.currentPartitions().makeAsyncIterator()
-            #expect(await currents.next()??.environment == "a")
-            _ = try store.partition(of: backend("a"))
-            _ = try store.currentPartitions()
-            try store.close()
-            #expect(await currents.next() == nil)
-        }
-    }
 }

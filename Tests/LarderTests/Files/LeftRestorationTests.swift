@@ -114,6 +114,37 @@ struct LeftRestorationTests {
         }
     }
 
+    @Test("A restoration into a store that has its database keeps the backup, where it fails once it has taken place")
+    func keptBackupOfDatabase() async throws {
+        try await withTemporaryFolder { folder in
+            let (place, backups) = (folder.appending(path: "store"), folder.appending(path: "backups"))
+            let first = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
+            try await first.partition().write(recipeList, json: soupAndBread("Soup"))
+            try await first.partition().enqueue(giveStars("1", 5))
+            try first.close()
+            let backup = try StoreBackup.make(of: place, into: folder.appending(path: "first"))
+            let later = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
+            try await later.partition().write(recipeList, json: soupAndBread("Stew"))
+            try later.close()
+            let cache = CacheFolder(store: place, partition: Store.unnamedPartition, Store.Options())
+            let lock = try MigrationLock.take(in: place, for: "a test", within: .seconds(60))
+            #expect(throws: LarderError.self) {
+                try StoreRestoration.bringBack(backup, to: place, backingUpInto: backups, holding: lock) { moment in
+                    guard moment == .staged else { return }
+                    // As a commit that takes place although the file system reports that it failed.
+                    let token = try #require(try cache.stagedTokens().first)
+                    _ = try OperationsDatabase.restoreStaged(token, in: place, holding: lock, now: Date())
+                    throw CocoaError(.fileWriteUnknown)
+                }
+            }
+            lock.release()
+            let made = try FileSystem().names(in: backups.path)
+            #expect(made.count == 1)
+            let read = try title(in: place)
+            #expect(read == "Soup")
+        }
+    }
+
     @Test("A restoration that fails after it has taken place gives its caches to programs that have the store open")
     func keptCaches() async throws {
         try await failOnceCommitted { place, _ in

@@ -78,6 +78,30 @@ struct GivenUpTransferTests {
         }
     }
 
+    @Test("A runner of another partition clears away what a download has left, and aborts no upload")
+    func others() async throws {
+        try await withSwitch { fixture, leave in
+            let (file, _) = try fixture.file(bytes: 20_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let download = try await fixture.app.transfers.download(
+                TransferFixture.location, to: fixture.folder.appending(path: "copy"))
+            let table = try fixture.store.operationsDatabase().transfers
+            // As a runner leaves them that is killed. A runner looks at the upload first, which was queued first.
+            let begun = try #require(try await table.begin(upload.id.uuid, owner: "gone", now: Date()))
+            try await table.note(begun.attempt, [.upload("u")])
+            _ = try #require(try await table.begin(download.id.uuid, owner: "gone", now: Date()))
+            let other = try await leave()
+            #expect(try upload.status().state == .cancelling)
+            #expect(try download.status().state == .cancelling)
+            let running = Task { try await other.runner().run() }
+            try await eventually { try download.status().state == .cancelled }
+            running.cancel()
+            try await running.value
+            #expect(!fixture.storage.calls.contains(.abort("u")))
+            #expect(try upload.status().state == .cancelling)
+        }
+    }
+
     @Test("Collecting garbage aborts an upload of a partition that is not current, without a runner")
     func collected() async throws {
         try await withSwitch { fixture, leave in
