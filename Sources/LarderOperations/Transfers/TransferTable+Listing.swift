@@ -85,8 +85,8 @@ package struct RunnableTransfers: Sendable, Hashable {
     package var mustExpire = false
     /// Whether there are pending ones whose storage the runner does not have, and which do not say so yet.
     package var mustNoteStorages = false
-    /// Whether none are pending whose storage the runner has and which does not rest, but for those that an executor
-    /// has and those behind them.
+    /// Whether the runner has nothing to begin: no transfer is pending whose storage it has and does not let rest. What
+    /// an executor has, and what waits behind that, does not count.
     package var isEmpty = true
 }
 
