@@ -55,6 +55,21 @@ struct LeftRestorationTests {
         }
     }
 
+    /// Makes a store with a queued mutation and a cache that is newer than its backup.
+    ///
+    /// - Returns: The backup.
+    private func makeLater(_ place: URL, _ folder: URL) async throws -> StoreBackup {
+        let first = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
+        try await first.partition().write(recipeList, json: soupAndBread("Soup"))
+        try await first.partition().enqueue(giveStars("1", 5))
+        try first.close()
+        let backup = try StoreBackup.make(of: place, into: folder.appending(path: "first"))
+        let later = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
+        try await later.partition().write(recipeList, json: soupAndBread("Stew"))
+        try later.close()
+        return backup
+    }
+
     /// Restores a backup into a store whose `larder.sqlite` is gone and which holds a newer cache, and fails.
     ///
     /// - Parameters:
@@ -66,14 +81,7 @@ struct LeftRestorationTests {
     ) async throws {
         try await withTemporaryFolder { folder in
             let (place, backups) = (folder.appending(path: "store"), folder.appending(path: "backups"))
-            let first = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
-            try await first.partition().write(recipeList, json: soupAndBread("Soup"))
-            try await first.partition().enqueue(giveStars("1", 5))
-            try first.close()
-            let backup = try StoreBackup.make(of: place, into: folder.appending(path: "first"))
-            let later = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
-            try await later.partition().write(recipeList, json: soupAndBread("Stew"))
-            try later.close()
+            let backup = try await makeLater(place, folder)
             let file = place.appending(path: OperationsDatabase.fileName).path
             for suffix in ["", "-wal", "-shm"] { try FileSystem().remove(file + suffix) }
             if let log { try Data(log.utf8).write(to: URL(filePath: file + "-wal")) }
@@ -118,14 +126,7 @@ struct LeftRestorationTests {
     func keptBackupOfDatabase() async throws {
         try await withTemporaryFolder { folder in
             let (place, backups) = (folder.appending(path: "store"), folder.appending(path: "backups"))
-            let first = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
-            try await first.partition().write(recipeList, json: soupAndBread("Soup"))
-            try await first.partition().enqueue(giveStars("1", 5))
-            try first.close()
-            let backup = try StoreBackup.make(of: place, into: folder.appending(path: "first"))
-            let later = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
-            try await later.partition().write(recipeList, json: soupAndBread("Stew"))
-            try later.close()
+            let backup = try await makeLater(place, folder)
             let cache = CacheFolder(store: place, partition: Store.unnamedPartition, Store.Options())
             let lock = try MigrationLock.take(in: place, for: "a test", within: .seconds(60))
             #expect(throws: LarderError.self) {
