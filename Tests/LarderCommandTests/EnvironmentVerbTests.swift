@@ -381,14 +381,16 @@ struct EnvironmentVerbTests {
         }
     }
 
-    @Test("An id finds a mutation in any partition, also where a variable names another environment")
+    @Test("An id finds a mutation in any partition, also where a variable names another environment or partition")
     func byID() async throws {
-        try await withStore { (place, parked, _) throws in
+        try await withStore { (place, parked, current) throws in
             let listed = try await LarderProcess.run(["mutations", "--json", "--store", place.path])
             let id = try #require(listed.output.firstMatch(of: /"id":"([^"]+)"/)).1
-            let shown = try await LarderProcess.run(
-                ["mutations", "show", String(id), "--store", place.path], environment: ["LARDER_ENV": "production"])
-            #expect(shown.status == 0 && shown.output.contains("\npartition \(parked)\n"), "\(shown)")
+            for variable in [["LARDER_ENV": "production"], ["LARDER_PARTITION": current]] {
+                let shown = try await LarderProcess.run(
+                    ["mutations", "show", String(id), "--store", place.path], environment: variable)
+                #expect(shown.status == 0 && shown.output.contains("\npartition \(parked)\n"), "\(shown)")
+            }
         }
     }
 

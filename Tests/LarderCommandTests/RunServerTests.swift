@@ -1,4 +1,5 @@
 import Foundation
+import Larder
 import LarderTestSupport
 import RecipeServer
 import Testing
@@ -47,6 +48,31 @@ struct RunServerTests {
             #expect(outcome.status == 1, "\(outcome.errors)")
             let told = "what answers at the endpoint is no GraphQL server; asking again after pauses"
             #expect(outcome.errors.contains(told), "\(outcome.errors)")
+        }
+    }
+
+    @Test(
+        "run sets a mutation aside whose conflict wants a resolver",
+        .enabled(if: ForeignServer.isAvailable, "\(ForeignServer.requirement)"))
+    func resolver() async throws {
+        try await withTemporaryFolder { folder in
+            let fixture = CommandFixture(folder: folder)
+            let schema = "type Query { n: Int } type Mutation { rename: Thing } type Thing { id: ID! name: String }"
+            let id: MutationID
+            do {
+                let store = try Store.open(at: URL(filePath: fixture.store), schema: try Schema(parsing: schema))
+                let operation = GraphQLOperation("mutation { rename { id name } }")
+                id = try await store.partition().enqueue(operation, options: .init(resolver: "merge")).id
+                try store.close()
+            }
+            let start = #"{"apiKey": "key", "tokens": [], "region": "r", "pageSize": 2, "put": []}"#
+            try await ForeignServer.run("appsync.py", start) { server in
+                let run = ["run", "--until-idle", "--auth", "api-key", "--endpoint", server.url.absoluteString]
+                let outcome = try await LarderProcess.run(
+                    run + ["--store", fixture.store], environment: ["LARDER_API_KEY": "key"])
+                #expect(outcome.status == 1 && outcome.output.hasPrefix("set aside \(id)"), "\(outcome)")
+            }
+            #expect(try await fixture.larder("mutations", "show", "\(id)").output.contains("conflict"))
         }
     }
 

@@ -77,6 +77,17 @@ struct UnsentWorkTests {
         }
     }
 
+    @Test("Clearing that keeps unsent work removes all that the server said")
+    func clearedAround() async throws {
+        try await withStoreFixture { (app) throws in
+            try await write(app)
+            let receipt = try await app.enqueue(rate(5))
+            try await app.clear(unsent: .keep)
+            await expectCode(.miss) { _ = try app.read("Recipe:1", Self.card) }
+            #expect(try receipt.status()?.state == .pending)
+        }
+    }
+
     @Test("A discarded mutation leaves its outcome, and no trace in what is shown; erasing leaves no outcome either")
     func discarded() async throws {
         try await withStoreFixture { (app) throws in
