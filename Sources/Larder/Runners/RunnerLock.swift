@@ -23,7 +23,7 @@ final class RunnerLock: Sendable {
     func tryAcquire() throws(LarderError) -> Bool {
         do throws(FileError) {
             guard try file.tryLock(.exclusive) else { return false }
-        } catch { throw LarderError(.notRunnable, "The runner's lock cannot be taken", cause: error) }
+        } catch { throw LarderError(.notRunnable, "The runner's lock cannot be taken: \(error)", cause: error) }
         file.setNote(owner)
         return true
     }
