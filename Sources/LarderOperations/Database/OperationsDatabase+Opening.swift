@@ -22,6 +22,7 @@ extension OperationsDatabase {
                         let isNew = try isNew(db)
                         try makeDurable(db)
                         log.takeCheckpoints(of: db)
+                        try log.keepFound(db)
                         if isNew { try FolderNames.synchronize(above: file, options.files) }
                     }
                     switch options.schema {

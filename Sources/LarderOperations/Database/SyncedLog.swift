@@ -11,8 +11,9 @@ import LarderFiles
 /// log holds for synced when it opens one, and appends to it. Commits behind such a hole, synced or not, are gone with
 /// the next power cut, and a checkpoint would tear the database itself.
 ///
-/// So the frames that a process finds in the log are written once more, as they are, and synced before its first
-/// commit; and again after a commit that failed. No checkpoint is made before. An empty log costs nothing.
+/// So the frames that a process finds in the log when it opens the database for writing are written once more, as they
+/// are, and synced, before it tells of them or commits behind them; and again after a commit that failed. No checkpoint
+/// is made before. An empty log costs nothing.
 ///
 /// The same holds of the database's own file. SQLite's automatic checkpoints say nothing when a sync fails, and what a
 /// checkpoint before had copied, which was not synced as a reader kept it from copying all, is never copied again. So
@@ -23,6 +24,8 @@ final class SyncedLog: Sendable {
     private enum State {
         /// It may hold what others wrote, or tried to.
         case found
+        /// What it held when it was found is durable; this process has written nothing.
+        case kept
         case synced
         /// A commit failed: its frames may be in the log, and may be on the disk, whole or in part.
         case doubtful
@@ -48,7 +51,7 @@ final class SyncedLog: Sendable {
     }
 
     /// Whether this process has written, or tried to.
-    var isWritten: Bool { state.withLock { $0 != .found } }
+    var isWritten: Bool { state.withLock { $0 == .synced || $0 == .doubtful } }
 
     /// Whether a commit of this process may be there or not, which `require` decides.
     var isDoubtful: Bool { state.withLock { $0 == .doubtful } }
@@ -68,29 +71,53 @@ final class SyncedLog: Sendable {
             }, Unmanaged.passUnretained(self).toOpaque())
     }
 
+    /// Makes durable what the log holds when the database is opened. Outside a transaction.
+    ///
+    /// SQLite shows the commit of a process that was killed before it had synced it. A power cut would take that back
+    /// after others were told of it.
+    func keepFound(_ db: Database) throws {
+        let (file, calls) = try Self.file(SQLITE_FCNTL_JOURNAL_POINTER, of: db)
+        if try Self.size(of: file, calls) > Self.head {
+            do { try rewrite(db) } catch let error as DatabaseError
+                where [.SQLITE_BUSY, .SQLITE_LOCKED].contains(error.resultCode)
+            {
+                // Who writes for so long has made durable what it found before.
+                return
+            }
+        }
+        state.withLock { $0 = .kept }
+    }
+
     /// Makes everything durable that the log holds. Outside a transaction.
     ///
     /// After a commit that failed it writes another in its place, so that it can never be there again.
     func require(_ db: Database) throws {
         let state = state.withLock { $0 }
         guard state != .synced else { return }
-        try db.run("BEGIN IMMEDIATE TRANSACTION")
-        do {
-            // In a transaction, so that no other connection writes meanwhile.
-            if try Self.rewrite(db) { try FolderNames.synchronize(folder, files) }
-            if state == .doubtful {
+        if state != .kept {
+            try rewrite(db) {
+                guard state == .doubtful else { return }
                 let version = try db.integer("PRAGMA user_version") ?? 0
                 // The same once more is a commit to SQLite: the first page is written.
                 try db.run("PRAGMA user_version = \(version)")
             }
+        }
+        self.state.withLock { $0 = .synced }
+        if state == .doubtful { noteCommit() }
+        if !isFileDoubtful.withLock({ $0 }) { larder_keep_log(db.sqliteConnection, 0) }
+    }
+
+    /// Writes the log's frames once more and syncs it, and runs `body` before others may write.
+    private func rewrite(_ db: Database, _ body: () throws -> Void = {}) throws {
+        try db.run("BEGIN IMMEDIATE TRANSACTION")
+        do {
+            if try Self.rewrite(db) { try FolderNames.synchronize(folder, files) }
+            try body()
             try db.run("COMMIT TRANSACTION")
         } catch {
             if db.isInsideTransaction { try? db.rollback() }
             throw error
         }
-        self.state.withLock { $0 = .synced }
-        if state == .doubtful { noteCommit() }
-        if !isFileDoubtful.withLock({ $0 }) { larder_keep_log(db.sqliteConnection, 0) }
     }
 
     /// Begins a transaction that `commit` ends.
@@ -186,8 +213,7 @@ final class SyncedLog: Sendable {
         // In a file whose changes go to a log only checkpoints write, one at a time.
         try check(calls.xShmLock?(file, checkpointLock, 1, SQLITE_SHM_LOCK | SQLITE_SHM_EXCLUSIVE))
         defer { _ = calls.xShmLock?(file, checkpointLock, 1, SQLITE_SHM_UNLOCK | SQLITE_SHM_EXCLUSIVE) }
-        var size: Int64 = 0
-        try check(calls.xFileSize?(file, &size))
+        let size = try size(of: file, calls)
         var bytes = [UInt8](repeating: 0, count: 64 << 10)
         var offset: Int64 = 0
         while offset < size {
@@ -210,8 +236,7 @@ final class SyncedLog: Sendable {
     /// - Returns: False where there are none.
     private static func rewrite(_ db: Database) throws -> Bool {
         let (file, calls) = try self.file(SQLITE_FCNTL_JOURNAL_POINTER, of: db)
-        var size: Int64 = 0
-        try check(calls.xFileSize?(file, &size))
+        let size = try size(of: file, calls)
         guard size > head else { return false }
         var bytes = [UInt8](repeating: 0, count: head)
         try check(calls.xRead?(file, &bytes, Int32(head), 0))
@@ -254,6 +279,14 @@ final class SyncedLog: Sendable {
             throw failure(code == SQLITE_OK ? SQLITE_IOERR : code)
         }
         return (file, calls)
+    }
+
+    private static func size(
+        of file: UnsafeMutablePointer<sqlite3_file>, _ calls: sqlite3_io_methods
+    ) throws -> Int64 {
+        var size: Int64 = 0
+        try check(calls.xFileSize?(file, &size))
+        return size
     }
 
     private static func check(_ code: Int32?) throws {

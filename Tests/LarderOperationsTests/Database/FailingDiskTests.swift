@@ -148,18 +148,19 @@ struct FailingDiskTests {
         }
     }
 
-    @Test("Where a log that is found cannot be synced a write is refused, and the next finds the disk as it is")
+    @Test("Where a log that is found cannot be synced the opening is refused, and the next finds the disk as it is")
     func foundLog() async throws {
         try await withTemporaryFolder { folder in
             let first = try OperationsDatabase(folder: folder)
             let found = try await first.enqueue(draft("found"))
-            let second = try OperationsDatabase(folder: folder)
             let disk = FailingDisk()
-            try await second.pool.writeWithoutTransaction { disk.attach($0) }
             disk.arm(.init(call: .sync, code: ResultCode.SQLITE_IOERR_FSYNC.rawValue, isLasting: false), after: 0)
-            await expectFailure(.storage) { _ = try await second.enqueue(draft("refused")) }
-            #expect(disk.hasFailed)
-            disk.heal()
+            await disk.failing(below: folder) {
+                await expectFailure(.storage) { _ = try OperationsDatabase(folder: folder) }
+                #expect(disk.hasFailed)
+                disk.heal()
+            }
+            let second = try OperationsDatabase(folder: folder)
             #expect(try second.mutations.list().map(\.id) == [found])
             let acknowledged = try await second.enqueue(draft("acknowledged"))
             #expect(try first.mutations.list().map(\.id) == [found, acknowledged])

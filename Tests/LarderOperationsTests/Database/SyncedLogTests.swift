@@ -10,9 +10,12 @@ import Testing
 @Suite("The names of a database's files", .timeLimit(.minutes(10)))
 struct SyncedLogTests {
     /// Opens a database, and gives the folders that were synced so far, each time anew.
-    private func open(_ folder: URL) throws -> (OperationsDatabase, synced: () -> [String]) {
+    private func open(
+        _ folder: URL, busyTimeout: Duration = .seconds(5)
+    ) throws -> (OperationsDatabase, synced: @Sendable () -> [String]) {
         let calls = Calls()
         var options = OperationsDatabase.Options()
+        options.busyTimeout = busyTimeout
         options.files = FileSystem { call in
             calls.add(call)
             return nil
@@ -42,7 +45,7 @@ struct SyncedLogTests {
             #expect(synced().contains(folder.path))
             try database.close()
             let (again, others) = try open(folder)
-            #expect(!others().contains(folder.path))
+            #expect(!others().contains(folder.deletingLastPathComponent().path))
             try again.close()
         }
     }
@@ -90,7 +93,7 @@ struct SyncedLogTests {
         }
     }
 
-    @Test("A log that is found stays as it is where the process that found it has written nothing behind it")
+    @Test("A log that is found is durable when the database is open, and stays as it is until something is written")
     func unwritten() async throws {
         try await withTemporaryFolder { folder in
             let (source, copy) = (folder.appending(path: "source"), folder.appending(path: "copy"))
@@ -104,21 +107,27 @@ struct SyncedLogTests {
             let log = copy.appending(path: OperationsDatabase.fileName + "-wal")
             let before = try Data(contentsOf: log)
             try #require(before.count > 4_096)
-            try OperationsDatabase(folder: copy).close()
+            let (second, synced) = try open(copy)
+            #expect(synced().contains(copy.path))
+            try second.close()
             #expect(try Data(contentsOf: log) == before)
             try first.close()
         }
     }
 
     @Test(
-        "A write on the calling thread syncs the folder of a log that it has found",
+        "A log that was found while another process wrote is durable before the first write on the calling thread",
         arguments: [true, false])
-    func foundBeforeWritingNow(inTransaction: Bool) async throws {
+    func foundWhileOthersWrote(inTransaction: Bool) async throws {
         try await withTemporaryFolder { folder in
             let (first, _) = try open(folder)
             _ = try await first.enqueue(draft())
-            let (second, synced) = try open(folder)
-            _ = synced()
+            let (second, synced) = try await first.pool.writeWithoutTransaction { db in
+                try db.execute(sql: "BEGIN IMMEDIATE TRANSACTION")
+                defer { try? db.rollback() }
+                return try open(folder, busyTimeout: .zero)
+            }
+            #expect(!synced().contains(folder.path))
             if inTransaction {
                 try second.writeNow { _ = try $0.partition(making: "other") }
             } else {
@@ -136,9 +145,9 @@ struct SyncedLogTests {
             let (first, _) = try open(folder)
             _ = try await first.enqueue(draft())
             let (second, synced) = try open(folder)
-            _ = synced()
-            _ = try await second.enqueue(draft())
             #expect(synced().contains(folder.path))
+            _ = try await second.enqueue(draft())
+            #expect(synced() == [])
             _ = try await second.enqueue(draft())
             #expect(synced() == [])
             try second.close()

@@ -79,7 +79,10 @@ package struct TransferLoad: Sendable {
         let storage = ObjectLedger(after: effects) { [marks] effect in marks(effect.words) }
         let store = try Store.open(at: folder, schemaText: [PowerLossLoad.schema])
         let app = try store.partition()
-        let waiting = try app.transfers.all().map(follow)
+        let transfers = try app.transfers.all()
+        // Before anything is written.
+        for transfer in transfers where try transfer.status().state == .done { marks("done", "\(transfer.id)") }
+        let waiting = transfers.map(follow)
         try await carry(app, storage, isCutShort: false)
         for task in waiting { await task.value }
         try store.close()
