@@ -108,7 +108,9 @@ extension PartitionCore {
             else { continue }
             do {
                 let bound = try operations.boundOnce(Self.operation(of: mutation))
-                let parsed = try ParsedResponse.parse(data: Value.object([name: item]).json, along: bound.layout)
+                // Of a mutation's root nothing is stored.
+                let data = Dictionary(bound.layout.rootKeys.map { ($0, $0 == name ? item : .null) }) { $1 }
+                let parsed = try ParsedResponse.parse(data: Value.object(data).json, along: bound.layout)
                 _ = try await cache.write(parsed, of: bound)
             } catch {
                 // The server's object is fetched when it is asked for.

@@ -43,6 +43,11 @@ package final class PlanLayout: Sendable {
     /// Whether the root of a response is an object of the cache: the root of all queries, or the one of a fragment.
     var storesRoot: Bool { plan.kind == .query }
 
+    /// The keys in the answer of what the program asks of the root, whose type is one.
+    package var rootKeys: [String] {
+        plan.selections[plan.root].types.first.map { plan.cases[$0.caseIndex].names } ?? []
+    }
+
     /// About how much memory it takes, in bytes, its plan included.
     var size: Int {
         selections.count * MemoryLayout<SelectionOp>.stride * 4 + types.count * MemoryLayout<TypeOp>.stride * 3

@@ -105,6 +105,34 @@ struct ConflictTests {
         }
     }
 
+    @Test("Of a mutation that is refused for several objects, the server's version of each is stored")
+    func severalObjects() async throws {
+        let other = Self.todo("theirs", 9).replacing(#""id":"a""#, with: #""id":"b""#)
+        let server = ScriptedServer(ScriptedServer.key) { _, _ in
+            ScriptedServer.body(
+                #"""
+                {"data":{"a":null,"b":null},"errors":[
+                 {"message":"changed","errorType":"ConflictUnhandled","path":["a"],"data":\#(Self.todo("theirs", 7))},
+                 {"message":"changed","errorType":"ConflictUnhandled","path":["b"],"data":\#(other)}]}
+                """#)
+        }
+        try await withStoreFixture(server, schema: SyncServer.schema) { app in
+            try await app.enqueue(
+                GraphQLOperation(
+                    """
+                    mutation Update($a: UpdateInput!, $b: UpdateInput!) {
+                      a: update(input: $a) { id title } b: update(input: $b) { id title }
+                    }
+                    """, variables: ["a": ["id": "a", "title": "mine"], "b": ["id": "b", "title": "mine"]]),
+                options: .init(resolver: "merge"))
+            try await quickRunner(app) { $0.resolvers["merge"] = { _ in .keepServers } }.drain()
+            let title = GraphQLFragment("fragment F on Todo { title }")
+            for id in ["a", "b"] {
+                #expect(try app.read(CacheKey(type: "Todo", id: id), title)["title"]?.string == "theirs")
+            }
+        }
+    }
+
     @Test("The resolver of the options is asked about a typed mutation that says the answer it expects")
     func typed() async throws {
         struct Rate: TypedOperation {
