@@ -56,6 +56,16 @@ struct PagesVerbTests {
         }
     }
 
+    @Test("JSON says whether the list is complete where one page was asked for, or so many objects")
+    func completeInJSON() async throws {
+        try await withList { fixture, arguments in
+            for (more, isComplete) in [([], false), (["--at-least", "2001"], true)] {
+                let outcome = try await fixture.larder(arguments + ["--json"] + more)
+                #expect(outcome.output.contains(#""isComplete":\#(isComplete)}"#), "\(outcome)")
+            }
+        }
+    }
+
     @Test(
         "Arguments that contradict each other are refused",
         arguments: [["--all", "--at-least", "1"], ["--at-least", "0"], ["--start-over"]])

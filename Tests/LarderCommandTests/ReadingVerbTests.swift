@@ -438,12 +438,16 @@ struct ReadingVerbTests {
         }
     }
 
-    @Test("query says in JSON how many seconds old its answer is")
+    @Test("query says in JSON how many seconds old its answer is, and null where that is not known")
     func tellsAge() async throws {
+        // A program stored this object two hours ago; or the clock was set back since.
+        for ago in [7_200, -7_200] as [TimeInterval] { try await tellAge(ofObjectStored: ago) }
+    }
+
+    private func tellAge(ofObjectStored ago: TimeInterval) async throws {
         try await CommandFixture.withStore { fixture in
-            // A program stored this object two hours ago.
             var options = Store.Options()
-            options.now = { Date() - 7_200 }
+            options.now = { Date() - ago }
             options.silence()
             let store = try Store.open(
                 at: URL(filePath: fixture.store), schemaText: [CommandFixture.schema], options: options)
@@ -454,6 +458,7 @@ struct ReadingVerbTests {
             try store.close()
             let operation = try fixture.write(document, to: "old.graphql")
             let told = try await fixture.larder("query", "--operation", operation, "--json")
+            guard ago > 0 else { return #expect(told.output.contains(#""age":null,"#), "\(told)") }
             let age = try #require(told.output.firstMatch(of: /"age":(\d+),/).flatMap { Int($0.1) }, "\(told)")
             #expect((7_200..<10_800).contains(age), "\(told)")
         }

@@ -60,11 +60,11 @@ struct RequestOptionTests {
     }
 
     @Test(
-        "What a server reports beside its data fails the verb, and is printed with it where --error-policy says so",
+        "What a server reports beside its data fails the verb; the data is stored and printed where --error-policy says so",
         arguments: [
-            ("fetch", "query Q { recipe(id: 25) { __typename id nutrition { kilocalories } } }"),
+            ("fetch", "Recipe:25", "query Q { recipe(id: 25) { __typename id nutrition { kilocalories } } }"),
             (
-                "send",
+                "send", "Recipe:2",
                 """
                 mutation M {
                   a: rateRecipe(id: 2, stars: 4) { __typename id } b: rateRecipe(id: "none", stars: 4) { __typename id }
@@ -72,7 +72,7 @@ struct RequestOptionTests {
                 """
             ),
         ])
-    func errorPolicy(verb: String, document: String) async throws {
+    func errorPolicy(verb: String, key: String, document: String) async throws {
         try await withTemporaryFolder { folder in
             let fixture = CommandFixture(folder: folder)
             let server = try await RecipeServer.start()
@@ -86,6 +86,8 @@ struct RequestOptionTests {
             try await server.stop()
             #expect(failed.status == 1 && failed.output == "", "\(failed)")
             #expect(taken.status == 0, "\(taken.errors)")
+            let stored = try await fixture.larder("get", key)
+            #expect(stored.status == 0, "\(stored.errors)")
             #expect(taken.output.hasPrefix(#"{"data":{"#), "\(taken.output)")
             #expect(taken.output.contains(#""errors":[{"message":"#), "\(taken.output)")
         }

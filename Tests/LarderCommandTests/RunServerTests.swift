@@ -60,7 +60,7 @@ struct RunServerTests {
             let schema = "type Query { n: Int } type Mutation { rename: Thing } type Thing { id: ID! name: String }"
             let id: MutationID
             do {
-                let store = try Store.open(at: URL(filePath: fixture.store), schema: try Schema(parsing: schema))
+                let store = try Store.open(at: URL(filePath: fixture.store), schemaText: [schema])
                 let operation = GraphQLOperation("mutation { rename { id name } }")
                 id = try await store.partition().enqueue(operation, options: .init(resolver: "merge")).id
                 try store.close()

@@ -33,14 +33,14 @@ struct EnvironmentAuthorizationTests {
     }
 
     @Test(
-        "Requests are signed for the region that the API says, and otherwise for that of its URL",
+        "Requests are signed for the region that the API says, otherwise for that of its URL, and never for the pool's",
         arguments: [
             ("https://example.com/graphql", "eu-west-1", "eu-west-1"),
             ("https://x.appsync-api.us-east-2.amazonaws.com/graphql", nil, "us-east-2"),
         ])
     func region(url: String, said: String?, signed: String) throws {
         var environment = try environment(url, region: said)
-        environment.identityPool = .init(id: "eu-west-1:1", region: "eu-west-1")
+        environment.identityPool = .init(id: "ap-south-1:1", region: "ap-south-1")
         var region: String?
         if case .iam(let named, _) = try authorization(environment) { region = named }
         #expect(region == signed)

@@ -216,7 +216,8 @@ struct TransferTableTests {
     @Test("A transfer that fails or is cancelled sets the mutations that wait for it aside; its retry brings them back")
     func failing() async throws {
         try await withOperations { database in
-            for isCancelled in [false, true] {
+            let changed = FileIdentity(device: 1, inode: 2, size: 10_001, modified: 4)
+            for (isCancelled, retried) in [(false, source), (false, changed), (true, source)] {
                 let transfer = try await database.queue(upload(UUID().uuidString))
                 var waiter = draft()
                 waiter.transfers = [transfer]
@@ -231,7 +232,7 @@ struct TransferTableTests {
                 let found = try #require(try database.mutation(mutation))
                 #expect(found.state == .deadLetter && found.failure?.class == .transferFailed)
                 guard !isCancelled else { continue }
-                try await database.transfers.retry(transfer, source: source)
+                try await database.transfers.retry(transfer, source: retried)
                 #expect(try database.state(mutation) == .pending)
                 try await database.transfers.finish(database.take(transfer).attempt, etag: nil, now: noon)
                 #expect(try database.heads() == [mutation])
