@@ -55,6 +55,18 @@ struct AnswerTextTests {
         #expect(clock.correct(from: 0) == isCorrected)
     }
 
+    @Test("Each of several requests that a server refused for the same wrong time is signed once more")
+    func refusedTogether() {
+        let clock = SigningClock { Date(timeIntervalSince1970: 1_000_000) }
+        // Both were signed by this machine's clock.
+        for _ in 0..<2 {
+            clock.hear("Mon, 12 Jan 1970 15:46:40 GMT")
+            #expect(clock.correct(from: 0))
+        }
+        #expect(clock.offset == 7_200)
+        #expect(!clock.correct(from: clock.offset))
+    }
+
     @Test(
         "An error takes the host id from the answer's header, or else from its body",
         arguments: ["H7", nil])

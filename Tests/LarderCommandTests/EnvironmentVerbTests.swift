@@ -313,11 +313,12 @@ struct EnvironmentVerbTests {
                 }
             }
             let json = try await LarderProcess.run(["env", "--json", "--store", place.path]).output
-            let counts = #""isCurrent":true,"pending":4,"inFlight":3,"acknowledged":2,"deadLetters":1}"#
-            let owner = #""environment":"production","user":null"#
-            #expect(json.contains(#"{"partition":"\#(current)",\#(owner),\#(counts)"#), "\(json)")
+            let counts = #""user":null,"isCurrent":true,"pending":4,"inFlight":3,"acknowledged":2,"deadLetters":1}"#
+            #expect(json.contains(#"{"partition":"\#(current)","environment":"production",\#(counts)"#), "\(json)")
             let left = #""environment":"staging","user":"ada","isCurrent":false,"pending":1,"inFlight":0,"#
             #expect(json.contains(#"{"partition":"\#(parked)",\#(left)"#), "\(json)")
+            let text = try await LarderProcess.run(["env", "--store", place.path]).output
+            #expect(text.contains("\(current) production guest 10 mutations\n"), "\(text)")
         }
     }
 

@@ -61,4 +61,14 @@ struct NamedStorageVerbTests {
             #expect(output.contains(#"{"transfer":"\#(id.text)","code":"object.unreachable""#), "\(output)")
         }
     }
+
+    @Test("`transfers gc` names in JSON the storage that has an upload")
+    func storageInJSON() async throws {
+        try await TransferFixture.run { fixture in
+            let id = try await failed(fixture)
+            let told = try await fixture.larder("transfers", "gc", "--json").output
+            let upload = #"{"transfer":"\#(id.text)","state":"failed","storage":"archive","bucket":"media","#
+            #expect(told.contains(upload), "\(told)")
+        }
+    }
 }

@@ -102,7 +102,7 @@ struct RunVerbTests {
         }
     }
 
-    @Test("What the server refuses is set aside with status 1, and all of it is replayed at once with --write")
+    @Test("What the server refuses is set aside with status 1, by that run alone, and is replayed at once with --write")
     func setsAside() async throws {
         try await withServer { fixture, server, run in
             var ids: Set<String> = []
@@ -127,6 +127,8 @@ struct RunVerbTests {
             let json = try await fixture.larder(run + ["--json"])
             let named = json.output.firstMatch(of: /"sent":0,"setAside":\["([^\]]*)"\]/)?.1.split(separator: "\",\"")
             #expect(Set(named?.map { String($0) } ?? []) == ids && json.status == 1, "\(json)")
+            let next = try await fixture.larder(run)
+            #expect(next.status == 0 && next.output == "" && next.errors.contains("0 set aside"), "\(next)")
         }
     }
 
@@ -188,9 +190,7 @@ struct RunVerbTests {
                 "run", "--endpoint", "http://127.0.0.1:1/", "--until-idle", "--store", fixture.store,
             ])
             let deadline = SuspendingClock.now + .seconds(60)
-            while !running.errors.contains("waiting: "), .now < deadline {
-                try await Task.sleep(for: .milliseconds(10))
-            }
+            while !running.errors.contains("waiting:"), .now < deadline { try await Task.sleep(for: .milliseconds(10)) }
             running.interrupt()
             let outcome = try await running.finish()
             #expect(outcome.status == 1 && outcome.errors.contains("The run was interrupted, and 1 mutation remains"))
@@ -479,9 +479,7 @@ struct RunVerbTests {
             let running = try LarderProcess.start(
                 run + ["--timeout", "0.5", "--idempotency-header", name, "--store", fixture.store])
             let deadline = SuspendingClock.now + .seconds(60)
-            while !running.errors.contains("waiting: "), .now < deadline {
-                try await Task.sleep(for: .milliseconds(10))
-            }
+            while !running.errors.contains("waiting:"), .now < deadline { try await Task.sleep(for: .milliseconds(10)) }
             server.latency = .zero
             let outcome = try await running.finish()
             #expect(outcome.status == 0 && outcome.output == "applied \(id)\n", "\(outcome.errors)")

@@ -92,6 +92,18 @@ struct TransferGarbageTests {
         }
     }
 
+    @Test("Each upload that gc leaves is told on standard error, with the reason")
+    func toldLeft() async throws {
+        try await TransferFixture.run { fixture in
+            let (named, unnamed) = (try await fixture.upload(), try await fixture.upload())
+            try await fixture.fail(fixture.begin(named, upload: "a-name"))
+            try await fixture.fail(fixture.begin(unnamed, isAsked: true))
+            let errors = try await fixture.larder("transfers", "gc", "--write").errors
+            #expect(errors.contains("larder: \(named.text): its upload is at the storage"), "\(errors)")
+            #expect(errors.contains("larder: \(unnamed.text): the storage was asked to begin"), "\(errors)")
+        }
+    }
+
     @Test("JSON names each partial file with its bytes, and each upload with the storage's name for it")
     func json() async throws {
         try await TransferFixture.run { fixture in

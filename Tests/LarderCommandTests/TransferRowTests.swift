@@ -47,6 +47,16 @@ struct TransferRowTests {
         }
     }
 
+    @Test("JSON says in words, too, why a transfer cannot be changed")
+    func refusedInWords() async throws {
+        try await TransferFixture.run { fixture in
+            try await fixture.fail(fixture.begin(fixture.upload()))
+            try FileManager.default.removeItem(at: fixture.source)
+            let told = try await fixture.larder("transfers", "retry", "--all", "--write", "--json").output
+            #expect(told.contains(/"code":"transfer.sourceMissing","message":"[^"]+"/), "\(told)")
+        }
+    }
+
     @Test("JSON names each transfer that cannot be changed, with the reason's code, and each that was changed")
     func refusedInJSON() async throws {
         try await TransferFixture.run { fixture in

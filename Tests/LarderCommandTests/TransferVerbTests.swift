@@ -332,6 +332,17 @@ struct TransferVerbTests {
         }
     }
 
+    @Test("A transfer is shown with the time at which it expires, and how far that is from now")
+    func shownExpiry() async throws {
+        try await TransferFixture.run { fixture in
+            var options = UploadOptions()
+            options.expires = Date(timeIntervalSince1970: 4_000_000_000)
+            let id = try await fixture.upload(options)
+            let shown = try await fixture.larder("transfers", "show", id.text)
+            #expect(shown.output.contains("\nexpires 2096-10-02T07:06:40Z (in "), "\(shown)")
+        }
+    }
+
     @Test("JSON gives the time at which a transfer failed")
     func failureTime() async throws {
         try await TransferFixture.run { fixture in

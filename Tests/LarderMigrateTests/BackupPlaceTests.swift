@@ -194,6 +194,32 @@ struct BackupPlaceTests {
         }
     }
 
+    @Test("plan names in JSON the folder in which the backup is to be made, and each migration by its number")
+    func planned() async throws {
+        try await MigrationFixture.with { fixture in
+            try fixture.makeOlder()
+            let place = fixture.folder.appending(path: "place").path
+            let plan = try result(await fixture.migrate("plan", "--backups", place, "--json"))
+            let steps = try #require(plan["steps"] as? [[String: Any]])
+            #expect(steps.first?["folder"] as? String == place, "\(plan)")
+            #expect(steps.dropFirst().first?["number"] as? Int == 3, "\(plan)")
+        }
+    }
+
+    @Test("backup list says in JSON when each backup was made")
+    func creation() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.queue(1)
+            let backup = try await fixture.migrate("backup").output.trimmingCharacters(in: .newlines)
+            let manifest = URL(filePath: backup).appending(path: "manifest.json")
+            let text = try String(contentsOf: manifest, encoding: .utf8)
+            let changed = text.replacing(/"created" ?: ?"[^"]+"/, with: #""created":"2021-01-01T00:00:00Z""#)
+            try Data(changed.utf8).write(to: manifest)
+            let list = try result(await fixture.migrate("backup", "list", "--json"))["backups"] as? [[String: Any]]
+            #expect(list?.map { $0["created"] as? String } == ["2021-01-01T00:00:00Z"], "\(list as Any)")
+        }
+    }
+
     @Test("A backup is restored whole into an empty folder that is there")
     func emptyFolder() async throws {
         try await MigrationFixture.with { fixture in

@@ -159,6 +159,18 @@ struct EnvironmentVerbTests {
         }
     }
 
+    @Test("env use is refused while the variable is set, also where it names the environment that is to be entered")
+    func refusedForSameName() async throws {
+        try await MigrationFixture.with { fixture in
+            _ = try await fixture.add("staging")
+            let outcome = try await fixture.migrate(
+                "env", "use", "staging", "--json", environment: ["LARDER_ENV": "staging"])
+            #expect(outcome.status == 4)
+            #expect(outcome.errors.contains(#""code":"command.decidedElsewhere""#), "\(outcome.errors)")
+            #expect(try await fixture.migrate("env", "current").status == 3)
+        }
+    }
+
     @Test("A switch is refused while a variable decides", arguments: [["use", "staging"], ["none"]])
     func refused(arguments: [String]) async throws {
         try await MigrationFixture.with { fixture in

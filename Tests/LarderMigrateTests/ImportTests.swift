@@ -198,6 +198,18 @@ struct ImportVerbTests {
         }
     }
 
+    @Test("An import is refused where the variable names an environment and the store has no current one")
+    func noneBesideVariable() async throws {
+        try await withCache { (fixture, cache, schema) throws in
+            _ = try await fixture.add("staging")
+            let told = try await fixture.migrate(
+                "import", "--from", "apollo", cache, "--schema", schema, "--json",
+                environment: ["LARDER_ENV": "staging"])
+            #expect(told.status == 4, "\(told)")
+            #expect(told.errors.contains(#""code":"command.decidedElsewhere""#), "\(told)")
+        }
+    }
+
     @Test("An import goes on where the variable names the environment that it would go to anyway")
     func currentByVariable() async throws {
         try await withCache { (fixture, cache, schema) throws in

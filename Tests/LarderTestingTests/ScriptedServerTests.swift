@@ -61,6 +61,15 @@ struct ScriptedServerTests {
         #expect(ScriptedServer(schema: schema).idempotency == nil)
     }
 
+    @Test("A server that is told a key twice notes what took effect under it once, and what has no key each time")
+    func effectsByKey() {
+        let server = ScriptedServer { _ in "{}" }
+        for (effect, key) in [("a", "1"), ("b", "1"), ("b", "2"), ("c", nil), ("c", nil)] as [(String, String?)] {
+            server.note(effect, key: key)
+        }
+        #expect(server.effects == ["a", "b", "c", "c"])
+    }
+
     @Test("Observers of a network are told in the order in which they came")
     func observers() {
         let network = SwitchedConnectivity(isConnected: false)

@@ -49,4 +49,40 @@ struct TestClockTests {
             service.cancel()
         }
     }
+
+    @Test("By a store's clock a server that asks to be left alone is left alone by all that is queued")
+    func leftAlone() async throws {
+        let clock = TestClock()
+        var options = Store.Options()
+        options.now = { clock.now }
+        try await withTemporaryStore(schemaText: [kitchenSchema], options: options) { store in
+            let server = ScriptedServer { _ in
+                throw TransportError(.status, "slow down", status: 429, retryAfter: .seconds(3600))
+            }
+            let app = try store.partition(server: server)
+            let service = Task { try await app.run() }
+            defer { service.cancel() }
+            let first = try await app.enqueue(RateRecipe(id: "7", rating: 4))
+            let deadline = SuspendingClock.now + .seconds(60)
+            while try first.status()?.failure == nil {
+                try #require(SuspendingClock.now < deadline)
+                try await Task.sleep(for: .milliseconds(5))
+            }
+            let second = try await app.enqueue(
+                RateRecipe(id: "8", rating: 4), options: MutationOptions(lane: "second"))
+            // The runner has looked at the queue when these are set aside, whose time is over.
+            for lane in ["third", "fourth"] {
+                let late = try await app.enqueue(
+                    RateRecipe(id: "9", rating: 4),
+                    options: MutationOptions(lane: MutationLane(lane), expires: clock.now + 1))
+                clock.advance(by: .seconds(2))
+                guard case .setAside = try await late.outcome(within: .seconds(60)) else {
+                    Issue.record("it was sent")
+                    return
+                }
+            }
+            #expect(try second.status()?.state == .pending)
+            #expect(server.requests.filter { $0.operationName == "Rate" }.count == 1)
+        }
+    }
 }

@@ -44,6 +44,7 @@ struct DeadlineTests {
                     "l", in: locks, FileSystem(), for: "a test", label: "test", until: .now + soon)
             }
             #expect(error?.code == .lock && error?.message.contains("The lock l cannot be used") == true)
+            #expect(error?.cause is FileError)
         }
     }
 

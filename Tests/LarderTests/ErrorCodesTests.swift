@@ -154,6 +154,58 @@ struct ErrorCodesTests {
         #expect(error.code == .backup && (error.cause as? FileError) == reason)
     }
 
+    @Test("The error of a backup that has no right to its files leads to the file error")
+    func causeOfForbiddenBackup() {
+        let reason = FileError(EACCES, doing: "writing", path: "x")
+        let error = BackupFailure.typed(reason)
+        let cause = error.cause as? OperationsError
+        #expect(error.code == .operationsNotWritable && (cause?.cause as? FileError) == reason)
+    }
+
+    @Test(
+        "The error of a place where no download can be put has the file error as its cause",
+        arguments: [(EIO, LarderError.Code.destinationUnusable), (ENOSPC, .diskFull)])
+    func causeOfDestination(status: Int32, code: LarderError.Code) {
+        let files = FileSystem(injecting: { _ in .failure(status) })
+        let place = DestinationFile(file: URL(filePath: "/nowhere/x"), replaces: false, files)
+        let error = #expect(throws: LarderError.self) { try place.check() }
+        #expect(error?.code == code && error?.cause is FileError)
+    }
+
+    @Test("The error of an upload whose file is missing has the file error as its cause")
+    func causeOfSource() {
+        let error = #expect(throws: LarderError.self) { _ = try FileIdentity(ofSource: "/nowhere/x") }
+        #expect(error?.code == .sourceMissing && error?.cause is FileError)
+    }
+
+    @Test("The error of a key file that cannot be read has the file error as its cause")
+    func causeOfKeyFile() {
+        let files = FileSystem(injecting: { _ in .failure(EIO) })
+        let file = URL(filePath: "/nowhere/x")
+        let error = #expect(throws: KeyError.self) { _ = try OpenKeyFile(file, for: .reading, files) }
+        #expect(error?.code == .unreadable && error?.cause is FileError)
+    }
+
+    @Test(
+        "The error of a database file that cannot be looked at has the file error as its cause",
+        arguments: [(EACCES, OperationsError.Code.notWritable), (EIO, .storage)])
+    func causeOfDatabase(status: Int32, code: OperationsError.Code) {
+        let files = FileSystem(injecting: { _ in .failure(status) })
+        let error = #expect(throws: OperationsError.self) {
+            _ = try OperationsDatabase.look(at: "/nowhere/x", files)
+        }
+        #expect(error?.code == code && error?.cause is FileError)
+    }
+
+    @Test("The error of a migration lock that cannot be taken has the file error as its cause")
+    func causeOfMigrationLock() {
+        let files = FileSystem(injecting: { _ in .failure(EIO) })
+        let error = #expect(throws: OperationsError.self) {
+            _ = try MigrationLock.take(in: URL(filePath: "/nowhere"), for: "a test", within: .zero, files)
+        }
+        #expect(error?.code == .storage && error?.cause is FileError)
+    }
+
     @Test("The error of the queue or of the cache has the layer's own error as its cause")
     func causeOfLayers() {
         let ofQueue = LarderError(translating: OperationsError(.occupied, "x"))

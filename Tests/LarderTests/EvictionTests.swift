@@ -456,7 +456,9 @@ struct EvictionTests {
                 }
             }
             #expect(await larderError { try await task.value }?.code == .cancelled)
-            #expect((1..<20).contains(left()))
+            // Each slice is a commit of its own, and so short that it removes one or two. What `left` reads is spared
+            // for a while, so that a few would stay of one commit for all as well.
+            #expect((15..<20).contains(left()))
         }
     }
 

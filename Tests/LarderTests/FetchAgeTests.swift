@@ -101,6 +101,19 @@ struct FetchAgeTests {
         }
     }
 
+    @Test("cacheOnly asks no server, though what it answers with is old")
+    func cacheOnlyAsksNobody() async throws {
+        let server = server()
+        try await withAgedStore(server) { app, wait in
+            _ = try await app.fetch(recipeList)
+            wait(100)
+            let options = FetchOptions(maxAge: .seconds(60), staleAllowed: true)
+            for _ in 0..<20 { _ = try await app.fetch(recipeList, policy: .cacheOnly, options: options) }
+            _ = try await app.fetch(recipeList, policy: .networkOnly)
+            #expect(server.requests.count == 2)
+        }
+    }
+
     @Test("networkFirst stands in with what is old only where that is allowed")
     func networkFirst() async throws {
         let server = ScriptedServer { number, _ in

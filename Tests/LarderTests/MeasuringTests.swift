@@ -209,6 +209,24 @@ struct MeasuringTests {
         }
     }
 
+    @Test("A runner without a network measures no queue, neither its depth nor its age")
+    func offline() async throws {
+        try await measured(ScriptedServer.rating()) { app, metrics, _ in
+            try await app.enqueue(rate(1))
+            var options = MutationRunner.Options()
+            let network = SwitchedConnectivity()
+            network.set(false)
+            options.connectivity = network
+            let runner = MutationRunner(app, options: options)
+            let running = Task { try await runner.run() }
+            try await eventually { runner.state == .offline }
+            running.cancel()
+            try await running.value
+            #expect(try metrics.expectMeter("larder.queue.depth").values.isEmpty)
+            #expect(try metrics.expectMeter("larder.queue.age").values.isEmpty)
+        }
+    }
+
     @Test("The identity provider's answers are timed, and so are its failures")
     func refreshes() async throws {
         let provider = InMemoryIdentityProvider(lifetime: .seconds(20))

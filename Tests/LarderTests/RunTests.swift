@@ -119,6 +119,21 @@ struct RunTests {
         #expect(count == 0)
     }
 
+    @Test("What keeps the cache in order looks again after a time, also where it could not keep the bound before")
+    func laterLooks() async throws {
+        try await withStoreFixture { app in
+            var options = CacheUpkeep(maxBytes: 1)
+            options.interval = .milliseconds(1)
+            let (firstLook, isLookedAgain) = (Countdown(1), Flag())
+            let upkeep = Task { [options] in
+                await app.keepInOrder(options) { _ in if !firstLook.take() { isLookedAgain.set() } }
+            }
+            try await eventually { isLookedAgain.isSet }
+            upkeep.cancel()
+            await upkeep.value
+        }
+    }
+
     @Test("run without a transport fails at once, and says why")
     func noTransport() async throws {
         try await withStoreFixture { app in

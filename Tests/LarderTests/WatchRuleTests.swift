@@ -287,11 +287,16 @@ struct WatchRuleTests {
             try await app.write("Recipe:5", Self.card, json: Array(#"{"title":"Pie","rating":1}"#.utf8))
             var states = app.watch("Recipe:5").makeAsyncIterator()
             #expect(try await next(&states)?.presence == .present)
-            // As when another process has cleared the cache and filled it again.
-            app.core.watchers.publish(
-                Commit(generation: 0, changes: .everything, position: ChangePosition(epoch: 0, number: 0)))
-            let state = try #require(try await next(&states, within: .seconds(60)))
-            #expect(state.presence == .present && state.changedFields.isEmpty)
+            let record = try #require(try app.records.presence(of: "Recipe:5").dependencies.records.first)
+            for fields in [1..<1, 1..<100] as [Range<UInt32>] {
+                // As when another process has cleared the cache and filled it again; then together with other changes.
+                var changes = ChangeSet.everything
+                changes.fields = fields.map { RecordField(record: record, field: $0) }
+                let position = ChangePosition(epoch: 0, number: 0)
+                app.core.watchers.publish(Commit(generation: 0, changes: changes, position: position))
+                let state = try #require(try await next(&states, within: .seconds(60)))
+                #expect(state.presence == .present && state.changedFields.isEmpty)
+            }
         }
     }
 

@@ -76,6 +76,23 @@ struct ConnectionEndTests {
         #expect(asked.withLock { $0 } == [nil, AppSyncFixture.credentials.accessKeyID])
     }
 
+    @Test("A start is sent with the proof that the program gives at that time, and not with an earlier one")
+    func proofOfEachStart() async throws {
+        let count = Mutex(0)
+        let dialect = try dialect(
+            .lambda { _, _ in
+                count.withLock {
+                    $0 += 1
+                    return "token \($0)"
+                }
+            })
+        for number in 1...2 {
+            let start = SubscriptionLine.Command.start(id: "\(number)", .appSync("subscription { renamed { id } }"))
+            let message = try #require(try await dialect.messages(for: [start]).first)
+            #expect(String(decoding: message, as: UTF8.self).contains("token \(number)"))
+        }
+    }
+
     @Test(
         "A start that AppSync refuses is made again with one other proof, and with a third only where one was taken",
         arguments: [
@@ -101,6 +118,22 @@ struct ConnectionEndTests {
         #expect(answers == isMadeAgain)
     }
 
+    @Test("Each of several starts that AppSync refuses with the same proof is made again")
+    func startsEachAgain() async throws {
+        let dialect = try dialect(.lambda { refused, _ in refused == nil ? "old" : "new" })
+        for id in ["1", "2"] {
+            _ = try await dialect.messages(for: [.start(id: id, .appSync("subscription { renamed { id } }"))])
+        }
+        var answers: [Bool] = []
+        for id in ["1", "2"] {
+            let text = #"{"type":"error","id":"\#(id)","payload":{"errors":[{"errorType":"UnauthorizedException"}]}}"#
+            for message in try dialect.reaction(to: JSONMembers(Array(text.utf8))).messages {
+                if case .failed(_, _, let mayRecover) = message { answers.append(mayRecover) }
+            }
+        }
+        #expect(answers == [true, true])
+    }
+
     @Test(
         "A connection is to be replaced a minute before its token ends, or after nine tenths of a shorter life",
         arguments: [(1_000, 940.0), (100, 90)])
@@ -117,6 +150,14 @@ struct ConnectionEndTests {
         let claims = Data(#"{"exp":1300000}"#.utf8).base64EncodedString().replacing("=", with: "")
         let lifetimes = try await lifetimes(.openIDConnect { _, _ in "e30.\(claims).s" }, now)
         #expect(lifetimes.count == 1 && lifetimes.allSatisfy { $0 < .seconds(24 * 3_600) })
+    }
+
+    @Test("A connection whose token has ended by this clock, and which AppSync took, is not replaced at once")
+    func lifetimeOfEndedToken() async throws {
+        let now = Date(timeIntervalSince1970: 1_000_000)
+        let claims = Data(#"{"exp":990000}"#.utf8).base64EncodedString().replacing("=", with: "")
+        let lifetimes = try await lifetimes(.openIDConnect { _, _ in "e30.\(claims).s" }, now)
+        #expect(lifetimes.count == 1 && lifetimes.allSatisfy { $0 > .seconds(12 * 3_600) })
     }
 
     @Test("A connection is to be replaced a minute before its credentials end")

@@ -238,6 +238,27 @@ struct SignInFlowTests {
         }
     }
 
+    @Test("A user who gives up while the server is asked is told nothing of its refusal")
+    func cancelledRefusal() async throws {
+        try await withFlow { flow, _, _ in
+            let working = Task { await flow.perform(.submit, ["name": "ann", "password": "wrong password"]) }
+            while !flow.state.isWorking, !flow.state.hasEnded { await Task.yield() }
+            await flow.perform(.cancel)
+            await working.value
+            #expect(flow.state.step == .cancelled && code(flow) == nil)
+        }
+    }
+
+    @Test("A failure is told until the user does something else", arguments: [SignInAction.signUp, .forgotPassword])
+    func failureOfLastAction(action: SignInAction) async throws {
+        try await withFlow { flow, _, _ in
+            await flow.perform(.submit, ["name": "ann", "password": "wrong password"])
+            #expect(code(flow) == "cognito.wrongCredentials")
+            await flow.perform(action)
+            #expect(flow.state.step != .signIn && code(flow) == nil)
+        }
+    }
+
     @Test("No state offers to cancel while the session stores what signs the user in")
     func storing() async throws {
         try await withFlow { flow, session, _ in

@@ -97,6 +97,13 @@ struct HandshakeTests {
         #expect(error.code == .unusableRequest)
     }
 
+    @Test("A socket whose handshake has a head of more than 32 KiB is not asked for")
+    func longHead() async throws {
+        let long = GraphQLRequest.Header(name: "X-Long", value: String(repeating: "x", count: 33_000))
+        let refusal = try await refusal(Reply(status: .notFound), headers: [long])
+        #expect(refusal.error.code == .unusableRequest && refusal.request == nil)
+    }
+
     @Test("A task that was cancelled before waits for no server")
     func cancelledBefore() async throws {
         try await ScriptedServer.run({ _ in .hang }) { server in

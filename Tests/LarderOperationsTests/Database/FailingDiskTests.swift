@@ -125,6 +125,34 @@ struct FailingDiskTests {
         }
     }
 
+    @Test("Whether a mutation is queued whose commit failed is told for good: a later program finds no other answer")
+    func toldForGood() async throws {
+        try await withTemporaryFolder { folder in
+            let database = try OperationsDatabase(folder: folder)
+            _ = try await database.enqueue(draft("first"))
+            let disk = FailingDisk()
+            try await database.pool.writeWithoutTransaction { disk.attach($0) }
+            disk.arm(.init(call: .sync, code: ResultCode.SQLITE_IOERR_FSYNC.rawValue, isLasting: false), after: 0)
+            let failed = draft("failed")
+            await expectFailure(.commitUnknown) { _ = try await database.enqueue(failed) }
+            disk.heal()
+            let told = try database.mutation(failed.id) != nil
+            // The files of a program that is killed now.
+            let killed = folder.appending(path: "killed")
+            try FileManager.default.createDirectory(at: killed, withIntermediateDirectories: false)
+            for suffix in ["", "-wal"] {
+                let copy = killed.appending(path: OperationsDatabase.fileName + suffix)
+                try FileManager.default.copyItem(atPath: database.file.path + suffix, toPath: copy.path)
+            }
+            try database.close()
+            let later = try OperationsDatabase(folder: killed)
+            let found = try later.mutation(failed.id) != nil
+            #expect(found == told)
+            try expectSound(later)
+            try later.close()
+        }
+    }
+
     @Test("After a commit whose sync failed all of the log is written again before the next is acknowledged")
     func failedCommit() async throws {
         try await withTemporaryFolder { folder in

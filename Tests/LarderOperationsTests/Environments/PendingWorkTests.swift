@@ -23,6 +23,23 @@ struct PendingWorkTests {
         }
     }
 
+    @Test("A switch that gives up what is pending leaves a mutation whose answer is not stored, which settles later")
+    func answeredBesideDiscarded() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), as: "pa")
+            let answered = try await database.enqueue(draft("lane", in: "pa"))
+            let next = try await database.enqueue(draft("lane", in: "pa"))
+            let attempt = try await database.begin(answered).attempt
+            try await database.mutations.answer(attempt, json("{}"), now: noon)
+            let report = try await database.enter(environment("b"), as: "pb", leaving: .discard)
+            #expect(report.discarded == 1)
+            #expect(report.from?.after == SwitchReport.Work([.acknowledged: 1]))
+            #expect(try database.outcome(next)?.kind == .discarded)
+            try await database.mutations.settle(answered, now: noon)
+            #expect(try database.outcome(answered)?.kind == .applied)
+        }
+    }
+
     @Test("A pending mutation that an earlier attempt may have carried out is discarded, and its outcome says so")
     func doubtful() async throws {
         try await withOperations { database in

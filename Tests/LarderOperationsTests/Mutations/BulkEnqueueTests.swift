@@ -81,6 +81,16 @@ struct BulkEnqueueTests {
         }
     }
 
+    @Test("Very many mutations that are queued at once expire at their times")
+    func expiries() async throws {
+        try await withOperations { database in
+            let drafts = (0..<60).map { draft("\($0)", expires: after(9)) }
+            _ = try await database.mutations.enqueue(drafts)
+            #expect(try await database.mutations.expire(in: app, now: after(8)) == [])
+            #expect(try await database.mutations.expire(in: app, now: after(9)) == drafts.map(\.id))
+        }
+    }
+
     @Test("Of very many the one is named that is queued already, or settled", arguments: [3, 30, 59], [true, false])
     func known(place: Int, isSettled: Bool) async throws {
         try await withOperations { database in

@@ -123,9 +123,9 @@ struct OpeningTests {
         }
     }
 
-    @Test("The errors of missing rights and of a full disk have the file error as their cause")
+    @Test("The errors of missing rights, of a full disk and of a disk that fails have the file error as their cause")
     func fileCauses() {
-        for (status, code) in [(EACCES, OperationsError.Code.notWritable), (ENOSPC, .full)] {
+        for (status, code) in [(EACCES, OperationsError.Code.notWritable), (ENOSPC, .full), (EIO, .storage)] {
             let reason = FileError(status, doing: "writing", path: "x")
             let error = OperationsError.translated(reason)
             #expect(error.code == code && (error.cause as? FileError) == reason)

@@ -187,6 +187,30 @@ struct LostRowTests {
         }
     }
 
+    @Test("A mutation that holds a temporary id stays behind its maker that is set aside, where that link is lost")
+    func stalledBehindMaker() async throws {
+        try await withTemporaryFolder { folder in
+            let scene = try await RepairScene.make(in: folder)
+            let (maker, holder) = (try #require(scene.mutations[.maker]), try #require(scene.mutations[.holder]))
+            try scene.change { db in
+                try db.execute(
+                    sql: """
+                        DELETE FROM mutation_dependency WHERE sequence = \(holder.sequence);
+                        PRAGMA ignore_check_constraints = ON;
+                        UPDATE mutation SET attempts = -1 WHERE sequence = \(maker.sequence);
+                        """)
+            }
+            _ = try scene.repair()
+            let database = try OperationsDatabase(folder: folder)
+            // Its id is lost with that.
+            #expect(try database.mutations.list().first { $0.sequence == maker.sequence }?.state == .deadLetter)
+            let found = try database.mutation(holder.id)
+            #expect(found?.state == .pending && found?.isStalled == true)
+            try expectSound(database)
+            try database.close()
+        }
+    }
+
     @Test("A mutation of which a value cannot be read is counted among those that are set aside")
     func unreadable() async throws {
         try await withTemporaryFolder { folder in

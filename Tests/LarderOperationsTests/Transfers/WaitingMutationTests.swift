@@ -133,6 +133,23 @@ struct WaitingMutationTests {
         }
     }
 
+    @Test("A mutation whose upload is being cancelled is not replayed, and none is queued that would wait for it")
+    func beingCancelled() async throws {
+        try await withOperations { database in
+            let (uploads, mutation) = try await queue(1, database)
+            let begun = try #require(try await database.transfers.begin(uploads[0], owner: "me", now: noon))
+            try await database.transfers.note(begun.attempt, [.upload("u")])
+            try await database.transfers.cancel(uploads[0], now: noon)
+            #expect(try database.transfers.find(uploads[0])?.state == .cancelling)
+            #expect(try database.state(mutation) == .deadLetter)
+            await expectFailure(.wrongState) { try await database.mutations.replay(mutation, now: noon) }
+            #expect(try database.state(mutation) == .deadLetter)
+            var late = draft("late")
+            late.transfers = uploads
+            await expectFailure(.wrongState) { _ = try await database.enqueue(late) }
+        }
+    }
+
     @Test(
         "A mutation whose upload has failed is not replayed until the upload is retried, and holds up none of its lane")
     func replayed() async throws {

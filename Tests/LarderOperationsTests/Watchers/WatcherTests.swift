@@ -91,8 +91,9 @@ struct WatcherTests {
     @Test("Watchers are listed by partition and name, and removed one by one")
     func listed() async throws {
         try await withOperations { database in
-            for (name, partition) in [("b", app), ("a", app), ("a", "other")] {
-                _ = try await database.watchers.put(name, in: partition, document: query, now: noon)
+            // By age they would stand the other way around.
+            for (name, partition, time) in [("b", app, noon), ("a", app, after(1)), ("a", "other", noon)] {
+                _ = try await database.watchers.put(name, in: partition, document: query, now: time)
             }
             #expect(try database.watchers.list(in: app).map(\.name) == ["a", "b"])
             #expect(try database.watchers.list().map(\.partition) == [app, app, "other"])

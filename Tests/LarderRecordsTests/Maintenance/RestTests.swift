@@ -157,6 +157,8 @@ struct RestTests {
             let cause = RecordError.translated(LMDBError(code, "LMDB's own words", path: "x")).cause as? LMDBError
             #expect(cause?.code == code && cause?.path == "x", "\(code)")
         }
+        let other = RecordError.translated(CancellationError())
+        #expect(other.code == .storage && other.cause is CancellationError)
     }
 
     @Test("A change that is too large for one commit says so, and a table of another kind is damage")

@@ -152,6 +152,18 @@ struct ContradictingPartTests {
         }
     }
 
+    @Test("A part that is always merged goes with its fields when the part that holds it is another object")
+    func mergedInsideReplaced() async throws {
+        let policy = "extend type Point @fieldPolicy(forField: \"next\", parts: merge)"
+        try await withSampleCache(movieSchema + "\n" + policy) { sample in
+            _ = try await write(sample, "place { x y next { x y } }", #""place":{"x":1,"y":1,"next":{"x":1,"y":2}}"#)
+            _ = try await write(sample, "place { x next { x } }", #""place":{"x":9,"next":{"x":1}}"#)
+            #expect(
+                try sample.missing("{ movie(id: 1) { place { x y next { x y } } } }")
+                    == ["movie.place.y", "movie.place.next.y"])
+        }
+    }
+
     @Test(
         "A part of an always merged type does not make its holder another object, unless the field says replace",
         arguments: [

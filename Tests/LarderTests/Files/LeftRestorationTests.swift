@@ -156,6 +156,33 @@ struct LeftRestorationTests {
         }
     }
 
+    @Test("A restoration first ends what one has committed that was killed: the backup of the store has its caches")
+    func endedFirst() async throws {
+        try await withTemporaryFolder { folder in
+            let (place, backups) = (folder.appending(path: "store"), folder.appending(path: "backups"))
+            let backup = try await makeLater(place, folder)
+            let cache = CacheFolder(store: place, partition: Store.unnamedPartition, Store.Options())
+            let lock = try MigrationLock.take(in: place, for: "a test", within: .seconds(60))
+            #expect(throws: LarderError.self) {
+                try StoreRestoration.bringBack(backup, to: place, backingUpInto: nil, holding: lock) { moment in
+                    // As a kill: nothing is cleared away from here on.
+                    if moment == .committed { throw CocoaError(.fileWriteUnknown) }
+                }
+            }
+            #expect(try cache.stagedTokens().count == 1)
+            let report = try StoreRestoration.bringBack(backup, to: place, backingUpInto: backups, holding: lock)
+            lock.release()
+            #expect(try cache.stagedTokens() == [])
+            let before = try StoreBackup(at: try #require(report.backup))
+            let new = folder.appending(path: "new")
+            let newLock = try MigrationLock.take(in: new, for: "a test", within: .seconds(60))
+            _ = try StoreRestoration.bringBack(before, to: new, backingUpInto: nil, holding: newLock)
+            newLock.release()
+            let read = try title(in: new)
+            #expect(read == "Soup")
+        }
+    }
+
     @Test(
         "The backup that a failed restoration has made stays only where remains of a lost database were put aside",
         arguments: ["a log", nil])

@@ -161,6 +161,40 @@ struct SoughtServerTests {
         }
     }
 
+    @Test(
+        "A runner does not repeat a probe before the time is over for which the answer to it asks",
+        arguments: [
+            .failure(TransportError(.status, "soon", status: 503, retryAfter: .seconds(3600))),
+            ScriptedServer.body(#"{"login":"please"}"#, retryAfter: .seconds(3600)),
+        ] as [Result<GraphQLAnswer, TransportError>])
+    func askedForPatience(answer: Result<GraphQLAnswer, TransportError>) async throws {
+        let server = ScriptedServer(
+            ScriptedServer.key, search: { _, _ in answer }, { _, _ in .failure(Self.page) })
+        let (clock, connectivity) = (TestClock(), CountedConnectivity())
+        var options = Store.Options()
+        options.now = { clock.now }
+        try await withTemporaryFolder { [options] folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+            let app = try store.partition(server: server)
+            try await app.enqueue(giveStars("1", 1))
+            let runner = quickRunner(app) { $0.connectivity = connectivity }
+            let running = Task { try await runner.run() }
+            try await eventually { runner.state == .unusableServer }
+            clock.advance(by: .seconds(3590))
+            for _ in 0..<5 {
+                let before = connectivity.looks
+                app.core.operationsStore.changeSignal.notify()
+                try await eventually { connectivity.looks > before }
+            }
+            #expect(server.searches == 1)
+            clock.advance(by: .seconds(20))
+            try await eventually { server.searches >= 2 }
+            running.cancel()
+            try await running.value
+            try store.close()
+        }
+    }
+
     @Test("A refusal by a status does not count when the probe after it finds no server")
     func refusedElsewhere() async throws {
         let server = ScriptedServer(

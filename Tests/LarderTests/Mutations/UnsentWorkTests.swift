@@ -88,6 +88,23 @@ struct UnsentWorkTests {
         }
     }
 
+    @Test("Erasing forgets outcomes, pins and named watchers also where it keeps the unsent mutations")
+    func keptAlone() async throws {
+        try await withStoreFixture(Self.agreeing) { (app) throws in
+            let sent = try await app.enqueue(rate(5), options: expected(5))
+            try await MutationRunner(app).drain()
+            #expect(try sent.status()?.state == .applied)
+            try await app.pin(named: "pin", recipeList)
+            _ = try await app.watch(named: "watcher", recipeList)
+            let unsent = try await app.enqueue(rate(4), options: expected(4))
+            try await app.erase(unsent: .keep)
+            #expect(try unsent.status()?.state == .pending)
+            #expect(try sent.status() == nil)
+            #expect(try app.pins().isEmpty)
+            #expect(try app.watcherNames().isEmpty)
+        }
+    }
+
     @Test("A discarded mutation leaves its outcome, and no trace in what is shown; erasing leaves no outcome either")
     func discarded() async throws {
         try await withStoreFixture { (app) throws in

@@ -350,6 +350,21 @@ struct PageListChangeTests {
         }
     }
 
+    @Test("A list by number whose pages have no size takes in what mutations insert, and lets go of what they remove")
+    func numberedWithoutSize() async throws {
+        let loaded = [
+            "": #""ordersOn":[\#(OrderDesk.objects([1, 3]))]"#, "2": #""ordersOn":[\#(OrderDesk.objects([5, 7]))]"#,
+            "3": #""ordersOn":[]"#,
+        ]
+        let operation = GraphQLOperation("query N($page: Int) { ordersOn(page: $page) { sku } }")
+        try await withPages(loaded, operation) { (pages, _, app) async throws in
+            try await pages.all()
+            try await queue(app, 4, pages.inserting("Order:4", at: .ascending(field: "sku")))
+            try await queue(app, 3, pages.removing("Order:3"))
+            #expect(try await pages.skus() == skus([1, 4, 5, 7]))
+        }
+    }
+
     @Test("A new edge that says more than its object is the server's alone, and one that it has can go")
     func edgesWithCursors() async throws {
         let operation = GraphQLOperation(

@@ -407,11 +407,14 @@ struct RefreshTests {
         }
     }
 
-    @Test("New credentials that cannot be stored are given to no caller, and stored when they can be")
-    func unsaved() async throws {
+    @Test(
+        "New credentials of a user or guest that cannot be stored are given to no caller, and stored when they can be",
+        arguments: [Session.Holder.user, .guest])
+    func unsaved(holder: Session.Holder) async throws {
         try await withSessions { bench in
             let session = bench.session { $0.refreshTimeout = .seconds(5) }
-            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            let guest = try await bench.provider.guestCredentials(within: soon) ?? Credentials()
+            try await session.accept(holder == .user ? bench.provider.signIn("ada") : guest, as: holder, within: soon)
             bench.clock.advance(by: .seconds(3600))
             // Nobody may write any more: the credentials can be had from the server and not be stored.
             let blocker = try OperationsDatabase(folder: bench.folder)

@@ -11,6 +11,8 @@ final class ScriptedLine: GraphQLTransport, SubscriptionTransport {
         let line: SubscriptionLine
         /// What the line asks, one by one.
         let commands: AsyncStream<SubscriptionLine.Command>
+        /// How long its opening was given.
+        let openingTime: Duration
         /// Ends it, with the reason.
         let end: @Sendable (TransportError?) -> Void
 
@@ -73,7 +75,7 @@ final class ScriptedLine: GraphQLTransport, SubscriptionTransport {
             for await together in line.commands { for command in together { asking.yield(command) } }
             asking.finish()
         }
-        opening.yield(Opened(line: line, commands: commands) { ending.yield($0) })
+        opening.yield(Opened(line: line, commands: commands, openingTime: time) { ending.yield($0) })
         for await end in ends {
             if let end { throw end }
             return

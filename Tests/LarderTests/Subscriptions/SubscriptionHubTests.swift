@@ -38,6 +38,19 @@ struct SubscriptionHubTests {
         return nil
     }
 
+    @Test("A connection is given as much time for its opening as the transport's pacing says")
+    func openingTime() async throws {
+        var pacing = SubscriptionPacing.quick
+        pacing.opening = .seconds(7)
+        let transport = ScriptedLine(pacing: pacing)
+        try await withApp(transport) { app in
+            let subscription = try await app.subscribe(Self.changed)
+            let connection = try #require(await transport.next())
+            #expect(connection.openingTime == .seconds(7))
+            withExtendedLifetime(subscription) {}
+        }
+    }
+
     @Test("An event that came while the cache caught up is stored after what was fetched")
     func holdsEvents() async throws {
         let (asked, asking) = AsyncStream.makeStream(of: Void.self)

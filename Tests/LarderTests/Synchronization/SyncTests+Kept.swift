@@ -77,6 +77,101 @@ extension SyncTests {
         }
     }
 
+    @Test("What the server changed after a walk began stays, whatever the last page says of its begin")
+    func keepsChangedMeanwhile() async throws {
+        try await withServer(["a", "b"]) { server, app in
+            try await app.sync(paged)
+            server.wait(31 * 60_000)
+            let now = try #require(server.todos["b"]).changed + 31 * 60_000
+            server.put("b", "b2")
+            _ = try await app.fetch(GraphQLOperation("{ todos { id title } }"), policy: .networkOnly)
+            func page(_ startedAt: Int64, next: String) -> String {
+                #"{"data":{"syncTodos":{"items":[],"nextToken":\#(next),"startedAt":\#(startedAt)}}}"#
+            }
+            // The first answer shows that deltas do not reach as far back, and the walk has two pages.
+            let pages = [page(now, next: "null"), page(now, next: #""t""#), page(now + 60_000, next: "null")]
+            let asked = server.requests.count
+            server.change { state in
+                state.script = { number in pages[min(number - asked, 2)] }
+            }
+            #expect(try await app.sync(paged).isBase)
+            #expect(["a", "b"].map { title(app, $0) } == [nil, "b2"])
+        }
+    }
+
+    @Test("What an earlier call of a walk has brought stays when a later call has come to the end of the walk")
+    func keepsEarlierPages() async throws {
+        let ids = ["a", "b", "c", "d", "e"]
+        try await withServer(ids) { server, app in
+            server.wait(10_000)
+            var limited = paged
+            limited.maximumPageCount = 2
+            try await app.sync(limited)
+            #expect(try await app.sync(paged).isFinished)
+            #expect(ids.map { title(app, $0) } == ids.map { "\($0)1" })
+        }
+    }
+
+    @Test("A walk through everything that a later call has come to the end of removes what it did not have")
+    func removesAfterLaterCall() async throws {
+        try await withServer(["a", "b", "c", "d"]) { server, app in
+            try await app.sync(paged)
+            server.delete("d")
+            server.wait(31 * 60_000)
+            var limited = paged
+            limited.pageSize = 1
+            limited.maximumPageCount = 1
+            let begun = try await app.sync(limited)
+            #expect(begun.isBase && !begun.isFinished)
+            limited.maximumPageCount = nil
+            #expect(try await app.sync(limited).isBase)
+            #expect(["a", "b", "c", "d"].map { title(app, $0) } == ["a1", "b1", "c1", nil])
+        }
+    }
+
+    @Test("What a named watcher shows goes where a walk through everything did not have it")
+    func removesWatched() async throws {
+        try await withServer(["a", "b"]) { server, app in
+            let list = GraphQLOperation("{ todos { id title } }")
+            _ = try await app.fetch(list, policy: .networkOnly)
+            _ = try await app.watch(named: "todos", list)
+            try await app.sync(paged)
+            server.delete("b")
+            server.wait(31 * 60_000)
+            try await app.sync(paged)
+            #expect(["a", "b"].map { title(app, $0) } == ["a1", nil])
+        }
+    }
+
+    @Test("What a first walk has brought that is not at its end stays when garbage is collected")
+    func keepsUnfinishedWalk() async throws {
+        try await withServer(["a", "b", "c"]) { _, app in
+            var limited = paged
+            limited.maximumPageCount = 1
+            try await app.sync(limited)
+            _ = try await app.collectGarbage()
+            #expect(["a", "b"].map { title(app, $0) } == ["a1", "b1"])
+        }
+    }
+
+    @Test("A queued mutation says the version that the cache has when it is sent, and not when it was queued")
+    func sendsNewestVersion() async throws {
+        try await withServer(["a"]) { server, app in
+            try await app.sync(paged)
+            try await app.enqueue(
+                GraphQLOperation(
+                    "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
+                    variables: ["input": ["id": "a", "title": "mine"]]))
+            server.put("a", "a2")
+            try await app.sync(paged)
+            let todo = #"{"__typename":"Todo","id":"a","title":"mine","_version":3,"_deleted":null,"_lastChangedAt":9}"#
+            let other = ScriptedServer { (_: GraphQLRequest) in #"{"data":{"update":\#(todo)}}"# }
+            try await quickRunner(app.with(server: other)).drain()
+            let input = try #require(other.requests.first?.values["input"] as? [String: Any])
+            #expect((input["_version"] as? NSNumber)?.intValue == 2)
+        }
+    }
+
     @Test("What a pinned query shows stays, though the walk did not have it")
     func keepsPinned() async throws {
         try await withServer(["a", "b"]) { server, app in

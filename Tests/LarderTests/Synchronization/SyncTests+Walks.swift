@@ -48,6 +48,34 @@ extension SyncTests {
         }
     }
 
+    @Test("After a change that deltas do not tell of, the subscriptions of each transport fetch everything at once")
+    func missedByEachTransport() async throws {
+        let servers = [SyncServer(), SyncServer()]
+        let lines = servers.map { server in
+            ScriptedLine(nulls: .ignore) { request in (try? await server.answer(request)) ?? "{}" }
+        }
+        try await withStoreFixture(lines[0], schema: SyncServer.schema) { app in
+            var subscriptions: [Subscription] = []
+            for line in lines {
+                let subscription = try await app.with(server: line).subscribe(
+                    GraphQLOperation("subscription { changed { id title } }"),
+                    options: SubscriptionOptions(sync: paged))
+                subscriptions.append(subscription)
+                _ = try await line.started()
+                try await eventually { subscription.state.phase == .live && subscription.state.staleSince == nil }
+            }
+            let asked = servers.map(\.requests.count)
+            let late = #"{"message":"m","errorType":"DeltaSyncWriteError","path":["update"]}"#
+            let failing = ScriptedServer { (_: GraphQLRequest) in #"{"data":{"update":null},"errors":[\#(late)]}"# }
+            let update = GraphQLOperation(
+                "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
+                variables: ["input": ["id": "a", "title": "mine"]])
+            await #expect(throws: LarderError.self) { _ = try await app.with(server: failing).send(update) }
+            for (server, count) in zip(servers, asked) { try await eventually { server.requests.count > count } }
+            withExtendedLifetime(subscriptions) {}
+        }
+    }
+
     @Test("A token that is refused on the way is an error, and the walk begins again")
     func refusedToken() async throws {
         let refusal = #"{"data":null,"errors":[{"message":"The token is not valid","errorType":"BadRequest"}]}"#

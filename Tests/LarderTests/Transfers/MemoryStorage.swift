@@ -63,6 +63,8 @@ final class MemoryStorage: ObjectTransport {
 
     /// The SHA-256 that it says all objects have; nil: it says none.
     let saidDigest = Mutex<[UInt8]?>(nil)
+    /// The CRC-32C that it says of parts by their numbers, as it was told and has not looked; nil: as `tellsChecksums`.
+    let saidChecksums = Mutex<[Int: UInt32]>([:])
     /// Sizes that it says of objects, in turn, before it says the true ones.
     let saidSizes = Mutex<[Int64]>([])
     /// So many calls to come that make an object are carried out only so long after their callers have gone.
@@ -289,7 +291,7 @@ final class MemoryStorage: ObjectTransport {
     private func part(_ number: Int, _ bytes: [UInt8]) -> UploadedPart {
         UploadedPart(
             number: number, size: Int64(bytes.count), etag: Self.tag(bytes),
-            crc32c: tellsChecksums ? CRC32C(of: bytes).value : nil)
+            crc32c: saidChecksums.withLock { $0[number] } ?? (tellsChecksums ? CRC32C(of: bytes).value : nil))
     }
 
     private static func tag(_ bytes: [UInt8]) -> String { "\"\(hexadecimal(Insecure.MD5.hash(data: bytes)))\"" }

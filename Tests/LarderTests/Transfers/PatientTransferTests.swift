@@ -260,6 +260,23 @@ struct PatientTransferTests {
         }
     }
 
+    @Test("A runner that waits for a sign-in asks again when its pause is over, though nothing tells it to")
+    func asksAgain() async throws {
+        try await withTransferFixture { fixture in
+            let failures = Countdown(1)
+            fixture.storage.onCall { call throws(ObjectError) in
+                if case .put = call, failures.take() { throw ObjectError(.expiredCredentials, "who?") }
+            }
+            let uploads = try await upload(1, fixture)
+            // Longer than all that changes in the store when the storage has refused.
+            let runner = fixture.runner { $0.backoff = Backoff(first: .milliseconds(400), cap: .milliseconds(400)) }
+            let running = Task { try await runner.run() }
+            #expect(try await uploads[0].finished(within: .seconds(20)).state == .done)
+            running.cancel()
+            try await running.value
+        }
+    }
+
     @Test("An exchange that waits for its place does not begin where the host asks for patience meanwhile")
     func heldWhileWaiting() async throws {
         let connections = Connections(limit: 1) { _, _ in .seconds(3_600) }

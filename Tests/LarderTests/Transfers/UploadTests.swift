@@ -332,6 +332,28 @@ struct UploadTests {
         }
     }
 
+    @Test("A part that the storage lists with the file's checksum and the ETag of other bytes is sent again")
+    func repeatedChecksum() async throws {
+        try await withTransferFixture { fixture in
+            let (file, bytes) = try fixture.file(bytes: 10_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let checksum = CRC32C(of: Array(bytes[2048..<3072])).value
+            let failures = Countdown(1)
+            fixture.storage.onCall { [storage = fixture.storage] call throws(ObjectError) in
+                guard case .putPart(6) = call, failures.take() else { return }
+                storage.saidChecksums.withLock { $0[3] = checksum }
+                storage.state.withLock { state in
+                    for id in state.uploads.keys { state.uploads[id]?.parts[3] = [UInt8](repeating: 1, count: 1024) }
+                }
+                throw ObjectError(.interrupted, "for a test")
+            }
+            try await fixture.drain { $0.connectionsPerHost = 1 }
+            try await upload.finished(within: .zero)
+            #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
+            #expect(fixture.storage.calls.count { $0 == .putPart(3) } == 2)
+        }
+    }
+
     @Test(
         "A storage that does not list uploads takes one in parts",
         arguments: [
