@@ -5,14 +5,23 @@ import Testing
 
 @Suite("What becomes of pending work at a switch", .timeLimit(.minutes(10)))
 struct PendingWorkTests {
-    @Test("A mutation whose answer is not stored stays with its partition, and the rest of its lane is carried along")
-    func answered() async throws {
+    /// Runs `body` with a mutation whose answer is not stored, and the next of its lane.
+    private func withAnswered(
+        _ body: (_ database: OperationsDatabase, _ answered: UUID, _ next: UUID) async throws -> Void
+    ) async throws {
         try await withOperations { database in
             try await database.enter(environment("a"), as: "pa")
             let answered = try await database.enqueue(draft("lane", in: "pa"))
             let next = try await database.enqueue(draft("lane", in: "pa"))
             let attempt = try await database.begin(answered).attempt
             try await database.mutations.answer(attempt, json("{}"), now: noon)
+            try await body(database, answered, next)
+        }
+    }
+
+    @Test("A mutation whose answer is not stored stays with its partition, and the rest of its lane is carried along")
+    func answered() async throws {
+        try await withAnswered { database, answered, next in
             let report = try await database.enter(environment("b"), as: "pb", leaving: .carry)
             #expect(report.carried == 1)
             #expect(report.from?.after == SwitchReport.Work([.acknowledged: 1]))
@@ -25,12 +34,7 @@ struct PendingWorkTests {
 
     @Test("A switch that gives up what is pending leaves a mutation whose answer is not stored, which settles later")
     func answeredBesideDiscarded() async throws {
-        try await withOperations { database in
-            try await database.enter(environment("a"), as: "pa")
-            let answered = try await database.enqueue(draft("lane", in: "pa"))
-            let next = try await database.enqueue(draft("lane", in: "pa"))
-            let attempt = try await database.begin(answered).attempt
-            try await database.mutations.answer(attempt, json("{}"), now: noon)
+        try await withAnswered { database, answered, next in
             let report = try await database.enter(environment("b"), as: "pb", leaving: .discard)
             #expect(report.discarded == 1)
             #expect(report.from?.after == SwitchReport.Work([.acknowledged: 1]))

@@ -316,19 +316,27 @@ struct UploadTests {
         try await withTransferFixture { fixture in
             let (file, bytes) = try fixture.file(bytes: 10_000)
             let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
-            let failures = Countdown(1)
-            fixture.storage.onCall { [storage = fixture.storage] call throws(ObjectError) in
-                guard case .putPart(6) = call, failures.take() else { return }
-                storage.state.withLock { state in
-                    for id in state.uploads.keys { state.uploads[id]?.parts[3] = [UInt8](repeating: 1, count: 1024) }
-                }
-                throw ObjectError(.interrupted, "for a test")
-            }
+            changeThirdPart(at: fixture.storage)
             try await fixture.drain { $0.connectionsPerHost = 1 }
             try await upload.finished(within: .zero)
             #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
             #expect(fixture.storage.calls.count { $0 == .putPart(3) } == 2)
             #expect(fixture.storage.calls.count { $0 == .complete } == 1)
+        }
+    }
+
+    /// Has a storage lose the connection at the sixth part, once, and other bytes be there as the third.
+    ///
+    /// - Parameter checksum: What it says of those.
+    private func changeThirdPart(at storage: MemoryStorage, saying checksum: UInt32? = nil) {
+        let failures = Countdown(1)
+        storage.onCall { call throws(ObjectError) in
+            guard case .putPart(6) = call, failures.take() else { return }
+            if let checksum { storage.saidChecksums.withLock { $0[3] = checksum } }
+            storage.state.withLock { state in
+                for id in state.uploads.keys { state.uploads[id]?.parts[3] = [UInt8](repeating: 1, count: 1024) }
+            }
+            throw ObjectError(.interrupted, "for a test")
         }
     }
 
@@ -338,15 +346,7 @@ struct UploadTests {
             let (file, bytes) = try fixture.file(bytes: 10_000)
             let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
             let checksum = CRC32C(of: Array(bytes[2048..<3072])).value
-            let failures = Countdown(1)
-            fixture.storage.onCall { [storage = fixture.storage] call throws(ObjectError) in
-                guard case .putPart(6) = call, failures.take() else { return }
-                storage.saidChecksums.withLock { $0[3] = checksum }
-                storage.state.withLock { state in
-                    for id in state.uploads.keys { state.uploads[id]?.parts[3] = [UInt8](repeating: 1, count: 1024) }
-                }
-                throw ObjectError(.interrupted, "for a test")
-            }
+            changeThirdPart(at: fixture.storage, saying: checksum)
             try await fixture.drain { $0.connectionsPerHost = 1 }
             try await upload.finished(within: .zero)
             #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
