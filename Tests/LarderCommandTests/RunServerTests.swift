@@ -6,6 +6,9 @@ import Testing
 
 @Suite("What run tells of a server that takes nothing", .timeLimit(.minutes(10)))
 struct RunServerTests {
+    /// What `appsync.py` is told: it refuses every request without the key.
+    private static let start = #"{"apiKey": "key", "tokens": [], "region": "r", "pageSize": 2, "put": []}"#
+
     /// Runs `body` with a store in which a mutation is queued in the lane `x`.
     private func withQueued(_ body: (CommandFixture) async throws -> Void) async throws {
         try await withTemporaryFolder { folder in
@@ -27,8 +30,7 @@ struct RunServerTests {
         .enabled(if: ForeignServer.isAvailable, "\(ForeignServer.requirement)"))
     func unknownUser() async throws {
         try await withQueued { fixture in
-            let start = #"{"apiKey": "key", "tokens": [], "region": "r", "pageSize": 2, "put": []}"#
-            try await ForeignServer.run("appsync.py", start) { server in
+            try await ForeignServer.run("appsync.py", Self.start) { server in
                 let run = ["run", "--until-idle", "--auth", "api-key", "--endpoint", server.url.absoluteString]
                 let outcome = try await LarderProcess.run(
                     run + ["--store", fixture.store], environment: ["LARDER_API_KEY": "another"])
@@ -65,8 +67,7 @@ struct RunServerTests {
                 id = try await store.partition().enqueue(operation, options: .init(resolver: "merge")).id
                 try store.close()
             }
-            let start = #"{"apiKey": "key", "tokens": [], "region": "r", "pageSize": 2, "put": []}"#
-            try await ForeignServer.run("appsync.py", start) { server in
+            try await ForeignServer.run("appsync.py", Self.start) { server in
                 let run = ["run", "--until-idle", "--auth", "api-key", "--endpoint", server.url.absoluteString]
                 let outcome = try await LarderProcess.run(
                     run + ["--store", fixture.store], environment: ["LARDER_API_KEY": "key"])
@@ -88,9 +89,7 @@ struct RunServerTests {
                 fixture.write("mutation { name }", to: "name.graphql"),
             ])
             let id = queued.output.trimmingCharacters(in: .newlines)
-            // The server refuses every request without the key.
-            let start = #"{"apiKey": "key", "tokens": [], "region": "r", "pageSize": 2, "put": []}"#
-            try await ForeignServer.run("appsync.py", start) { server in
+            try await ForeignServer.run("appsync.py", Self.start) { server in
                 let key = "x-api-key: @\(try fixture.write("key\n", to: "key.txt"))"
                 let outcome = try await fixture.larder(
                     "run", "--until-idle", "--give-up-after", "10", "--header", key, "--endpoint",
