@@ -2,7 +2,7 @@ import Foundation
 import LarderTestSupport
 import Testing
 
-/// A program that signs all vectors, optimized: debug builds optimize no package, and take minutes for its numbers.
+/// A program that signs the first vectors, optimized: debug builds optimize no package, and take long for its numbers.
 ///
 /// It consists of the library's own source of proofs, of `SignatureVectors` and of the package of big numbers, compiled
 /// for this run. Its hashes are those of the debug build.
@@ -34,21 +34,23 @@ struct OptimizedVectors {
 
     /// Compiles it in a folder, and runs it.
     ///
-    /// - Returns: The signatures, from the first to the last.
-    static func signatures(in folder: URL) async throws -> [String] {
+    /// - Returns: So many signatures, from the first one on.
+    static func signatures(_ count: Int, in folder: URL) async throws -> [String] {
         let main = folder.appending(path: "vectors.swift")
         try Data(
             """
             @main struct Vectors {
                 static func signatures() async -> [Int: String] {
                     await withTaskGroup(of: (Int, String?).self) { group in
-                        for number in 0..<256 { group.addTask { (number, try? SignatureVectors.signature(number)) } }
+                        for number in 0..<\(count) {
+                            group.addTask { (number, try? SignatureVectors.signature(number)) }
+                        }
                         return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
                     }
                 }
                 static func main() async {
                     let signatures = await signatures()
-                    for number in 0..<256 { print(signatures[number] ?? "none") }
+                    for number in 0..<\(count) { print(signatures[number] ?? "none") }
                 }
             }
             """.utf8

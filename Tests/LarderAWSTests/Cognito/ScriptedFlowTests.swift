@@ -373,13 +373,13 @@ struct ScriptedFlowTests {
     @Test("The calls of one action share its time, and the last of them ends by it")
     func keyInTime() async throws {
         let setUp = try Script.challenge("MFA_SETUP", ["MFAS_CAN_SETUP": #"["SOFTWARE_TOKEN_MFA"]"#])
-        try await withFlow([:], { $0.timeout = .seconds(6) }) { (flow, _, script) async throws in
-            script.set("InitiateAuth", Reply(body: Array(setUp.utf8), bodyDelay: .seconds(5)))
+        try await withFlow([:], { $0.timeout = .seconds(20) }) { (flow, _, script) async throws in
+            script.set("InitiateAuth", Reply(body: Array(setUp.utf8), bodyDelay: .seconds(10)))
             script.set("AssociateSoftwareToken", Reply(ending: .hang, isSilent: true))
             let begun = SuspendingClock.now
             await flow.perform(.submit, Self.right)
             #expect(code(flow) == "cognito.unreachable" && script.operations.last == "AssociateSoftwareToken")
-            try requireNear(begun + .seconds(6), slack: .seconds(3))
+            try requireNear(begun + .seconds(20), slack: .seconds(8))
         }
     }
 

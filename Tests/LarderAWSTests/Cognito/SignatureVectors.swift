@@ -7,8 +7,8 @@ import Foundation
 @testable import LarderAWS
 #endif
 
-/// 256 sign-ins on whose signatures pycognito and the server of the tests agree. Every number in one follows from its
-/// own.
+/// Sign-ins on whose signatures pycognito and the server of the tests agree, which was looked at for the first 256.
+/// Every number in one follows from its own.
 enum SignatureVectors {
     static let timestamp = "Tue Feb 3 04:05:06 UTC 2026"
     private static let pool = "AbC123xyz"

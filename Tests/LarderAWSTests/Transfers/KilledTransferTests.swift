@@ -12,7 +12,7 @@ import Testing
 struct KilledTransferTests {
     /// More of them by the environment, for a long night.
     private static let rounds =
-        ProcessInfo.processInfo.environment["LARDER_TRANSFER_ROUNDS"].flatMap { Int($0) } ?? 100
+        ProcessInfo.processInfo.environment["LARDER_TRANSFER_ROUNDS"].flatMap { Int($0) } ?? 60
     private static let groups = 4
 
     @Test(

@@ -419,7 +419,7 @@ struct PagingModelTests {
         "A list is what a model says, whatever is loaded, changed, pinned, watched, let go of, reopened and killed",
         arguments: OrderBook.Kind.allCases)
     func random(kind: OrderBook.Kind) async throws {
-        for index in 0..<3 {
+        for index in 0..<2 {
             let seed = TestSeed.of("paging model \(kind)", index)
             try await withTemporaryFolder { folder in
                 let run = try Run(folder, kind, seed: seed)

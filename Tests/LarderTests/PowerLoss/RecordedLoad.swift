@@ -19,7 +19,7 @@ struct RecordedLoad {
         .map { $0.split(separator: ",").map(String.init) }
 
     /// How many second cuts there are of each kind.
-    static let secondCuts = number("LARDER_POWER_SECOND_CUTS") ?? 3
+    static let secondCuts = number("LARDER_POWER_SECOND_CUTS") ?? 2
 
     private static func number(_ name: String) -> Int? {
         ProcessInfo.processInfo.environment[name].flatMap { Int($0) }
