@@ -212,4 +212,25 @@ struct RegionTests {
             #expect(error.code == .accessDenied && error.status == 403)
         }
     }
+
+    @Test("Each request for an object, its parts and its uploads is signed for the region that its place names")
+    func named() async throws {
+        let location = ObjectLocation(bucket: "photos", key: "a/b", region: "ap-south-1")
+        let upload = MultipartUpload(location: location, id: "u")
+        let part = UploadedPart(number: 1, size: 4, etag: "\"e\"")
+        let sink = Collected().sink()
+        try await ScriptedStorage.run { _ in
+            .stored()
+        } _: { storage, transport in
+            // Whether the answers can be used does not matter here.
+            _ = try? await transport.get(0..<4, of: location, etag: "\"e\"", into: sink, idle: .ample)
+            _ = try? await transport.putPart(1, Self.body, of: upload, idle: .ample)
+            _ = try? await transport.parts(of: upload, within: .ample)
+            _ = try? await transport.completeUpload(upload, [part], within: .ample)
+            try? await transport.abortUpload(upload, within: .ample)
+            _ = try? await transport.uploads(in: "photos", region: "ap-south-1", prefix: "a", within: .ample)
+            let regions = storage.requests.map(\.signedRegion)
+            #expect(regions.count >= 6 && regions.allSatisfy { $0 == "ap-south-1" }, "\(regions)")
+        }
+    }
 }

@@ -128,4 +128,41 @@ struct CredentialVerbTests {
             }
         }
     }
+
+    @Test("JSON has neither a time nor a reason for a partition in which nobody was ever signed in")
+    func neverSignedIn() async throws {
+        try await withTemporaryFolder { (folder) throws in
+            let place = folder.appending(path: "store")
+            let store = try Store.open(at: place, schemaText: ["type Query { n: Int }"])
+            let url = try #require(URL(string: "https://staging.example/graphql"))
+            _ = try await store.switch(to: BackendEnvironment(name: "staging", api: .init(url: url)))
+            try store.close()
+            let told = try await larder(place, "session", "--json").output
+            #expect(told.contains(#""user":null,"state":"signedOut","since":null,"reason":null}"#), "\(told)")
+        }
+    }
+
+    @Test("Of the environment alone that a variable names credentials and sessions are listed, and quarantine emptied")
+    func ofVariable() async throws {
+        try await withStore { store, partitions in
+            try await OperationsDatabase.using(store) { database in
+                for name in partitions {
+                    let rows = try database.credentials.snapshot(of: name).credentials
+                    _ = try await database.credentials.quarantine(
+                        rows.map { .init($0, reason: "damaged") }, in: name, of: try #require(rows.first).identity,
+                        now: Date(), session: { _ in nil })
+                }
+            }
+            func larder(_ arguments: String...) async throws -> Outcome {
+                try await LarderProcess.run(
+                    arguments + ["--store", store.path], environment: ["LARDER_ENV": "staging"])
+            }
+            for verb in ["credentials", "session"] {
+                let lines = try await larder(verb).output.split(separator: "\n")
+                #expect(lines.count == 1 && lines[0].hasPrefix("\(partitions[0]) staging user ada "), "\(lines)")
+            }
+            let emptied = try await larder("credentials", "empty-quarantine", "--write")
+            #expect(emptied.output == "destroyed 1 credential in quarantine\n", "\(emptied)")
+        }
+    }
 }

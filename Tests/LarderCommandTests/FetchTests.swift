@@ -247,4 +247,19 @@ struct FetchTests {
             }
         }
     }
+
+    @Test("JSON has the errors that come beside data")
+    func errorsInJSON() async throws {
+        let answer = #"{"data":{"a":1,"b":null},"errors":[{"message":"no b","path":["b"]}]}"#
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(
+                at: folder.appending(path: "store"), schemaText: ["type Query { a: Int b: Int }"])
+            let app = try store.partition(server: ScriptedServer { _ in answer })
+            let response = try await app.fetch(
+                GraphQLOperation("{ a b }"), policy: .networkOnly, options: FetchOptions(errorPolicy: .partial))
+            let json = String(decoding: response.result.bytes, as: UTF8.self)
+            #expect(json.contains(#""errors":[{"message":"no b","path":["b"]}]"#), "\(json)")
+            try store.close()
+        }
+    }
 }

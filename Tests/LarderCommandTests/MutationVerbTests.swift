@@ -445,4 +445,42 @@ struct MutationVerbTests {
             #expect(listed.contains(failure + #""time":"2027-01-15T08:00:00Z"}"#), "\(listed)")
         }
     }
+
+    @Test("A mutation that has ended is shown in JSON with its partition, its environment and its user")
+    func endedOwner() async throws {
+        try await withTemporaryFolder { (parent) throws in
+            let folder = parent.appending(path: "store")
+            let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema))
+            let url = try #require(URL(string: "https://staging.example/graphql"))
+            let staging = BackendEnvironment(name: "staging", api: .init(url: url))
+            let app = try await store.switch(to: staging, user: .user("ada")).partition
+            let id = try await app.enqueue(GraphQLOperation("mutation { rate(recipe: 1, stars: 5) { id } }")).id
+            let name = try #require(try store.current()).name
+            try store.close()
+            try await OperationsDatabase.using(folder) { database in
+                let attempt = try await database.mutations.begin(id.uuid, owner: "test", now: Date()).attempt
+                try await database.mutations.answer(attempt, Array("{}".utf8), now: Date())
+                try await database.mutations.settle(id.uuid, now: Date())
+            }
+            let shown = try await LarderProcess.run(["mutations", "show", "\(id)", "--json", "--store", folder.path])
+            let owner = #""partition":"\#(name)","environment":"staging","user":"ada""#
+            #expect(shown.output.contains(#""state":"applied""#) && shown.output.contains(owner), "\(shown)")
+        }
+    }
+
+    @Test("JSON says when a mutation was queued, and names no operation where its document names none")
+    func queuedTime() async throws {
+        try await TransferFixture.run { fixture in
+            let draft = MutationDraft(
+                partition: "main", content: MutationContent(document: "mutation { add(title: 1) { id } }"),
+                created: Date(timeIntervalSince1970: 1_800_000_000))
+            try await OperationsDatabase.using(URL(filePath: fixture.store)) { database in
+                _ = try await database.mutations.enqueue(draft)
+            }
+            for verb in [["mutations"], ["mutations", "show", draft.id.text]] {
+                let told = try await LarderProcess.run(verb + ["--json", "--store", fixture.store]).output
+                #expect(told.contains(#","operation":null,"created":"2027-01-15T08:00:00Z","#), "\(told)")
+            }
+        }
+    }
 }

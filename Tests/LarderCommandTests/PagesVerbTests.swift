@@ -75,4 +75,36 @@ struct PagesVerbTests {
             #expect(outcome.status == 2)
         }
     }
+
+    @Test("What a server reports beside a page fails pages, and it goes on where --error-policy says so")
+    func errorPolicy() async throws {
+        try await withList { fixture, arguments in
+            // Of the two fields the server refuses the other one.
+            let schema = """
+                directive @fieldPolicy(forField: String!, paginationArgs: [String!]) repeatable on OBJECT
+                type Query @fieldPolicy(forField: "listOrders", paginationArgs: ["limit", "nextToken"]) {
+                  listOrders(limit: Int, nextToken: String): OrderList
+                  orders(first: Int): OrderConnection
+                }
+                type OrderList { items: [Order] nextToken: String }
+                type OrderConnection { nodes: [Order] }
+                type Order { id: ID! sku: String! }
+                """
+            let document = """
+                query L($limit: Int, $nextToken: String) {
+                  listOrders(limit: $limit, nextToken: $nextToken) { items { sku } nextToken }
+                  orders(first: -1) { nodes { sku } }
+                }
+                """
+            let asking =
+                try Array(arguments.prefix(3)) + [
+                    "--schema", fixture.write(schema, to: "orders.graphqls"), "--operation",
+                    fixture.write(document, to: "both.graphql"),
+                ]
+            let failed = try await fixture.larder(asking)
+            #expect(failed.status == 1 && failed.output == "", "\(failed)")
+            let taken = try await fixture.larder(asking + ["--error-policy", "partial"])
+            #expect(taken.status == 0 && taken.output == "1 page, 1000 objects\n", "\(taken)")
+        }
+    }
 }

@@ -463,4 +463,16 @@ struct ReadingVerbTests {
             #expect((7_200..<10_800).contains(age), "\(told)")
         }
     }
+
+    @Test("info tells the first number that the log of changes still has, once a compaction has emptied the log")
+    func informsOfFirst() async throws {
+        try await CommandFixture.withStore { fixture in
+            for title in ["Stew", "Broth"] { try await fixture.rename("1", to: title) }
+            #expect(try await fixture.larder("compact").status == 0)
+            let json = try await fixture.larder("info", "--json").output
+            let told = try #require(json.firstMatch(of: /"last":(\d+),"first":(\d+)\}/), "\(json)")
+            let (last, first) = (try #require(Int(told.1)), try #require(Int(told.2)))
+            #expect(last > 1 && first == last + 1, "\(json)")
+        }
+    }
 }

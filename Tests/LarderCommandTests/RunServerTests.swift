@@ -77,10 +77,8 @@ struct RunServerTests {
         }
     }
 
-    @Test(
-        "run sends its mutations with the header that --header gives",
-        .enabled(if: ForeignServer.isAvailable, "\(ForeignServer.requirement)"))
-    func headers() async throws {
+    /// Runs `body` with a store in which a mutation is queued that AppSync's server answers.
+    private func withAnswered(_ body: (CommandFixture, _ url: String, _ id: String) async throws -> Void) async throws {
         try await withTemporaryFolder { folder in
             let fixture = CommandFixture(folder: folder)
             let schema = "type Query { n: Int } type Mutation { name: String }"
@@ -90,12 +88,32 @@ struct RunServerTests {
             ])
             let id = queued.output.trimmingCharacters(in: .newlines)
             try await ForeignServer.run("appsync.py", Self.start) { server in
-                let key = "x-api-key: @\(try fixture.write("key\n", to: "key.txt"))"
-                let outcome = try await fixture.larder(
-                    "run", "--until-idle", "--give-up-after", "10", "--header", key, "--endpoint",
-                    server.url.absoluteString)
-                #expect(outcome.status == 0 && outcome.output == "applied \(id)\n", "\(outcome)")
+                try await body(fixture, server.url.absoluteString, id)
             }
+        }
+    }
+
+    @Test(
+        "run sends its mutations with the header that --header gives",
+        .enabled(if: ForeignServer.isAvailable, "\(ForeignServer.requirement)"))
+    func headers() async throws {
+        try await withAnswered { fixture, url, id in
+            let key = "x-api-key: @\(try fixture.write("key\n", to: "key.txt"))"
+            let outcome = try await fixture.larder(
+                "run", "--until-idle", "--give-up-after", "10", "--header", key, "--endpoint", url)
+            #expect(outcome.status == 0 && outcome.output == "applied \(id)\n", "\(outcome)")
+        }
+    }
+
+    @Test(
+        "run with --idempotency-header introduces itself to AppSync as --auth says",
+        .enabled(if: ForeignServer.isAvailable, "\(ForeignServer.requirement)"))
+    func authorizedBesideHeader() async throws {
+        try await withAnswered { fixture, url, id in
+            let run = ["run", "--until-idle", "--give-up-after", "10", "--endpoint", url, "--store", fixture.store]
+            let outcome = try await LarderProcess.run(
+                run + ["--auth", "api-key", "--idempotency-header", "X-Key"], environment: ["LARDER_API_KEY": "key"])
+            #expect(outcome.status == 0 && outcome.output == "applied \(id)\n", "\(outcome)")
         }
     }
 }

@@ -197,4 +197,23 @@ struct SyncVerbTests {
             }
         }
     }
+
+    @Test("sync says in JSON that no walk was finished yet, and later that none is under way")
+    func positionsInJSON() async throws {
+        try await withTemporaryFolder { folder in
+            let fixture = CommandFixture(folder: folder)
+            let start = """
+                {"apiKey": "key", "tokens": [], "region": "r", "pageSize": 2,
+                 "put": [{"id": "a", "title": "a1"}, {"id": "b", "title": "b1"}, {"id": "c", "title": "c1"}]}
+                """
+            try await ForeignServer.run("appsync.py", start) { server in
+                let key = "x-api-key: @\(try fixture.write("key\n", to: "key.txt"))"
+                let arguments = try sync(fixture, server) + ["--json", "--header", key]
+                let first = try await fixture.larder(arguments + ["--pages", "1"])
+                #expect(first.output.contains(#","startedAt":null,"openPages":1}]"#), "\(first)")
+                let rest = try await fixture.larder(arguments)
+                #expect(rest.output.contains(/,"startedAt":[1-9]\d*,"openPages":null\}\]/), "\(rest)")
+            }
+        }
+    }
 }

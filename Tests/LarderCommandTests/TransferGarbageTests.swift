@@ -1,6 +1,8 @@
 import Foundation
 import Larder
 import LarderAWS
+import LarderFiles
+import LarderOperations
 import LarderTestSupport
 import Testing
 
@@ -401,6 +403,27 @@ struct TransferGarbageTests {
             let outcome = try await fixture.larder("transfers", "gc", "--write")
             #expect(outcome.status == 0 && outcome.output.hasSuffix(" done\n"), "\(outcome)")
             #expect(!FileManager.default.fileExists(atPath: file))
+        }
+    }
+
+    @Test("What is left to the runner of one partition keeps nothing of another from being removed")
+    func otherPartition() async throws {
+        try await TransferFixture.run { fixture in
+            let left = try await fixture.download()
+            let draft = TransferDraft(
+                partition: "other", kind: .download, bucket: "b", key: "k",
+                path: fixture.folder.appending(path: "copy").path, created: Date())
+            try await fixture.withTable { try await $0.enqueue([draft]) }
+            for id in [left, draft.id] { try await fixture.fail(fixture.begin(id, arrived: 9)) }
+            let (kept, removed) = (try fixture.partialFile(of: left), try fixture.partialFile(of: draft.id))
+            // As the runner of the first partition has it.
+            let lock = try LockFile(making: "\(fixture.store)/locks/main.transfers")
+            #expect(try lock.tryLock(.exclusive))
+            let done = try await fixture.larder("transfers", "gc", "--write", "--json")
+            lock.close()
+            let told = #""left":[{"transfer":"\#(left.text)","code":"runnerWorks""#
+            #expect(done.status == 0 && done.output.contains(told), "\(done)")
+            #expect(exists(kept) && !exists(removed))
         }
     }
 }

@@ -142,4 +142,87 @@ struct TransferRowTests {
             #expect(outcome.errors.contains("and 1 transfer remains: transfer \(id.text)"), "\(outcome.errors)")
         }
     }
+
+    @Test("JSON says of a transfer whose it is, wherever it is shown", arguments: ["list", "show", "watch"])
+    func owner(verb: String) async throws {
+        try await withTemporaryFolder { (folder) throws in
+            let place = folder.appending(path: "store")
+            let store = try Store.open(at: place, schemaText: [TransferFixture.schema])
+            let url = try #require(URL(string: "https://staging.example/graphql"))
+            let staging = BackendEnvironment(name: "staging", api: .init(url: url))
+            _ = try await store.switch(to: staging, user: .user("ada"))
+            let name = try #require(try store.current()).name
+            try store.close()
+            let draft = TransferDraft(
+                partition: name, kind: .download, bucket: "b", key: "k", path: "/f", created: Date())
+            try await OperationsDatabase.using(place) { database in
+                try await database.transfers.enqueue([draft])
+            }
+            var arguments = ["transfers", verb, "--json", "--store", place.path]
+            if verb != "list" { arguments.append(draft.id.text) }
+            if verb == "watch" { arguments += ["--count", "1"] }
+            let told = try await LarderProcess.run(arguments)
+            #expect(told.output.contains(#""environment":"staging","user":"ada""#), "\(told)")
+        }
+    }
+
+    @Test("JSON says when a transfer was queued, and has no region where the program has named none")
+    func queuedTime() async throws {
+        try await TransferFixture.run { fixture in
+            let draft = TransferDraft(
+                partition: "main", kind: .download, bucket: "b", key: "k", path: "/f",
+                created: Date(timeIntervalSince1970: 1_800_000_000))
+            _ = try await fixture.download()
+            try await fixture.withTable { try await $0.enqueue([draft]) }
+            let told = try await fixture.larder("transfers", "show", draft.id.text, "--json").output
+            #expect(told.contains(#","key":"k","region":null,"file":"/f","#), "\(told)")
+            #expect(told.contains(#","created":"2027-01-15T08:00:00Z""#), "\(told)")
+        }
+    }
+
+    /// Runs `body` with the place of a store, and a transfer of each of its two environments.
+    private func withTwoEnvironments(
+        _ body: (_ store: URL, _ staging: UUID, _ production: UUID) async throws -> Void
+    ) async throws {
+        try await withTemporaryFolder { (folder) throws in
+            let place = folder.appending(path: "store")
+            var transfers: [UUID] = []
+            for name in ["staging", "production"] {
+                let store = try Store.open(at: place, schemaText: [TransferFixture.schema])
+                let url = try #require(URL(string: "https://\(name).example/graphql"))
+                _ = try await store.switch(to: BackendEnvironment(name: name, api: .init(url: url)))
+                let draft = TransferDraft(
+                    partition: try #require(try store.current()).name, kind: .download, bucket: "b", key: "k",
+                    path: "/\(name)", created: Date())
+                try store.close()
+                try await OperationsDatabase.using(place) { try await $0.transfers.enqueue([draft]) }
+                transfers.append(draft.id)
+            }
+            try await body(place, transfers[0], transfers[1])
+        }
+    }
+
+    @Test("With --all a verb changes the transfers of the environment alone that a variable names")
+    func allOfVariable() async throws {
+        try await withTwoEnvironments { (place, staging, production) throws in
+            let paused = try await LarderProcess.run(
+                ["transfers", "pause", "--all", "--write", "--store", place.path],
+                environment: ["LARDER_ENV": "staging"])
+            #expect(paused.output == "paused \(staging.text)\n", "\(paused)")
+            let states = try await OperationsDatabase.using(place) { database in
+                try [staging, production].map { try database.transfers.find($0)?.state }
+            }
+            #expect(states == [.paused, .pending])
+        }
+    }
+
+    @Test("Transfers are listed of the environment alone that a variable names")
+    func listedOfVariable() async throws {
+        try await withTwoEnvironments { (place, staging, _) throws in
+            let listed = try await LarderProcess.run(
+                ["transfers", "--store", place.path], environment: ["LARDER_ENV": "staging"])
+            let lines = listed.output.split(separator: "\n")
+            #expect(lines.count == 1 && lines[0].hasPrefix("pending \(staging.text) "), "\(listed)")
+        }
+    }
 }

@@ -271,4 +271,19 @@ struct WatchTests {
             #expect(watched.output.hasSuffix(missing + "\n"), "\(watched)")
         }
     }
+
+    @Test("Of a file with several fragments the one is watched that is named, with its variables")
+    func watchesNamedFragment() async throws {
+        try await CommandFixture.withStore { fixture in
+            let fragments = """
+                fragment Title on Recipe { title } fragment Time on Recipe { minutes title @include(if: $all) }
+                """
+            let watched = try await fixture.larder(
+                "watch", "Recipe:1", "--fragment", fixture.write(fragments, to: "both.graphql"), "--name", "Time",
+                "--variables", fixture.write(#"{"all":true}"#, to: "all.json"), "--schema",
+                fixture.path("schema.graphqls"), "--count", "1")
+            #expect(watched.status == 0, "\(watched.errors)")
+            #expect(watched.output == #"{"data":{"minutes":20,"title":"Soup"}}"# + "\n")
+        }
+    }
 }

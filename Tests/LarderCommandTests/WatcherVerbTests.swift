@@ -38,4 +38,38 @@ struct WatcherVerbTests {
             #expect(json.contains(#","operation":"One","variables":{"id":"1"},"position":null,"#), "\(json)")
         }
     }
+
+    @Test("The JSON of a watcher names no operation where its document names none")
+    func unnamedOperation() async throws {
+        try await TransferFixture.run { fixture in
+            try await OperationsDatabase.using(URL(filePath: fixture.store)) { database in
+                _ = try await database.watchers.put("w", in: "main", document: "{ photo(id: 1) { id } }", now: Date())
+            }
+            let json = try await fixture.larder("watchers", "--json").output
+            #expect(json.contains(#","operation":null,"variables":"#), "\(json)")
+        }
+    }
+
+    @Test("Watchers are listed of the environment alone that a variable names")
+    func ofVariable() async throws {
+        try await withTemporaryFolder { (folder) throws in
+            let place = folder.appending(path: "store")
+            let store = try Store.open(at: place, schemaText: ["type Query { number: Int }"])
+            var partitions: [String] = []
+            for name in ["staging", "production"] {
+                let url = try #require(URL(string: "https://\(name).example/graphql"))
+                _ = try await store.switch(to: BackendEnvironment(name: name, api: .init(url: url)))
+                partitions.append(try #require(try store.current()).name)
+            }
+            try store.close()
+            try await OperationsDatabase.using(place) { [partitions] database in
+                for name in partitions {
+                    _ = try await database.watchers.put("w", in: name, document: "{ number }", now: Date())
+                }
+            }
+            let told = try await LarderProcess.run(
+                ["watchers", "--store", place.path], environment: ["LARDER_ENV": "staging"])
+            #expect(told.output == "w staging - - { number }\n", "\(told)")
+        }
+    }
 }

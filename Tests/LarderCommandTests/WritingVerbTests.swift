@@ -431,4 +431,24 @@ struct WritingVerbTests {
             #expect(try await fixture.larder("clear", "--write", "--partition", "main").status == 4)
         }
     }
+
+    @Test("info names no operation of a pin whose document names none")
+    func pinsWithoutName() async throws {
+        try await CommandFixture.withStore { fixture in
+            let titles = try fixture.write("{ recipes(first: 2) { id title } }", to: "titles.graphql")
+            let pinned = try await fixture.larder("pin", "shown", "--operation", titles)
+            #expect(pinned.status == 0, "\(pinned.errors)")
+            let info = try await fixture.larder("info", "--json").output
+            #expect(info.contains(#","operation":null,"variables":"#), "\(info)")
+        }
+    }
+
+    @Test("A verb that writes tells the bytes of the partition in which it writes, and of no other")
+    func tellsBytesOfPartition() async throws {
+        try await CommandFixture.withStore { fixture in
+            try await enterStaging(fixture)
+            let written = try await fixture.ingestList("--json")
+            #expect(written.output.contains(/"bytes":\{"before":0,"after":[1-9]\d*\}/), "\(written)")
+        }
+    }
 }

@@ -130,6 +130,12 @@ struct FieldKeyTests {
         #expect(error?.reason == .argumentsAmbiguous)
     }
 
+    @Test("A field key that can be read in more ways than are tried is not guessed")
+    func tooManyReadings() {
+        let objects = Array(repeating: "course:MAIN,text:a", count: 60).joined(separator: ",")
+        #expect(read("search(filters:[\(objects)])") == "argumentsAmbiguous")
+    }
+
     @Test("However a key is made, reading it ends soon", .timeLimit(.minutes(10)))
     func hostile() {
         for key in [

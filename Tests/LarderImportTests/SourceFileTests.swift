@@ -1,4 +1,5 @@
 import Foundation
+import Larder
 import LarderFiles
 import LarderTestSupport
 import Synchronization
@@ -316,6 +317,38 @@ struct SourceFileTests {
             options.files = FileSystem { $0.kind == .open ? .failure(status) : nil }
             let error = #expect(throws: ImportError.self) { try ForeignDatabase(fixture.path, options) }
             #expect(error?.code == .unreadable && error?.message.hasSuffix(remedy) == true, "\(error?.message ?? "")")
+        }
+    }
+
+    @Test("A folder that may not be listed is refused as unreadable")
+    func unlistedFolder() async throws {
+        try await withTemporaryFolder { folder in
+            let path = folder.path
+            let files = FileSystem { $0.kind == .open && $0.path == path ? .failure(EACCES) : nil }
+            let source = try ImportSource(.appSync, path: path, schema: try Schema(parsing: recipeSchema), files)
+            #expect(await refusal(source)?.code == .unreadable)
+        }
+    }
+
+    @Test("An import from a file of subscriptions that is changed meanwhile ends in an error")
+    func changedSubscriptions() async throws {
+        try await withTemporaryFolder { folder in
+            let path = folder.appending(path: "subscriptionMetadataCache.db").path
+            try ForeignFixture(path, .subscriptions).close()
+            let count = Mutex(0.0)
+            // Each time it is opened, which is after it was looked at.
+            let files = FileSystem { call in
+                guard call.kind == .open, call.path == path else { return nil }
+                let seconds = count.withLock { count in
+                    count += 1
+                    return count
+                }
+                let time = Date(timeIntervalSince1970: seconds)
+                try? FileManager.default.setAttributes([.modificationDate: time], ofItemAtPath: call.path)
+                return nil
+            }
+            let source = try ImportSource(.appSync, path: path, schema: try Schema(parsing: recipeSchema), files)
+            #expect(await refusal(source)?.code == .busy)
         }
     }
 

@@ -233,4 +233,18 @@ struct BackupPlaceTests {
             try await other.expectSound()
         }
     }
+
+    @Test("JSON has no schema, no migrations and no identity of a store that has caches alone")
+    func cachesAlone() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            let status = try result(await fixture.migrate("status", "--json"))
+            #expect(status["schema"] is NSNull, "\(status)")
+            let made = try result(await fixture.migrate("backup", "--json"))
+            #expect(made["store"] is NSNull, "\(made)")
+            let list = try result(await fixture.migrate("backup", "list", "--json"))
+            let backup = try #require((list["backups"] as? [[String: Any]])?.first)
+            #expect(backup["store"] is NSNull && backup["migrations"] is NSNull, "\(backup)")
+        }
+    }
 }

@@ -342,6 +342,23 @@ struct EnvironmentVerbTests {
             #expect(!shown.output.contains("secret") && stored.range(of: Data("da2-secret".utf8)) == nil)
         }
     }
+
+    @Test("A switch that carries mutations along counts them in JSON on both sides, before it and after it")
+    func carriedCounts() async throws {
+        try await MigrationFixture.with { fixture in
+            for name in ["staging", "production"] { _ = try await fixture.add(name) }
+            #expect(try await fixture.migrate("env", "use", "staging", "--guest").status == 0)
+            try await fixture.queueInCurrent(3)
+            let use = try result(await fixture.migrate("env", "use", "production", "--carry", "--json"))
+            let report = try #require(use["switch"] as? [String: Any])
+            func pending(_ side: String, _ time: String) -> Int? {
+                let counts = (report[side] as? [String: Any])?[time] as? [String: Any]
+                return counts?["pending"] as? Int
+            }
+            #expect(pending("from", "before") == 3 && pending("from", "after") == 0, "\(report)")
+            #expect(pending("to", "before") == 0 && pending("to", "after") == 3, "\(report)")
+        }
+    }
 }
 
 extension MigrationFixture {

@@ -59,12 +59,16 @@ struct ForgettingTests {
             #expect(try await fixture.migrate("env", "use", "staging").status == 0)
             try await fixture.withDatabase { database in
                 let name = try #require(try database.environments.current()?.partition?.name)
-                let draft = TransferDraft(
-                    partition: name, kind: .upload, bucket: "media", key: "v/1", region: "eu-west-1", path: "/file",
-                    source: .init(device: 1, inode: 2, size: 10, modified: 3), created: Date())
-                try await database.transfers.enqueue([draft])
-                let begun = try await database.transfers.begin(draft.id, owner: "test", now: Date())
-                try await database.transfers.note(try #require(begun).attempt, [.upload("u-1")])
+                for (key, note) in [("v/1", .upload("u-1")), ("v/2", .uploadAsked(before: []))]
+                    as [(String, TransferNote)]
+                {
+                    let draft = TransferDraft(
+                        partition: name, kind: .upload, bucket: "media", key: key, region: "eu-west-1", path: "/file",
+                        source: .init(device: 1, inode: 2, size: 10, modified: 3), created: Date())
+                    try await database.transfers.enqueue([draft])
+                    let begun = try await database.transfers.begin(draft.id, owner: "test", now: Date())
+                    try await database.transfers.note(try #require(begun).attempt, [note])
+                }
             }
             #expect(try await fixture.migrate("env", "use", "other", "--discard").status == 0)
             let refused = try await fixture.migrate("env", "forget", "staging", "--confirm", "staging", "--json")
@@ -75,7 +79,8 @@ struct ForgettingTests {
             #expect(done.status == 0, "\(done.errors)")
             #expect(
                 try text(result(done)["uploads"])
-                    == #"[{"bucket":"media","key":"v\/1","region":"eu-west-1","storage":null,"upload":"u-1"}]"#)
+                    == #"[{"bucket":"media","key":"v\/1","region":"eu-west-1","storage":null,"upload":"u-1"},"#
+                    + #"{"bucket":"media","key":"v\/2","region":"eu-west-1","storage":null,"upload":null}]"#)
             try await fixture.expectSound()
         }
     }

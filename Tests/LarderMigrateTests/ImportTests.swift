@@ -326,4 +326,20 @@ struct ImportVerbTests {
             #expect(copied.range(of: Data("Movie:1".utf8)) == nil)
         }
     }
+
+    @Test("Another library's file that is damaged is refused as a file that cannot be used, and no store is made")
+    func damaged() async throws {
+        try await withCache { (fixture, cache, schema) throws in
+            let file = URL(filePath: cache)
+            // The header counts free pages that are not there.
+            var bytes = try Data(contentsOf: file)
+            bytes[39] = 5
+            try bytes.write(to: file)
+            let outcome = try await fixture.migrate(
+                "import", "--from", "apollo", cache, "--schema", schema, "--write", "--json")
+            #expect(outcome.status == 2, "\(outcome.errors)")
+            #expect(outcome.errors.contains(#""code":"import.damaged""#), "\(outcome.errors)")
+            #expect(!FileManager.default.fileExists(atPath: fixture.store.path))
+        }
+    }
 }

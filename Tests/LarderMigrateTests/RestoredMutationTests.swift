@@ -256,12 +256,15 @@ struct RestoredMutationTests {
 
     @Test(
         "An outcome that was lost with a damaged file is no reason to send its mutation again",
-        arguments: ["outcome", "partition"])
+        arguments: ["outcome", "partition", "forgotten_outcome"])
     func lostOutcome(table: String) async throws {
         try await MigrationFixture.with { fixture in
             let ids = try await fixture.queue(1)
             let backup = try await fixture.makeBackup()
             try await fixture.settle(ids[0])
+            if table == "forgotten_outcome" {
+                _ = try await fixture.withDatabase { try await $0.mutations.prune(before: Date() + 60) }
+            }
             try fixture.damage(table: table)
             let repair = try await fixture.migrate("repair", "--write")
             #expect(repair.status == 0 && !repair.output.contains("row of outcome"))

@@ -430,4 +430,27 @@ struct ToldEnvironmentTests {
             #expect(try result(added)["isProtected"] as? Bool == isProtected, "\(added)")
         }
     }
+
+    @Test("JSON names no environment on the side of a switch that has none, nor as the store's where there is none")
+    func noneInJSON() async throws {
+        try await MigrationFixture.with { fixture in
+            _ = try await fixture.add("staging")
+            let current = try result(await fixture.migrate("env", "current", "--env", "staging", "--json"))
+            #expect(current["name"] as? String == "staging" && current["store"] is NSNull, "\(current)")
+            let entered = try result(await fixture.migrate("env", "use", "staging", "--json"))["switch"]
+            #expect((entered as? [String: Any])?["from"] is NSNull, "\(entered ?? "")")
+            let left = try result(await fixture.migrate("env", "none", "--json"))["switch"]
+            #expect((left as? [String: Any])?["to"] is NSNull, "\(left ?? "")")
+        }
+    }
+
+    @Test("JSON names no user of a partition that was taken over from a program without environments")
+    func takenWithoutUser() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            let added = try result(await fixture.add("staging", "--succeeds-unnamed", "--json"))
+            let taken = try #require((added["taken"] as? [[String: Any]])?.first)
+            #expect(taken["user"] is NSNull, "\(added)")
+        }
+    }
 }

@@ -404,4 +404,55 @@ struct MeasuringTests {
             }
         }
     }
+
+    @Test("A runner without a user measures no queue until it goes on with one")
+    func signedOut() async throws {
+        let (mayAnswer, isSignedIn, clock) = (Flag(), Flag(), TestClock())
+        let server = ScriptedServer(ScriptedServer.key) { _, request in
+            await mayAnswer.wait()
+            guard isSignedIn.isSet else { return ScriptedServer.status(401) }
+            return ScriptedServer.done(request)
+        }
+        try await measured(server, clock: clock) { app, metrics, _ in
+            try await app.enqueue(rate(1))
+            let runner = MutationRunner(app)
+            let running = Task { try await runner.run() }
+            // Once before it sends, and once while it waits for the answer.
+            try await eventually { try metrics.expectMeter("larder.queue.age").values.count >= 2 }
+            mayAnswer.set()
+            try await eventually { runner.state == .waitingForSignIn }
+            let count = try metrics.expectMeter("larder.queue.age").values.count
+            // Of each it is told, and looks.
+            for stars in 2...6 { try await app.enqueue(rate(Int64(stars))) }
+            clock.advance(by: .seconds(60))
+            isSignedIn.set()
+            runner.resume()
+            try await eventually { try metrics.expectMeter("larder.queue.age").values.count > count }
+            #expect(try metrics.expectMeter("larder.queue.age").values.dropFirst(count).first == 60)
+            running.cancel()
+            try await running.value
+        }
+    }
+
+    @Test("The depth and the age of the queue are those of the runner's own partition, whatever waits in another")
+    func queueOfPartition() async throws {
+        try await withTemporaryFolder { folder in
+            let (metrics, clock) = (TestMetrics(), TestClock())
+            var options = Store.Options()
+            options.metrics = metrics
+            options.now = { clock.now }
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+            let parked = try await store.switch(to: backend("a")).partition
+            try await parked.enqueue(rate(1))
+            clock.advance(by: .seconds(60))
+            let app = try await store.switch(to: backend("b"), server: ScriptedServer.rating()).partition
+            try await app.enqueue(rate(2))
+            try await MutationRunner(app).drain()
+            let depths = try metrics.expectMeter("larder.queue.depth").values
+            #expect(depths.max() == 1 && depths.last == 0)
+            let ages = try metrics.expectMeter("larder.queue.age").values
+            #expect(!ages.isEmpty && ages.allSatisfy { $0 == 0 })
+            try store.close()
+        }
+    }
 }

@@ -118,6 +118,23 @@ struct ConnectionEndTests {
         #expect(answers == isMadeAgain)
     }
 
+    @Test("A start has the variables of its subscription", arguments: [#"{"id":"7"}"#, "{}", ""])
+    func variables(_ variables: String) async throws {
+        let document = "subscription Renamed($id: ID) { renamed(id: $id) { id } }"
+        let request = GraphQLRequest(
+            kind: .subscription, operationName: "Renamed", document: document,
+            documentHash: String(repeating: "0", count: 64), variables: Array(variables.utf8))
+        let message = try #require(
+            try await dialect(.apiKey("da2-key")).messages(for: [.start(id: "1", request)]).first)
+        var data: String?
+        if case .object(let members) = try Value(json: message), case .object(let payload)? = members["payload"],
+            case .string(let text)? = payload["data"]
+        {
+            data = text
+        }
+        #expect(data == #"{"query":"\#(document)","variables":\#(variables.isEmpty ? "{}" : variables)}"#)
+    }
+
     @Test("Each of several starts that AppSync refuses with the same proof is made again")
     func startsEachAgain() async throws {
         let dialect = try dialect(.lambda { refused, _ in refused == nil ? "old" : "new" })

@@ -268,7 +268,7 @@ struct EnvironmentTests {
         }
     }
 
-    @Test("Forgetting a partition removes its rows from every table, and no row of another partition")
+    @Test("Forgetting a partition removes its rows from every table and none of another's; a refused one removes none")
     func forgottenRows() async throws {
         try await withOperations { database in
             func fill(_ name: String) async throws {
@@ -305,6 +305,13 @@ struct EnvironmentTests {
             for name in ["a", "b"] {
                 try await database.enter(environment(name), as: "p\(name)")
                 try await fill("p\(name)")
+            }
+            for table in tables { #expect(try owners(table) == ["pa", "pb"], "\(table)") }
+            await expectFailure(.unsentWork) {
+                try await database.environments.forget(partitions: ["pa"], losingUnsent: false)
+            }
+            await expectFailure(.environmentInUse) {
+                try await database.environments.forget(partitions: ["pb"], losingUnsent: true)
             }
             for table in tables { #expect(try owners(table) == ["pa", "pb"], "\(table)") }
             try await database.environments.forget(partitions: ["pa"], losingUnsent: true)

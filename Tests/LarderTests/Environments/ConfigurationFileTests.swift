@@ -100,13 +100,15 @@ func configuration(_ text: String) throws -> ConfigurationFile {
 
 @Suite("Configuration files", .timeLimit(.minutes(10)))
 struct ConfigurationFileTests {
-    @Test("Files of AWS's tools are recognized and read, whatever they are called")
-    func written() throws {
+    @Test(
+        "Files of AWS's tools are recognized and read, whatever they are called",
+        arguments: ["file.json", "awsconfiguration.json", "amplify_outputs.json"])
+    func written(origin: String) throws {
         for (text, kind) in [
             (WrittenConfiguration.aws, ConfigurationFile.Kind.awsConfiguration),
             (WrittenConfiguration.amplify, .amplifyConfiguration), (WrittenConfiguration.outputs, .amplifyOutputs),
         ] {
-            let file = try configuration(text)
+            let file = try ConfigurationFile(json: Array(text.utf8), origin: origin)
             #expect(file.kind == kind)
             #expect(file.environmentNames.isEmpty)
             var expected = try WrittenConfiguration.environment("staging")

@@ -189,4 +189,35 @@ struct ConfigurationPartTests {
         let error = #expect(throws: LarderError.self) { try file.apiNames() }
         #expect(error?.code == .environment && error?.message.hasPrefix("file.json: AppSync: ") == true)
     }
+
+    @Test(
+        "Each part of an environment has its own section's region, and not that of another part",
+        arguments: [
+            """
+            {"AppSync":{"Default":{"ApiUrl":"https://x.example/g","Region":"us-east-1"}},
+             "CognitoUserPool":{"Default":{"PoolId":"eu-west-1_a","AppClientId":"c","Region":"eu-west-1"}},
+             "CredentialsProvider":{"CognitoIdentity":{"Default":{"PoolId":"eu-west-1:1","Region":"eu-west-1"}}},
+             "S3TransferUtility":{"Default":{"Bucket":"media","Region":"ap-south-1"}}}
+            """,
+            """
+            {"api":{"plugins":{"awsAPIPlugin":{"movies":{
+              "endpointType":"GraphQL","endpoint":"https://x.example/g","region":"us-east-1"}}}},
+             "auth":{"plugins":{"awsCognitoAuthPlugin":{
+              "CognitoUserPool":{"Default":{"PoolId":"eu-west-1_a","AppClientId":"c","Region":"eu-west-1"}},
+              "CredentialsProvider":{"CognitoIdentity":{"Default":{"PoolId":"eu-west-1:1","Region":"eu-west-1"}}}}}},
+             "storage":{"plugins":{"awsS3StoragePlugin":{"bucket":"media","region":"ap-south-1"}}}}
+            """,
+            """
+            {"version":"1","data":{"url":"https://x.example/g","aws_region":"us-east-1"},
+             "auth":{"aws_region":"eu-west-1","user_pool_id":"eu-west-1_a","user_pool_client_id":"c",
+              "identity_pool_id":"eu-west-1:1"},
+             "storage":{"aws_region":"ap-south-1","bucket_name":"media"}}
+            """,
+        ])
+    func regions(_ text: String) throws {
+        let environment = try configuration(text).environment(named: "a")
+        #expect(environment.api.region == "us-east-1")
+        #expect(environment.userPool?.region == "eu-west-1" && environment.identityPool?.region == "eu-west-1")
+        #expect(environment.bucket?.region == "ap-south-1")
+    }
 }

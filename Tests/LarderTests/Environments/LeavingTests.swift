@@ -91,4 +91,18 @@ struct LeavingTests {
             try store.close()
         }
     }
+
+    @Test("The partition that a switch enters reaches the server that the switch names")
+    func namedServer() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            _ = try store.partition(of: backend("a"))
+            let server = ScriptedServer { _ in recipeListAnswer }
+            let app = try await store.switch(to: backend("b"), server: server).partition
+            let answer = try await app.fetch(recipeList, policy: .networkOnly)
+            #expect(answer["recipes"]?[0]?["title"]?.string == "Soup")
+            #expect(server.requests.count == 1)
+            try store.close()
+        }
+    }
 }

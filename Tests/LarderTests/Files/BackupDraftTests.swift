@@ -35,6 +35,17 @@ struct BackupDraftTests {
         }
     }
 
+    @Test("A new one leaves the draft of a backup that is being made where it is")
+    func besideAnother() async throws {
+        try await withTemporaryFolder { folder in
+            let first = try BackupDraft(in: folder, FileSystem())
+            let second = try BackupDraft(in: folder, FileSystem())
+            let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+            #expect(Set(names) == [first.folder.lastPathComponent, second.folder.lastPathComponent])
+            withExtendedLifetime((first, second)) {}
+        }
+    }
+
     @Test("A backup of a store whose cache cannot be read now fails, and leaves none that lacks it")
     func unreadable() async throws {
         try await withClosedStore { place, backups throws in

@@ -242,4 +242,65 @@ struct LeftRestorationTests {
             }
         }
     }
+
+    /// Runs `body` with a closed store, to which a backup has brought back an environment that was forgotten.
+    ///
+    /// - Parameter body: Is given the partition of the user who was signed in there.
+    private func withForgotten(_ body: (_ place: URL, _ partition: String) async throws -> Void) async throws {
+        try await withTemporaryFolder { folder in
+            let place = folder.appending(path: "store")
+            let store = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
+            let app = try store.partition(of: backend("a"), user: .user("ada"))
+            try await app.session.signIn(InMemoryIdentityProvider().signIn("ada"), within: soon)
+            let name = try #require(try store.current()).name
+            _ = try await store.switch(to: backend("b"))
+            try store.close()
+            let backup = try StoreBackup.make(of: place, into: folder.appending(path: "first"))
+            let later = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
+            try await later.forget(environment: "a")
+            try later.close()
+            let lock = try MigrationLock.take(in: place, for: "a test", within: .seconds(60))
+            _ = try StoreRestoration.bringBack(backup, to: place, backingUpInto: nil, holding: lock)
+            lock.release()
+            try await body(place, name)
+        }
+    }
+
+    @Test("The user of a forgotten environment is not signed in when a backup brings the environment back")
+    func signedOut() async throws {
+        try await withForgotten { place, partition in
+            let kept = try await OperationsDatabase.using(place) { try $0.credentials.snapshot(of: partition) }
+            #expect(kept.isKnown)
+            #expect(kept.session == nil && kept.credentials.isEmpty && kept.key == nil)
+        }
+    }
+
+    @Test("An environment that a backup has brought back is entered as the user who worked there last")
+    func lastUser() async throws {
+        try await withForgotten { place, partition in
+            let store = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
+            let entered = try await store.switch(to: backend("a")).entered.partition
+            #expect(entered.name == partition && entered.user == .user("ada"))
+            try store.close()
+        }
+    }
+
+    @Test("A mutation that comes back has the lane and the expiry that it had")
+    func laneAndExpiry() async throws {
+        try await withTemporaryFolder { folder in
+            let place = folder.appending(path: "store")
+            let store = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
+            let expires = Date(timeIntervalSince1970: 4_000_000_000)
+            try await store.partition().enqueue(giveStars("1", 5), options: .init(lane: "photos", expires: expires))
+            try store.close()
+            let backup = try StoreBackup.make(of: place, into: folder.appending(path: "first"))
+            try OtherProgram(place).run("PRAGMA foreign_keys = ON; DELETE FROM mutation")
+            let lock = try MigrationLock.take(in: place, for: "a test", within: .seconds(60))
+            _ = try StoreRestoration.bringBack(backup, to: place, backingUpInto: nil, holding: lock)
+            lock.release()
+            let restored = try await OperationsDatabase.using(place) { try $0.mutations.list() }
+            #expect(restored.map(\.state) == [.pending])
+            #expect(restored.map(\.lane) == ["photos"] && restored.map(\.expires) == [expires])
+        }
+    }
 }

@@ -69,6 +69,23 @@ struct OptimisticTests {
         }
     }
 
+    @Test("An update changes the base data alone: no expected change that reads show meanwhile is stored with it")
+    func updatedMeanwhile() async throws {
+        try await withStoreFixture(cookbook(), schema: schema) { (app) throws in
+            try await app.write("Recipe:r9", card, ["title": "Cake", "stars": 1])
+            try await app.enqueue(rate("r9", 5), options: MutationOptions(optimisticResponse: rated("r9", 5)))
+            try await app.update("Recipe:r9", card) { recipe in
+                guard case .object(var members) = recipe else { return }
+                members["title"] = "Pie"
+                recipe = .object(members)
+            }
+            #expect(try app.read("Recipe:r9", card)["stars"]?.int == 5)
+            try await MutationRunner(app).drain()
+            let left = try app.read("Recipe:r9", card)
+            #expect(left["title"]?.string == "Pie" && left["stars"]?.int == 1)
+        }
+    }
+
     @Test("An optimistic change does not fail on an empty cache, and what the server answers takes its place")
     func applied() async throws {
         let server = cookbook()

@@ -181,4 +181,17 @@ struct BackgroundDownloadTests {
             #expect(background.handedOver.isEmpty)
         }
     }
+
+    @Test("A download that the disk has no room for fails, and is handed over to no executor")
+    func noRoom() async throws {
+        try await withDownload { app, download, background in
+            storage.saidSizes.withLock { $0 = [1 << 60] }
+            let running = Task { try await runner(app, background).run() }
+            try await eventually { try !background.handedOver.isEmpty || download.status().isEnded }
+            running.cancel()
+            try await running.value
+            #expect(background.handedOver.isEmpty)
+            #expect(try download.status().failure?.code == .diskFull)
+        }
+    }
 }

@@ -35,6 +35,10 @@ final class MemoryStorage: ObjectTransport {
     struct State: Sendable {
         var objects: [ObjectLocation: Object] = [:]
         var uploads: [String: Upload] = [:]
+        /// The uploads that it was asked to abort, and aborted.
+        var aborted: [MultipartUpload] = []
+        /// The region that each request for a list of uploads named.
+        var listedRegions: [String?] = []
         var calls: [Call] = []
         /// How long each call might take when it came last, or be without a byte.
         var times: [Call: Duration] = [:]
@@ -159,13 +163,19 @@ final class MemoryStorage: ObjectTransport {
     }
 
     func abortUpload(_ upload: MultipartUpload, within time: Duration) async throws(ObjectError) {
-        try await call(.abort(upload.id), within: time) { self.state.withLock { $0.uploads[upload.id] = nil } }
+        try await call(.abort(upload.id), within: time) {
+            self.state.withLock { state in
+                state.uploads[upload.id] = nil
+                state.aborted.append(upload)
+            }
+        }
     }
 
     func uploads(
         in bucket: String, region: String?, prefix: String, within time: Duration
     ) async throws(ObjectError) -> [MultipartUpload] {
-        try await call(.uploads, within: time) {
+        state.withLock { $0.listedRegions.append(region) }
+        return try await call(.uploads, within: time) {
             self.state.withLock { $0.uploads }.filter { $0.value.location.key.hasPrefix(prefix) }
                 .map { MultipartUpload(location: $0.value.location, id: $0.key) }
         }

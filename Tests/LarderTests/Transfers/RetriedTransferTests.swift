@@ -229,4 +229,21 @@ struct RetriedTransferTests {
             }
         }
     }
+
+    @Test("An upload whose name did not arrive is looked for in the region of its bucket")
+    func lookedForInRegion() async throws {
+        try await withTransferFixture { fixture in
+            let (file, bytes) = try fixture.file(bytes: 20_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let faults = Countdown(1)
+            fixture.storage.onAnswer { call throws(ObjectError) in
+                if case .beginUpload = call, faults.take() { throw ObjectError(.interrupted, "cut") }
+            }
+            try await fixture.drain()
+            try await upload.finished(within: .zero)
+            #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
+            let regions = fixture.storage.state.withLock { $0.listedRegions }
+            #expect(regions.count > 1 && regions.allSatisfy { $0 == TransferFixture.location.region }, "\(regions)")
+        }
+    }
 }

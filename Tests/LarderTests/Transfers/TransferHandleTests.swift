@@ -322,4 +322,50 @@ struct TransferHandleTests {
             try store.close()
         }
     }
+
+    @Test("The time of a wait for a transfer passes also while the store's own clock stands still")
+    func realTime() async throws {
+        try await withTemporaryFolder { folder in
+            let clock = TestClock()
+            var options = Store.Options()
+            options.now = { clock.now }
+            let store = try Store.open(
+                at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema), options: options)
+            let fixture = TransferFixture(
+                folder: folder, store: store, app: try store.partition(), storage: MemoryStorage())
+            let (file, _) = try fixture.file(bytes: 10)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let isOver = Flag()
+            let waiting = Task {
+                defer { isOver.set() }
+                return try await upload.outcome(within: .milliseconds(20))
+            }
+            let begun = SuspendingClock.now
+            while !isOver.isSet, begun.duration(to: .now) < .seconds(20) {
+                try await Task.sleep(for: .milliseconds(2))
+            }
+            #expect(isOver.isSet)
+            waiting.cancel()
+            await expectCode(.unfinishedTransfer) { _ = try await waiting.value }
+            try store.close()
+        }
+    }
+
+    @Test("A transfer does not expire while it is paused, and fails as expired once it is resumed")
+    func pausedBeyondExpiry() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10)
+            let options = UploadOptions(expires: Date(timeIntervalSinceNow: -1))
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location, options: options)
+            try await upload.pause()
+            let other = try await fixture.app.transfers.upload(
+                file, to: .init(bucket: "media", key: "other"), options: options)
+            try await fixture.drain()
+            await expectCode(.expiredTransfer) { try await other.finished() }
+            try #require(try upload.status().state == .paused)
+            try await upload.resume()
+            try await fixture.drain()
+            await expectCode(.expiredTransfer) { try await upload.finished() }
+        }
+    }
 }
