@@ -255,13 +255,13 @@ struct ConflictTests {
         }
     }
 
-    @Test("What the server has of a conflict's object is an object, whatever other data stands before it")
+    @Test("What the server has of a conflict's object is an object of that conflict, whatever data stands before it")
     func itemAmongOtherData() async throws {
         let theirs = Self.todo("theirs", 7)
         let server = ScriptedServer(ScriptedServer.key) { _, _ in
             ScriptedServer.body(
                 #"""
-                {"data":{"update":null},"errors":[
+                {"data":{"update":null},"errors":[{"message":"by the way","data":{"id":"b"}},
                  {"message":"changed","errorType":"ConflictUnhandled","path":["update"],"data":"a version of yours"},
                  {"message":"changed","errorType":"ConflictUnhandled","path":["update"],"data":\#(theirs)}]}
                 """#)

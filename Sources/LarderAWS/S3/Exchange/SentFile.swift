@@ -14,7 +14,8 @@ struct SentFile {
         let descriptor: Int32
         do { descriptor = try segment.files.duplicate(segment.descriptor) } catch {
             throw ObjectError(
-                error.isShortage ? .notPrepared : .local, "The file could not be opened once more: \(error.reason).")
+                error.isShortage ? .notPrepared : .local, "The file could not be opened once more: \(error.reason).",
+                cause: error)
         }
         handle = NIOFileHandle(_deprecatedTakingOwnershipOfDescriptor: descriptor)
         self.segment = segment
