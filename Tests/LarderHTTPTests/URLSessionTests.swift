@@ -283,4 +283,32 @@ struct URLSessionTests {
         let transport = URLSessionTransport(endpoint: endpoint, options: options)
         #expect(transport.refusals == refusals && transport.idempotency == .variable(name: "key"))
     }
+
+    @Test("A subscription that is sent as a query is refused, and nothing is sent")
+    func subscription() async throws {
+        try await overURLSession { _ in
+            .json(Self.answer)
+        } _: { server, transport in
+            var request = GraphQLRequest.query("subscription S { s }", name: "S")
+            request.kind = .subscription
+            let error = try await error(of: request, from: transport)
+            #expect(error.code == .unusableRequest)
+            #expect(server.requests.isEmpty)
+        }
+    }
+
+    @Test("Where the closure for headers throws, nothing is sent, and the error says so with its cause")
+    func withoutHeaders() async throws {
+        struct Unsaid: Error {}
+        try await overURLSession { _ in
+            .json(Self.answer)
+        } _: {
+            $0.headersForRequest = { _ in throw Unsaid() }
+        } _: { server, transport in
+            let error = try await error(of: .mutation(), from: transport)
+            #expect(error.code == .notPrepared && error.phase == .beforeSending)
+            #expect(error.cause is Unsaid)
+            #expect(server.requests.isEmpty)
+        }
+    }
 }

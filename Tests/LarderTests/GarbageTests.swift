@@ -233,6 +233,15 @@ struct GarbageTests {
         }
     }
 
+    @Test("Clearing a partition leaves its pins, which the server never said")
+    func clearing() async throws {
+        try await withStoreFixture { app in
+            try await app.pin(named: "one", title(1))
+            try await app.clear()
+            #expect(try app.pins().map(\.name) == ["one"])
+        }
+    }
+
     @Test("Erasing a partition forgets its pins")
     func erasing() async throws {
         try await withStoreFixture { app in

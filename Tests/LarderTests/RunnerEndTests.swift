@@ -223,4 +223,47 @@ struct RunnerEndTests {
             #expect(try receipts.map { try $0.status()?.state } == [.applied, drains ? .applied : .pending])
         }
     }
+
+    /// Has the answer of a mutation come once its runner was told to stop, and waits for the end of the runner.
+    private func end(
+        _ answer: Result<GraphQLAnswer, TransportError>, _ options: MutationOptions,
+        _ change: (inout MutationRunner.Options) -> Void
+    ) async throws -> MutationStatus? {
+        let (isAsked, mayAnswer) = (Flag(), Flag())
+        let server = ScriptedServer { _, _ in
+            isAsked.set()
+            await mayAnswer.wait()
+            return answer
+        }
+        var status: MutationStatus?
+        try await withStoreFixture(server) { app in
+            let receipt = try await app.enqueue(giveStars("1", 5), options: options)
+            let runner = quickRunner(app, change)
+            let running = Task { try await runner.run() }
+            await isAsked.wait()
+            running.cancel()
+            try await eventually { runner.lifecycle.isStopping }
+            mayAnswer.set()
+            try await running.value
+            status = try receipt.status()
+        }
+        return status
+    }
+
+    @Test("A runner that is stopped while an answer is lost asks the mutation's check before it ends")
+    func askedCheck() async throws {
+        let lost = TransportError(.interrupted, "cut")
+        let status = try await end(.failure(lost), .init(check: "look")) { options in
+            options.checks["look"] = { _ in .tookEffect(response: nil) }
+        }
+        #expect(status?.state == .applied)
+    }
+
+    @Test("A runner that is stopped while the server answers with a conflict asks the resolver before it ends")
+    func askedResolver() async throws {
+        let status = try await end(ScriptedServer.status(409), .init(resolver: "merge")) { options in
+            options.resolvers["merge"] = { _ in .keepServers }
+        }
+        #expect(status?.state == .discarded)
+    }
 }

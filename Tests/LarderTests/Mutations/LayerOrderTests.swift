@@ -63,6 +63,15 @@ struct LayerOrderTests {
         }
     }
 
+    @Test("Clearing a partition leaves its named watchers, which the server never said")
+    func cleared() async throws {
+        try await withPartition { app, _ in
+            _ = try await app.watch(named: "inbox", GraphQLOperation("{ recipes { id stars } }"))
+            try await app.clear()
+            #expect(try app.watcherNames() == ["inbox"])
+        }
+    }
+
     @Test("Erasing a partition forgets its named watchers")
     func erased() async throws {
         try await withPartition { app, _ in

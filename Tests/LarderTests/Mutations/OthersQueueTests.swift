@@ -115,4 +115,52 @@ struct OthersQueueTests {
             try store.close()
         }
     }
+
+    /// Has another connection queue a mutation, which a store is to wait for that is not told of others' commits: it had
+    /// no queue when it was opened, and has neither queued nor watched anything.
+    private func withUntoldStore(
+        _ body: (_ receipt: MutationReceipt, _ other: OperationsDatabase) async throws -> Void
+    ) async throws {
+        try await withTemporaryFolder { (folder) throws in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            let app = try store.partition()
+            let other = try OperationsDatabase(folder: folder)
+            let mutation = try await other.mutations.enqueue(
+                MutationDraft(
+                    partition: Store.unnamedPartition, lane: "other",
+                    content: MutationContent(
+                        document: Self.document, variables: Array(#"{"recipe":"1","stars":5}"#.utf8)),
+                    created: Date()))
+            try await body(app.mutation(MutationID(mutation.id)), other)
+            try other.close()
+            try store.close()
+        }
+    }
+
+    @Test("A wait for the outcome of a mutation finds what another process does, though nothing tells of that")
+    func outcomeOfOther() async throws {
+        try await withUntoldStore { receipt, other in
+            let began = SuspendingClock.now
+            let waiting = Task { try await receipt.outcome(within: .seconds(20)) }
+            // By then the call has looked once. No signal reports that it waits.
+            try await Task.sleep(for: .milliseconds(200))
+            try await other.mutations.discardAll(in: Store.unnamedPartition, now: Date())
+            #expect(try await !waiting.value.isApplied)
+            #expect(began.duration(to: .now) < .seconds(15))
+        }
+    }
+
+    @Test("The statuses of a mutation tell what another process does, though nothing tells of that")
+    func statusesOfOther() async throws {
+        try await withUntoldStore { receipt, other in
+            var changes = receipt.changes.makeAsyncIterator()
+            #expect(try await next(&changes, within: .seconds(20))?.state == .pending)
+            let discarding = Task {
+                try await Task.sleep(for: .milliseconds(200))
+                try await other.mutations.discardAll(in: Store.unnamedPartition, now: Date())
+            }
+            #expect(try await next(&changes, within: .seconds(20))?.state == .discarded)
+            _ = try await discarding.value
+        }
+    }
 }

@@ -196,4 +196,27 @@ struct UnsentWorkTests {
             try store.close()
         }
     }
+
+    @Test("Erasing leaves the session signed in, with the credentials that it has")
+    func keepsSession() async throws {
+        try await withTemporaryFolder { (folder) throws in
+            var options = Store.Options()
+            options.keys = InMemoryKeyProvider()
+            let store = try Store.open(
+                at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema), options: options)
+            let app = try store.partition()
+            let tokens = Credentials.UserPoolTokens(
+                idToken: "i", accessToken: "a", refreshToken: "r", expires: .distantFuture)
+            try await app.session.signIn(Credentials(userPool: tokens), within: .seconds(300))
+            try await app.erase()
+            #expect(try app.session.state == .signedIn)
+            let reading = try await app.session.storedCredentials(within: .seconds(300))
+            guard case .present(let stored) = reading else {
+                Issue.record("\(reading)")
+                return
+            }
+            #expect(stored.userPool?.accessToken == "a" && stored.userPool?.refreshToken == "r")
+            try store.close()
+        }
+    }
 }

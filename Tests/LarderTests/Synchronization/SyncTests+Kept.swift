@@ -293,4 +293,83 @@ extension SyncTests {
             #expect(try app.read(todo)["todo"]?["title"]?.string == "version 3")
         }
     }
+
+    @Test("A garbage collection keeps the version of a deleted object, and nothing older brings that object back")
+    func keepsDeletedVersion() async throws {
+        try await withServer(["a", "b"]) { server, app in
+            try await app.sync(paged)
+            server.delete("a")
+            try await app.sync(paged)
+            #expect(["a", "b"].map { title(app, $0) } == [nil, "b1"])
+            _ = try await app.collectGarbage()
+            let answer = """
+                {"data":{"todo":{"__typename":"Todo","id":"a","title":"a1","_version":1,"_deleted":null,\
+                "_lastChangedAt":9}}}
+                """
+            let other = app.with(server: ScriptedServer { (_: GraphQLRequest) in answer })
+            _ = try await other.fetch(GraphQLOperation("{ todo(id: 1) { id title } }"), policy: .networkOnly)
+            #expect(["a", "b"].map { title(app, $0) } == [nil, "b1"])
+        }
+    }
+
+    @Test("A garbage collection keeps the objects of each type that a synchronization brings")
+    func keepsEachType() async throws {
+        let fields = "id: ID! title: String _version: Int! _deleted: Boolean _lastChangedAt: AWSTimestamp!"
+        let schema = """
+            scalar AWSTimestamp
+            type Query { syncItems(limit: Int, nextToken: String, lastSync: AWSTimestamp): ItemConnection }
+            type ItemConnection { items: [Item]! nextToken: String startedAt: AWSTimestamp }
+            interface Item @typePolicy(versioned: true) { \(fields) }
+            type Note implements Item { \(fields) }
+            type Chore implements Item { \(fields) }
+            """
+        let items = ["Note", "Chore"].map {
+            #"{"__typename":"\#($0)","id":"1","title":"\#($0)","_version":1,"_deleted":null,"_lastChangedAt":9}"#
+        }.joined(separator: ",")
+        let page = #"{"data":{"syncItems":{"items":[\#(items)],"nextToken":null,"startedAt":1700000000000}}}"#
+        try await withStoreFixture(ScriptedServer { (_: GraphQLRequest) in page }, schema: schema) { app in
+            let query = GraphQLOperation(
+                """
+                query Sync($limit: Int, $nextToken: String, $lastSync: AWSTimestamp) {
+                  syncItems(limit: $limit, nextToken: $nextToken, lastSync: $lastSync) {
+                    items { id title } nextToken startedAt
+                  }
+                }
+                """)
+            #expect(try await app.sync(Synchronization(query)).objectCount == 2)
+            _ = try await app.collectGarbage()
+            for type in ["Note", "Chore"] {
+                let fragment = GraphQLFragment("fragment F on \(type) { title }")
+                #expect(try app.read(CacheKey(type: type, id: "1"), fragment)["title"]?.string == type)
+            }
+        }
+    }
+
+    @Test("A mutation says the version that the cache has of an object whose key has several fields")
+    func sendsVersionOfSeveralKeyFields() async throws {
+        let schema = """
+            scalar AWSTimestamp
+            type Query { todo(id: ID!): Todo }
+            type Mutation { update(input: UpdateInput!): Todo }
+            type Todo @typePolicy(keyFields: "owner id", versioned: true) {
+              owner: String! id: ID! title: String _version: Int! _deleted: Boolean _lastChangedAt: AWSTimestamp!
+            }
+            input UpdateInput { owner: String! id: ID! title: String _version: Int }
+            """
+        let server = ScriptedServer { (request: GraphQLRequest) in
+            """
+            {"data":{"\(request.kind == .mutation ? "update" : "todo")":{"__typename":"Todo","owner":"ada","id":"a",
+             "title":"a1","_version":2,"_deleted":null,"_lastChangedAt":9}}}
+            """
+        }
+        try await withStoreFixture(server, schema: schema) { app in
+            _ = try await app.fetch(GraphQLOperation("{ todo(id: 1) { title } }"), policy: .networkOnly)
+            _ = try await app.send(
+                GraphQLOperation(
+                    "mutation Update($input: UpdateInput!) { update(input: $input) { title } }",
+                    variables: ["input": ["owner": "ada", "id": "a", "title": "mine"]]))
+            let input = try #require(server.requests.last?.values["input"] as? [String: Any])
+            #expect((input["_version"] as? NSNumber)?.intValue == 2)
+        }
+    }
 }

@@ -181,6 +181,20 @@ extension SyncTests {
         }
     }
 
+    @Test("Tokens that lead in a circle leave the position, and the next call asks for what has changed since")
+    func endlessChanges() async throws {
+        try await withServer(["a", "b", "c"]) { server, app in
+            let first = try await app.sync(paged)
+            let began = try #require(first.milliseconds)
+            let page = #"{"data":{"syncTodos":{"items":[],"nextToken":"t","startedAt":\#(began + 1_000)}}}"#
+            server.change { $0.script = { _ in page } }
+            await expectCode(.paging) { _ = try await app.sync(paged) }
+            #expect(try app.synchronizations().map(\.startedAt) == [first.startedAt])
+            server.change { $0.script = { _ in nil } }
+            #expect(try await app.sync(paged).isBase == false)
+        }
+    }
+
     @Test("The position of a walk is the start time in its first page, whatever later pages say")
     func beginOfWalk() async throws {
         @Sendable func page(_ startedAt: Int64, next: String) -> String {
@@ -337,6 +351,37 @@ extension SyncTests {
             #expect(try app.synchronizations().map(\.startedAt) == [nil])
             let report = try await app.sync(paged)
             #expect(report.isBase && report.isFinished)
+        }
+    }
+
+    @Test(
+        "After two errors of which the last says that deltas do not tell of a change, everything is gone through",
+        arguments: [true, false])
+    func missingFromDeltasBesideRefusal(isQueued: Bool) async throws {
+        try await withServer(["a", "b"]) { _, app in
+            try await app.sync(paged)
+            let (refused, late) = (
+                #"{"message":"no","errorType":"Unauthorized","path":["a"]}"#,
+                #"{"message":"m","errorType":"DeltaSyncWriteError","path":["b"]}"#
+            )
+            let answer = #"{"data":{"a":null,"b":null},"errors":[\#(refused),\#(late)]}"#
+            let failing = ScriptedServer { (_: GraphQLRequest) in answer }
+            let update = GraphQLOperation(
+                """
+                mutation Update($a: UpdateInput!, $b: UpdateInput!) {
+                  a: update(input: $a) { id title } b: update(input: $b) { id title }
+                }
+                """, variables: ["a": ["id": "a", "title": "mine"], "b": ["id": "b", "title": "mine"]])
+            if isQueued {
+                let receipt = try await app.enqueue(update)
+                try await MutationRunner(app.with(server: failing)).drain()
+                #expect(try await receipt.outcome(within: .seconds(60)).isApplied)
+            } else {
+                await #expect(throws: LarderError.self) { _ = try await app.with(server: failing).send(update) }
+            }
+            #expect(try app.synchronizations().map(\.startedAt) == [nil])
+            let report = try await app.sync(paged)
+            #expect(report.isBase)
         }
     }
 
