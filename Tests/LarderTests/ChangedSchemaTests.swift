@@ -77,6 +77,19 @@ struct ChangedSchemaTests {
         }
     }
 
+    @Test("A schema of which the second text has changed is compiled anew, and the kept one is not taken for it")
+    func changedSecondText() async throws {
+        try await withTemporaryFolder { folder in
+            for field in ["b", "c"] {
+                let texts = ["type Query { a: Thing }", "type Thing { \(field): Int }"]
+                let store = try Store.open(at: folder, schemaText: texts)
+                let operation = GraphQLOperation("{ a { \(field) } }")
+                try await store.partition().write(operation, json: Array(#"{"a":{"\#(field)":1}}"#.utf8))
+                try store.close()
+            }
+        }
+    }
+
     @Test("Of the schemas that a store keeps, the one that was compiled first goes when there are too many")
     func oldestGoes() async throws {
         try await withTemporaryFolder { folder in

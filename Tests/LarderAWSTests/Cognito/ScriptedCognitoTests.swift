@@ -116,6 +116,27 @@ struct ScriptedCognitoTests {
         }
     }
 
+    @Test("A user pool is named to an identity pool of another region by the user pool's own region")
+    func loginOfOtherRegion() async throws {
+        let answers = [
+            "GetId": #"{"IdentityId": "i"}"#,
+            "GetCredentialsForIdentity": #"{"IdentityId": "i", "Credentials": \#(Self.keys)}"#,
+        ]
+        try await withServer(answers) { server, client in
+            var options = CognitoIdentityPool.Options()
+            options.endpoint = server.url
+            let environment = BackendEnvironment(
+                name: "movies", api: .init(url: server.url, region: "us-east-1"),
+                userPool: .init(id: "eu-west-1_a", clientID: "client", region: "eu-west-1"),
+                identityPool: .init(id: "us-east-1:1", region: "us-east-1"))
+            let provider = CognitoIdentityProvider(environment: environment, client: client, identityPool: options)
+            let user = Credentials(userPool: tokens(of: "ann"))
+            _ = try await provider.refresh(.cloud, of: user, within: ample)
+            let logins = try members(#require(server.requests.last))["Logins"] as? [String: String]
+            #expect(logins == ["cognito-idp.eu-west-1.amazonaws.com/eu-west-1_a": tokens(of: "ann").idToken])
+        }
+    }
+
     @Test(
         "Cognito is asked at the host of the pool's region, in China too",
         arguments: [("cn-north-1", "amazonaws.com.cn"), ("eu-west-1", "amazonaws.com")])
@@ -124,6 +145,39 @@ struct ScriptedCognitoTests {
             let service = CognitoService(
                 name, region: region, endpoint: nil, CognitoService.held(.shared), wallClock: { Date() })
             #expect(service.url == "https://\(host).\(region).\(domain)/")
+        }
+    }
+
+    @Test("Transports that are given a partition's session go on once the partition is the current one again")
+    func sessionAfterSwitch() async throws {
+        func environment(_ name: String) throws -> BackendEnvironment {
+            let url = try #require(URL(string: "https://\(name).example.com/graphql"))
+            return BackendEnvironment(
+                name: name, api: .init(url: url, region: "eu-west-1"),
+                bucket: .init(name: "photos", region: "eu-west-1"))
+        }
+        try await withTemporaryFolder { folder in
+            let provider = InMemoryIdentityProvider()
+            var options = Store.Options()
+            options.keys = InMemoryKeyProvider()
+            options.identityProvider = { _ in provider }
+            let store = try Store.open(
+                at: folder.appending(path: "store"), schema: try Schema(parsing: AppSyncFixture.schema),
+                options: options)
+            let (app, user) = (try store.partition(of: environment("a")), provider.signIn("ada"))
+            try await app.session.signIn(user, within: ample)
+            let byTokens = AppSyncAuthorization.userPool(try app.session)
+            let byKeys = AppSyncAuthorization.iam(region: "eu-west-1", try app.session)
+            let storage = try S3Transport(environment: environment("a"), session: try app.session, client: .shared)
+            guard case .userPool(let token) = byTokens, case .iam(_, let keys) = byKeys else {
+                Issue.record("\(byTokens), \(byKeys)")
+                return
+            }
+            for name in ["b", "a"] { _ = try await store.switch(to: environment(name)) }
+            #expect(try await token(nil, ample) == user.userPool?.accessToken)
+            #expect(try await keys(nil, ample) == user.cloud)
+            #expect(try await storage.credentialSource(nil, .now + ample) == user.cloud)
+            try store.close()
         }
     }
 

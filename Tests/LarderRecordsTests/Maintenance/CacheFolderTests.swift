@@ -174,6 +174,19 @@ struct CacheFolderTests {
         }
     }
 
+    @Test("A cache that is to go has the file forgotten in its folder, and one that is to come lies in restored-TOKEN")
+    func documentedNames() async throws {
+        try await withFolder { folder, base in
+            let copy = base.appending(path: "copy").path
+            try folder.copy(to: copy)
+            try folder.stage("token") { try FileManager.default.copyItem(atPath: copy + "/data.mdb", toPath: $0) }
+            try folder.markForgotten()
+            for name in ["forgotten", "restored-token/data.mdb"] {
+                #expect(FileManager.default.fileExists(atPath: "\(folder.path)/\(name)"), "\(name)")
+            }
+        }
+    }
+
     @Test("A copy of another partition's cache, or of a damaged one, is not brought back")
     func refused() async throws {
         try await withFolder { folder, base in

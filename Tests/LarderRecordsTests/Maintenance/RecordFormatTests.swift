@@ -374,6 +374,19 @@ struct RecordFormatTests {
         }
     }
 
+    @Test("A compaction gives the number of a record that is gone to no other")
+    func unusedRecord() async throws {
+        try await withSampleCache("type Query { a: Int nodes: [Node] } type Node { id: ID! }") { sample in
+            // The root is first, so that the last records are those that go.
+            try await sample.write("{ a }", data: #"{"a":1}"#)
+            try await sample.write("{ nodes { id } }", data: #"{"nodes":[{"id":"1"},{"id":"2"}]}"#)
+            let next = try sample.cache.inspect.statistics().nextRecord
+            _ = try await sample.cache.remove(keys: ["Node:1", "Node:2"], as: .evicted)
+            try await sample.cache.compact()
+            #expect(try sample.cache.inspect.statistics().nextRecord == next)
+        }
+    }
+
     @Test(
         "A cache without a table that came later is read without it, and gets it when it is opened for writing",
         arguments: ["applied", "received", "positions"])

@@ -34,6 +34,16 @@ struct KeptKeyTests {
         #expect(try KeyText(parsing: Array(text.utf8), of: "the test").keys == keys)
     }
 
+    @Test("A key file says first what it is, and what it is for, as the article shows it")
+    func firstLines() throws {
+        let article = try String(
+            contentsOf: packageRoot.appending(path: "Sources/Larder/Larder.docc/KeepingCredentials.md")
+                .resolvingSymlinksInPath(), encoding: .utf8)
+        let text = KeyText(MasterKeys(current: MasterKey())).text
+        let lines = text.split(separator: "\n").prefix(2).joined(separator: "\n")
+        #expect(article.contains("```\n\(lines)\nkey "))
+    }
+
     @Test("A change of a key file that waits for another process ends with its task, and changes nothing")
     func cancelled() async throws {
         try await withTemporaryFolder { folder in

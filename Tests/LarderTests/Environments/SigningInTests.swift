@@ -1,6 +1,7 @@
 import Foundation
 import Larder
 import LarderTestSupport
+import Synchronization
 import Testing
 
 private func tokens(_ number: Int, id: String = "id") -> Credentials {
@@ -162,6 +163,22 @@ struct SigningInTests {
         }
     }
 
+    @Test("The program is asked for the identity provider of the session's own environment and user")
+    func providerOfPartition() async throws {
+        let asked = Mutex<Set<String>>([])
+        var options = Store.Options()
+        options.identityProvider = { identity in
+            asked.withLock { _ = $0.insert("\(identity)") }
+            return nil
+        }
+        try await withGuest(options) { store, guest in
+            _ = try guest.session
+            #expect(asked.withLock { $0 } == ["a, guest"])
+            _ = try await store.signIn(tokens(1), as: "ada", pending: .park, within: soon).partition.session
+            #expect(asked.withLock { $0 } == ["a, guest", "a, ada"])
+        }
+    }
+
     @Test("The user who is at work signs in again in the same partition, and waiting callers go on")
     func again() async throws {
         try await withGuest { store, _ in
@@ -185,6 +202,18 @@ struct SigningInTests {
             let change = try await store.signIn(tokens(2), as: "ada", pending: .carry, within: soon)
             #expect(change.carried == 1 && change.left?.after.pending == 0)
             #expect(try change.partition.mutations().count == 1)
+        }
+    }
+
+    @Test("A guest's session and credentials are there still when the program comes back from a user who signed in")
+    func keptGuest() async throws {
+        try await withGuest { store, guest in
+            let given = Credentials(cloud: .init(accessKeyID: "AK", secretAccessKey: "s", expires: .distantFuture))
+            try await guest.session.accept(given, as: .guest, within: soon)
+            _ = try await store.signIn(tokens(1), as: "ada", pending: .carry, within: soon)
+            let back = try await store.switch(toUser: .guest, pending: .park).partition
+            #expect(try back.session.state == .guest)
+            #expect(try await back.session.storedCredentials(within: soon) == .present(given))
         }
     }
 

@@ -142,6 +142,7 @@ struct ArticleStateTests {
         }
     }
 
+    @Test("What the identity pool refuses says nothing of a user's tokens, whatever state is stored")
     func tokensBesideRefusal() async throws {
         try await withSessions { bench in
             let (session, mine) = (bench.session(), bench.provider.signIn("ada"))

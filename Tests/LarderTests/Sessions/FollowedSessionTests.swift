@@ -41,6 +41,21 @@ struct FollowedSessionTests {
         }
     }
 
+    @Test("Credentials that were read are kept in memory until a process commits something")
+    func keptInMemory() async throws {
+        try await withSessions { bench in
+            let (session, mine) = (bench.session(), bench.provider.signIn("ada"))
+            try await session.signIn(mine, within: soon)
+            _ = try await session.userPoolTokens(within: soon)
+            #expect(try session.vault.unchanged()?.credentials.value == mine)
+            let other = try OperationsDatabase(folder: bench.folder)
+            _ = try await other.watchers.put("w", in: "main", document: "{ a }", now: bench.clock.now)
+            let known = try session.vault.unchanged()
+            #expect(known == nil)
+            try other.close()
+        }
+    }
+
     @Test("A runner that waits for a sign-in goes on when another process signs a user in")
     func runner() async throws {
         let isSignedIn = Flag()

@@ -102,6 +102,33 @@ struct SessionTableTests {
         }
     }
 
+    @Test("A sign-in is told to each of several readers of the state, and of the standing")
+    func severalReaders() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            var (one, two) = (session.changes.makeAsyncIterator(), session.changes.makeAsyncIterator())
+            var (three, four) = (session.standings.makeAsyncIterator(), session.standings.makeAsyncIterator())
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            // A reader that has not read yet gets the newest alone.
+            #expect(try await next(&one) == .signedIn)
+            #expect(try await next(&two) == .signedIn)
+            #expect(try await next(&three)?.state == .signedIn)
+            #expect(try await next(&four)?.state == .signedIn)
+        }
+    }
+
+    @Test("A refresh leaves since when a user is signed in as it is")
+    func refreshed() async throws {
+        try await withSessions { bench in
+            let (session, begin) = (bench.session(), bench.clock.now)
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            bench.clock.advance(by: .seconds(3600))
+            _ = try await session.credentials(within: soon)
+            #expect(bench.provider.refreshes == 1)
+            #expect(try session.standing() == SessionStanding(state: .signedIn, kind: .userPool, since: begin))
+        }
+    }
+
     @Test("The status of a session in which nothing has happened has no user, no time and no credentials")
     func statusOfNothing() async throws {
         try await withSessions { bench in

@@ -41,6 +41,28 @@ struct SignOutTests {
         }
     }
 
+    @Test("Signing out counts what its own partition has not sent, and nothing of another")
+    func countsOwn() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            try await bench.makePartitions("other")
+            for partition in ["main", "other", "other"] {
+                _ = try await bench.database.mutations.enqueue(
+                    MutationDraft(
+                        partition: partition,
+                        content: MutationContent(document: "mutation { a }", variables: Array("{}".utf8)),
+                        created: bench.clock.now))
+                let upload = TransferDraft(
+                    partition: partition, kind: .upload, bucket: "media", key: "a", path: "/a",
+                    created: bench.clock.now)
+                try await bench.database.transfers.enqueue([upload])
+            }
+            let left = try await session.signOut(within: soon)
+            #expect(left.unsentMutations == 1 && left.unsentUploads == 1)
+        }
+    }
+
     @Test("A closed session signs no user out and empties no quarantine")
     func over() async throws {
         try await withSessions { bench in

@@ -133,6 +133,52 @@ extension SubscriptionHubTests {
         }
     }
 
+    @Test("Closing a store ends the subscriptions of each transport with the error parked")
+    func endsOnEachTransport() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema))
+            var subscriptions: [Subscription] = []
+            for transport in [ScriptedLine(), ScriptedLine()] {
+                subscriptions.append(try await store.partition(server: transport).subscribe(Self.changed))
+                _ = try await transport.started()
+            }
+            try store.close()
+            let deadline = SuspendingClock.now + .seconds(60)
+            while subscriptions.contains(where: { $0.state.phase != .ended }), .now < deadline {
+                try await Task.sleep(for: .milliseconds(2))
+            }
+            for subscription in subscriptions { #expect(subscription.state.error?.code == .parked) }
+        }
+    }
+
+    @Test(
+        "A subscription that the server ends, with errors or without, ends no other of its connection",
+        arguments: [true, false])
+    func endsAlone(hasErrors: Bool) async throws {
+        let transport = ScriptedLine()
+        try await withApp(transport) { app in
+            let first = try await app.subscribe(Self.changed)
+            let (connection, id) = try await transport.started()
+            let other = try await app.subscribe(Self.ids)
+            let next = try #require(await connection.nextStart())
+            await connection.line.take(.started(id: next))
+            let errors = Array(#"{"errors":[{"message":"over"}]}"#.utf8)
+            let message: SubscriptionLine.Message =
+                hasErrors ? .failed(id: id, response: errors, mayRecover: false) : .completed(id: id)
+            await connection.line.take(message)
+            #expect(await state(first) { $0.phase == .ended } != nil)
+            await connection.line.tell(next, #"{"id":"7"}"#)
+            var isTold = false
+            for await event in other {
+                if case .data = event {
+                    isTold = true
+                    break
+                }
+            }
+            #expect(isTold && other.state.phase == .live)
+        }
+    }
+
     @Test("A later reader of a shared subscription is told at once where it stands")
     func stateOfShared() async throws {
         let transport = ScriptedLine()

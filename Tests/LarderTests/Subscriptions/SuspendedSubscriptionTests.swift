@@ -95,6 +95,36 @@ struct SuspendedSubscriptionTests {
         }
     }
 
+    @Test("Suspending a store ends the connection of each transport, and the subscriptions on it are stale")
+    func suspendedOnEachTransport() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema))
+            var subscriptions: [Subscription] = []
+            for transport in [ScriptedLine(), ScriptedLine()] {
+                let app = try store.partition(server: transport)
+                let subscription = try await app.subscribe(GraphQLOperation("subscription { changed { id text } }"))
+                let connection = try #require(await transport.next())
+                try await begin(connection)
+                try await eventually { subscription.state.phase == .live }
+                subscriptions.append(subscription)
+                Task {
+                    // Transports end once they get no more commands.
+                    for await _ in connection.commands {}
+                    connection.end(nil)
+                }
+            }
+            try await store.suspend(within: .seconds(300))
+            let deadline = SuspendingClock.now + .seconds(60)
+            while subscriptions.contains(where: { $0.state.phase != .connecting }), .now < deadline {
+                try await Task.sleep(for: .milliseconds(2))
+            }
+            #expect(subscriptions.map(\.state.phase) == [.connecting, .connecting])
+            #expect(subscriptions.allSatisfy { $0.state.staleSince != nil })
+            try store.resume()
+            try store.close()
+        }
+    }
+
     private func begin(_ connection: ScriptedLine.Opened) async throws {
         await connection.line.take(.opened)
         let id = try #require(await connection.nextStart())
