@@ -30,4 +30,16 @@ struct GreatestAgeTests {
         #expect(try maxAge(type: age(50), inNode: age(60), node: age(40)) == 60)
         #expect(try maxAge(field: age(70), type: age(50), inNode: age(60), node: age(40)) == 70)
     }
+
+    @Test("An age that a type, or an extension of it, says for one of its fields is that of no other field")
+    func oneField() throws {
+        let directive = #"@cacheControl(forField: "a", maxAge: 3)"#
+        for text in [
+            "type Query \(directive) { a: Int b: Int }", "type Query { a: Int b: Int } extend type Query \(directive)",
+        ] {
+            let schema = try SchemaIndex(parsing: text)
+            #expect(schema.types[schema.queryType].maxAge == nil)
+            #expect(schema.types[schema.queryType].fields.map(\.maxAge) == [3, nil])
+        }
+    }
 }

@@ -209,4 +209,78 @@ struct FetchAgeTests {
             #expect(try app.read(titles).isExpired)
         }
     }
+
+    @Test("fetches with cacheAndNetwork gives what the cache has, however old, and the server's answer after it")
+    func staleAnswers() async throws {
+        try await withAgedStore(server(), { try $0.setMaxAge(.seconds(30), of: "Recipe") }) { app, wait in
+            _ = try await app.fetch(recipeList)
+            wait(100)
+            var answers: [Response] = []
+            for try await answer in app.fetches(recipeList, policy: .cacheAndNetwork) { answers.append(answer) }
+            #expect(answers.map(title) == ["Soup 0", "Soup 1"])
+            #expect(answers.first?.isExpired == true)
+        }
+    }
+
+    @Test("A cacheAndNetwork watcher gives at once what the cache has, though it is older than it may be")
+    func staleAtFirst() async throws {
+        let isAnswered = Flag()
+        let server = ScriptedServer { number, _ in
+            if number > 0 { await isAnswered.wait() }
+            return titled(number)
+        }
+        try await withAgedStore(server, { try $0.setMaxAge(.seconds(30), of: "Recipe") }) { app, wait in
+            _ = try await app.fetch(recipeList)
+            wait(30)
+            var states = try app.watch(recipeList, policy: .cacheAndNetwork).makeAsyncIterator()
+            let first = try await next(&states)
+            isAnswered.set()
+            #expect(first?.isFetching == true && first?.isStale == true)
+            #expect(first?.complete.map(title) == "Soup 0")
+            var last = try await next(&states)
+            while last?.isFetching == true { last = try await next(&states) }
+            #expect(last?.isStale == false)
+            #expect(last?.complete.map(title) == "Soup 1")
+        }
+    }
+
+    @Test("What is old is fetched again in the background with the headers of the program's options")
+    func staleHeaders() async throws {
+        let server = server()
+        try await withAgedStore(server) { app, wait in
+            _ = try await app.fetch(recipeList)
+            wait(100)
+            let tenant = GraphQLRequest.Header(name: "x-tenant", value: "7")
+            let options = FetchOptions(headers: [tenant], maxAge: .seconds(60), staleAllowed: true)
+            _ = try await app.fetch(recipeList, options: options)
+            var states = try app.watch(recipeList).makeAsyncIterator()
+            while let state = try await next(&states), state.response.map(title) != "Soup 1" {}
+            #expect(server.requests.map(\.headers) == [[], [tenant]])
+        }
+    }
+
+    @Test("A maximum age that code gives to an interface holds for the types that say nothing of their own")
+    func interfaceAge() async throws {
+        try await withAgedStore(server(), { try $0.setMaxAge(.seconds(30), of: "Contribution") }) { app, wait in
+            _ = try await app.fetch(recipeList)
+            wait(29)
+            #expect(try app.read(recipeList).isExpired == false)
+            wait(1)
+            #expect(try app.read(recipeList).isExpired)
+        }
+    }
+
+    @Test("An object that a queued mutation alone shows is not expired, for it has not come yet")
+    func shownAlone() async throws {
+        let card = GraphQLFragment("fragment Card on Recipe { title rating }")
+        try await withAgedStore(.away, { try $0.setMaxAge(.seconds(30), of: "Recipe") }) { app, _ in
+            try await app.write("Recipe:1", card, ["title": "Soup", "rating": 1])
+            try await app.remove("Recipe:1", as: .evicted)
+            let expected: Value = ["rate": ["__typename": "Recipe", "id": "1", "title": "Stew", "rating": 5]]
+            try await app.enqueue(giveStars("1", 5), options: MutationOptions(optimisticResponse: expected))
+            let shown = try app.read("Recipe:1", card)
+            #expect(shown["title"]?.string == "Stew")
+            #expect(!shown.isExpired)
+        }
+    }
 }

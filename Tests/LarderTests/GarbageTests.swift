@@ -293,4 +293,16 @@ struct GarbageTests {
             #expect(try other.pins().isEmpty)
         }
     }
+
+    @Test("A collection takes in what is pinned while it marks")
+    func pinnedMeanwhile() async throws {
+        try await withStoreFixture { app in
+            try await fill(app, 1...1)
+            let needed = NeededObjects(app.core)
+            #expect(try needed.needed(fromStart: true).isEmpty)
+            #expect(try needed.needed(fromStart: false).isEmpty)
+            try await app.pin(named: "late", title(1))
+            #expect(try needed.needed(fromStart: false).count == 1)
+        }
+    }
 }

@@ -450,4 +450,25 @@ struct AgeTests {
     func model() async throws {
         for index in 0..<4 { try await AgeModel.run(TestSeed.of("ages", index), steps: 150) }
     }
+
+    @Test(
+        "Of the maximum ages that the schema and the answer say of a field the shorter one counts",
+        arguments: [(10, 60), (60, 10)] as [(Int64, Int64)])
+    func shorterAge(ofSchema: Int64, ofAnswer: Int64) async throws {
+        let text = """
+            type Query { node(id: ID): Node @cacheControl(maxAge: \(ofSchema)) }
+            type Node { id: ID! a: Int }
+            """
+        try await AgedCache.with(text) { aged in
+            let operation = try aged.sample.operation(short)
+            let parsed = try ParsedResponse.parse(
+                Array(#"{"data":{"node":{"id":"1","a":1}}}"#.utf8), along: operation.layout)
+            let age = AnswerAge(maxAge: .seconds(ofAnswer))
+            _ = try await aged.sample.cache.write(parsed, of: operation, age: age)
+            aged.now = 9
+            #expect(try !aged.response(short).isExpired)
+            aged.now = 10
+            #expect(try aged.response(short).isExpired)
+        }
+    }
 }

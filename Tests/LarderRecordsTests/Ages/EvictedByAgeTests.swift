@@ -85,4 +85,15 @@ struct EvictedByAgeTests {
             #expect(try aged.sample.cache.inspect.keys(type: "Node") == ["Node:2"])
         }
     }
+
+    @Test("What several operations read from one snapshot is noted as read lately")
+    func readTogether() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.sample.write(query, ["of": .int(0)], data: two)
+            let operation = try aged.sample.operation(query, ["of": .int(0)])
+            for _ in 0..<UsedRecords.share { _ = try aged.sample.cache.read([operation]) }
+            let id = try aged.sample.number(of: "Node:1")
+            #expect(aged.sample.cache.generations.current.used.contains(id))
+        }
+    }
 }

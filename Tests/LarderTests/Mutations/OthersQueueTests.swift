@@ -163,4 +163,30 @@ struct OthersQueueTests {
             _ = try await discarding.value
         }
     }
+
+    @Test("A program that has queued a mutation sees what another process queues, though it watches nothing")
+    func seenUnwatched() async throws {
+        try await withTemporaryFolder { (folder) throws in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            let app = try store.partition()
+            let rating = GraphQLFragment("fragment F on Recipe { rating }")
+            try await app.write("Recipe:1", rating, ["rating": 1])
+            try await app.enqueue(giveStars("2", 3), options: MutationOptions(lane: "own"))
+            let other = try OperationsDatabase(folder: folder)
+            _ = try await other.mutations.enqueue(
+                MutationDraft(
+                    partition: Store.unnamedPartition, lane: "other",
+                    content: MutationContent(
+                        document: Self.document, variables: Array(#"{"recipe":"1","stars":5}"#.utf8),
+                        optimisticResponse: Array(#"{"rate":{"__typename":"Recipe","id":"1","rating":5}}"#.utf8)),
+                    created: Date()))
+            try other.close()
+            func seen() throws -> Double? { try app.read("Recipe:1", rating)["rating"]?.double }
+            let deadline = SuspendingClock.now + .seconds(20)
+            while try seen() != 5, SuspendingClock.now < deadline { try await Task.sleep(for: .milliseconds(5)) }
+            let rest = try seen()
+            #expect(rest == 5)
+            try store.close()
+        }
+    }
 }

@@ -474,4 +474,12 @@ struct ChangedListTests {
             #expect(status == PagesStatus(pageCount: 1_003, objectCount: 2, isComplete: true))
         }
     }
+
+    @Test("A first page by offset that is the same again keeps the pages behind it")
+    func sameAgain() async throws {
+        try await withList(Array(1...7)) { (operation, _, app, _) async throws in
+            let status = try await app.pages(operation).refresh()
+            #expect(status == PagesStatus(pageCount: 3, objectCount: 7, isComplete: true))
+        }
+    }
 }

@@ -306,6 +306,14 @@ struct PageKindTests {
         #expect(error.message.contains("limit of Query.listOrders is 1001, and the server gives 1000 at most"))
     }
 
+    @Test("A default of the operation's own that is more than the server gives is refused")
+    func refusesDefault() async throws {
+        let operation = GraphQLOperation(
+            "query L($limit: Int = 1001, $t: String) "
+                + "{ listOrders(limit: $limit, nextToken: $t) { items { sku } nextToken } }")
+        #expect(try await refusal(operation)?.code == .variables)
+    }
+
     @Test(
         "A page of no elements leads nowhere, one of more than an Int of GraphQL can say nowhere either: both are refused",
         arguments: [0, -1, Int64(Int32.max) + 1, .max])

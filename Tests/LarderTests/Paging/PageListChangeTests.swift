@@ -391,4 +391,29 @@ struct PageListChangeTests {
             #expect(await larderError { try merged.removing("Order:1") }?.code == .operation)
         }
     }
+
+    @Test("A list whose tokens are numbers is loaded to its end, and takes in objects on its later pages as well")
+    func numberTokens() async throws {
+        let schema = """
+            type Query @fieldPolicy(forField: "listOrders", paginationArgs: "limit nextToken") {
+              listOrders(limit: Int, nextToken: Int): OrderList
+            }
+            type Mutation { rename(id: ID!): Order }
+            type OrderList { items: [Order] nextToken: Int }
+            type Order { id: ID! sku: String }
+            """
+        func page(_ ids: [Int], next: String) -> String {
+            #""listOrders":{"__typename":"OrderList","items":[\#(OrderDesk.objects(ids))],"nextToken":\#(next)}"#
+        }
+        let desk = OrderDesk(["": page([1, 3], next: "20"), "20": page([5, 7], next: "null")])
+        let operation = GraphQLOperation(
+            "query L($limit: Int, $nextToken: Int) { listOrders(limit: $limit, nextToken: $nextToken) "
+                + "{ items { sku } nextToken } }")
+        try await withStoreFixture(desk.transport, schema: schema) { app in
+            let pages = try app.pages(operation)
+            #expect(try await pages.all() == PagesStatus(pageCount: 2, objectCount: 4, isComplete: true))
+            try await queue(app, 6, pages.inserting("Order:6", at: .ascending(field: "sku")))
+            #expect(try await pages.skus() == skus([1, 3, 5, 6, 7]))
+        }
+    }
 }

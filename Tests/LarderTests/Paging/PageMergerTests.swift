@@ -138,4 +138,18 @@ struct PageMergerTests {
         let isOfFirst = asked.withLock { $0 }
         #expect(!isOfFirst.isEmpty && isOfFirst.allSatisfy { $0 })
     }
+
+    @Test("A typed operation is paged by the merger that the program gives with it")
+    func typed() async throws {
+        struct Feed: TypedOperation {
+            struct Data: Decodable, Sendable {}
+            var operation: GraphQLOperation { feed }
+        }
+        let desk = OrderDesk(Self.three)
+        try await withStoreFixture(desk.transport, schema: schema) { app in
+            let pages = try app.pages(Feed(), merger: merger)
+            try await pages.all()
+            #expect(try await pages.skus() == skus([9, 8, 7, 6, 5]))
+        }
+    }
 }

@@ -2,6 +2,7 @@ import LarderTestSupport
 import Testing
 
 @testable import Larder
+@testable import LarderRecords
 
 @Suite("Watching a whole list", .timeLimit(.minutes(10)))
 struct PagesWatchTests {
@@ -348,6 +349,49 @@ struct PagesWatchTests {
             var states = try pages.watch().makeAsyncIterator()
             let whole = try await state(&states) { $0.isComplete }
             #expect(skus(whole) == ["s1", "s2", "s3"])
+        }
+    }
+
+    @Test("A watcher reads the page of a changed object again, and no other page")
+    func readsOnePage() async throws {
+        let desk = OrderDesk([
+            "": OrderDesk.tokenPage(1...3, next: "a"), "a": OrderDesk.tokenPage(4...6, next: "b"),
+            "b": OrderDesk.tokenPage(7...9, next: nil),
+        ])
+        let sku = GraphQLFragment("fragment F on Order { sku }")
+        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
+            let pages = try app.pages(orderList)
+            try await pages.all()
+            var states = try pages.watch().makeAsyncIterator()
+            _ = try await state(&states) { $0.isComplete }
+            let cache = app.records
+            let ids = try ["Order:1", "Order:5"].map { key in
+                try cache.generations.withSnapshot { generation, transaction in
+                    try #require(try generation.tables.record(of: key, transaction))
+                }
+            }
+            // The objects of one read in four are noted.
+            let used = cache.generations.current.used
+            for _ in 0..<2 { used.forget() }
+            for number in 1...12 {
+                try await app.write("Order:5", sku, ["sku": .string("new \(number)")])
+                _ = try await state(&states) { skus($0).contains("new \(number)") }
+            }
+            #expect(ids.map { used.contains($0) } == [false, true])
+        }
+    }
+
+    @Test("A watcher of whole lists goes on with the old list where loading it anew has failed")
+    func goesOnWithOld() async throws {
+        try await withPages { (pages, desk, app) async throws in
+            try await pages.all()
+            var states = try pages.watch(.whenComplete).makeAsyncIterator()
+            _ = try await state(&states) { $0.isComplete }
+            desk.removePage(at: "a")
+            #expect(await larderError { try await pages.all(startingOver: true) }?.code == .serverErrors)
+            try await app.write("Order:5", GraphQLFragment("fragment F on Order { sku }"), ["sku": "new"])
+            let later = try await state(&states, within: .seconds(20)) { skus($0).contains("new") }
+            #expect(skus(later) == ["s1", "s2", "s3", "s4", "new", "s6"])
         }
     }
 }
