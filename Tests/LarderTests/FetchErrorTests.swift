@@ -22,6 +22,27 @@ struct FetchErrorTests {
         }
     }
 
+    @Test(
+        "networkFirst answers from the cache where the status of a server's errors says that it could not, and else throws",
+        arguments: [(400, false), (422, false), (401, true), (429, true), (503, true)])
+    func networkFirstStatus(status: Int, isFromCache: Bool) async throws {
+        let hasAnswered = Flag()
+        let server = ScriptedServer { _, _ in
+            if hasAnswered.isSet {
+                return .success(GraphQLAnswer(body: Array(#"{"errors":[{"message":"no"}]}"#.utf8), status: status))
+            }
+            hasAnswered.set()
+            return .success(GraphQLAnswer(body: Array(recipeListAnswer.utf8), status: 200))
+        }
+        try await withStoreFixture(server) { app in
+            _ = try await app.fetch(recipeList, policy: .networkFirst)
+            do {
+                let answer = try await app.fetch(recipeList, policy: .networkFirst)
+                #expect(isFromCache && answer["recipes"]?.count == 2)
+            } catch { #expect(!isFromCache && (error as? LarderError)?.code == .serverErrors, "\(error)") }
+        }
+    }
+
     @Test("Documents that do not parse, fit the schema or have their variables are typed errors")
     func badOperations() async throws {
         try await withStoreFixture { app in

@@ -4,7 +4,8 @@ import LarderRecords
 public enum FetchPolicy: String, Sendable, Hashable, CaseIterable {
     /// From the cache if it knows everything and nothing of it is too old, otherwise from the server.
     case cacheFirst
-    /// From the server; from the cache if no answer can be had of it and the cache knows everything.
+    /// From the server; from the cache if no answer can be had of it and the cache knows everything. Errors are an answer
+    /// unless the status is 401, 429 or 5xx.
     case networkFirst
     /// From the server. The cache takes in the answer.
     case networkOnly

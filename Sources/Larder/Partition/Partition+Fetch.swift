@@ -36,11 +36,7 @@ extension Partition {
         case .networkOnly, .cacheAndNetwork: return try await exchange(operation, bound, options)
         case .networkFirst:
             do throws(LarderError) { return try await exchange(operation, bound, options) } catch {
-                // Only a missing answer is stood in for; what the server answered stands.
-                let isAnswered =
-                    !(error.cause is TransportError || error.code == .noTransport
-                    || error.code.rawValue == OperationsError.Code.unknownTemporaryID.rawValue)
-                guard !isAnswered, error.code != .cancelled,
+                guard error.isForWantOfAnswer, error.code != .cancelled,
                     let cached = cached(bound), options.staleAllowed || options.isFresh(cached)
                 else { throw error }
                 core.logger.debug(
@@ -202,6 +198,18 @@ extension Partition {
                 response: parsed.hasData ? response : nil, cause: answer.refusal)
         }
         return policy == .ignore ? response.withoutErrors : response
+    }
+}
+
+extension LarderError {
+    /// Whether the server has not answered the query, and can be stood in for. A server that sends errors with the status
+    /// 401, 429 or 5xx has not carried the query out.
+    fileprivate var isForWantOfAnswer: Bool {
+        guard let refusal = cause as? TransportError else {
+            return code == .noTransport || code.rawValue == OperationsError.Code.unknownTemporaryID.rawValue
+        }
+        guard code == .serverErrors, let status = refusal.status else { return true }
+        return [401, 429].contains(status) || status >= 500
     }
 }
 
