@@ -419,7 +419,10 @@ class Handler(BaseHTTPRequestHandler):
         real_time(self)
 
     def do_POST(self):
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        length = int(self.headers.get("Content-Length", 0))
+        body = self.rfile.read(length)
+        if len(body) < length:
+            raise ConnectionError
         with lock:
             if self.path == "/control":
                 order(json.loads(body))
