@@ -99,6 +99,29 @@ struct SuspensionInterleavingTests {
         }
     }
 
+    @Test("Of two calls that resume a store the second returns no sooner than the files are open")
+    func resumedTwice() async throws {
+        try await withTemporaryFolder { folder in
+            let (store, app) = try open(folder, ScriptedServer.away)
+            try await app.write("Cook:1", card, ["name": "Ada"])
+            try await store.suspend(within: .seconds(300))
+            // As a call that opens the files, and has not opened one.
+            try #require(store.suspension.beginOpening() == .opening)
+            let isOver = Flag()
+            Thread.detachNewThread {
+                try? store.resume()
+                isOver.set()
+            }
+            // No signal reports that a call waits.
+            try await Task.sleep(for: .milliseconds(100))
+            #expect(!isOver.isSet)
+            store.suspension.endOpening(isWhole: false)
+            await isOver.wait()
+            #expect(try app.read("Cook:1", card)["name"]?.string == "Ada")
+            try store.close()
+        }
+    }
+
     @Test("A task that is cancelled while it suspends a store leaves it open, at once", arguments: Stage.allCases)
     func cancelled(_ stage: Stage) async throws {
         try await withTemporaryFolder { folder in

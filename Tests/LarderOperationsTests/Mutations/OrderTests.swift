@@ -110,6 +110,19 @@ struct OrderTests {
         }
     }
 
+    @Test("A mutation that depends on a discarded one, and then on one that took effect, is set aside")
+    func discardedBesideApplied() async throws {
+        try await withOperations { database in
+            let (bad, done) = (try await database.enqueue(draft()), try await database.enqueue(draft("b")))
+            try await database.setAside(bad)
+            _ = try await database.mutations.discard(bad, dependents: .setAside(reason: "it is over"), now: noon)
+            try await database.complete(done)
+            let late = try await database.enqueue(draft(dependencies: [bad, done]))
+            let stored = try #require(try database.mutation(late))
+            #expect((stored.state, stored.failure?.class) == (.deadLetter, .dependencyDiscarded))
+        }
+    }
+
     @Test("A dependency of another partition is refused")
     func foreignDependency() async throws {
         try await withOperations { database in

@@ -219,6 +219,26 @@ struct VersionTests {
         }
     }
 
+    @Test("Where a null says nothing, references and lists stay as they are, like other values")
+    func nullOfObjects() async throws {
+        try await withSampleCache(Self.schema) { sample in
+            let next = #"{"__typename":"Todo","id":"2","_version":1,"_deleted":null,"_lastChangedAt":1}"#
+            let whole = #"{"__typename":"Todo","id":"1","title":"one","steps":[{"text":"a"}],"next":\#(next),"#
+            let tail = #""_deleted":null,"_lastChangedAt":1}"#
+            let query = "{ other { id title steps { text } next { id } } }"
+            try await sample.write(query, data: #"{"other":\#(whole)"_version":1,\#(tail)}"#)
+            let event = try sample.operation("subscription { changed { id title steps { text } next { id } } }")
+            let nulls = #"{"__typename":"Todo","id":"1","title":null,"steps":null,"next":null,"_version":2,\#(tail)"#
+            let parsed = try ParsedResponse.parse(
+                Array(#"{"data":{"changed":\#(nulls)}}"#.utf8), along: event.layout, ignoresNulls: true)
+            try await sample.changing { try await $0.write(parsed, of: event) }
+            #expect(
+                try sample.json(query)
+                    == #"{"other":{"id":"1","title":"one","steps":[{"text":"a"}],"next":{"id":"2"}}}"#)
+            #expect(try sample.cache.version(of: "Todo:1") == 2)
+        }
+    }
+
     @Test("What is sent asks for the version, and only where the type has one")
     func sent() throws {
         let schema = try SchemaIndex(parsing: Self.schema)

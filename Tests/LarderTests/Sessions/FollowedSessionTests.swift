@@ -1,6 +1,7 @@
 import Foundation
 import LarderOperations
 import LarderTestSupport
+import Synchronization
 import Testing
 
 @testable import Larder
@@ -80,6 +81,44 @@ struct FollowedSessionTests {
             try await running.value
             try other.close()
             try store.close()
+        }
+    }
+
+    @Test("The callers of a process share a refresh that fails, and each is told so")
+    func sharedFailure() async throws {
+        final class Failing: IdentityProvider {
+            let mayFail = Flag()
+            let asked = Mutex(0)
+
+            func refresh(
+                _ part: Credentials.Part, of credentials: Credentials, within time: Duration
+            ) async throws(IdentityError) -> Credentials {
+                asked.withLock { $0 += 1 }
+                await mayFail.wait()
+                throw IdentityError(.unreachable, "as told")
+            }
+            func signOut(_ credentials: Credentials, within time: Duration) async throws(IdentityError) {}
+        }
+        try await withSessions { bench in
+            let provider = Failing()
+            let session = Session(
+                database: bench.database, partition: "main", identity: "x", keys: bench.keys, provider: provider,
+                locksFolder: bench.locks)
+            let mine = bench.provider.signIn("ada")
+            try await session.signIn(mine, within: soon)
+            let begun = Mutex(0)
+            let calls = (0..<5).map { _ in
+                Task {
+                    begun.withLock { $0 += 1 }
+                    return try await session.userPoolTokens(within: soon, refused: mine.userPool)
+                }
+            }
+            try await eventually { begun.withLock { $0 == 5 } && provider.asked.withLock { $0 > 0 } }
+            // Time for the others to come; no signal reports that they wait, and one that is late would ask again.
+            try await Task.sleep(for: .milliseconds(500))
+            provider.mayFail.set()
+            for call in calls { await expectCode(.identityUnreachable) { _ = try await call.value } }
+            #expect(provider.asked.withLock { $0 } == 1)
         }
     }
 }
