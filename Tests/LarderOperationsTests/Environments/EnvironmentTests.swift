@@ -83,6 +83,17 @@ struct EnvironmentTests {
         }
     }
 
+    @Test("Of an environment's partitions the one is entered that was in use last, whichever was made last")
+    func lastUsed() async throws {
+        try await withOperations { database in
+            for name in ["u", "v"] { try await database.enter(environment("a"), .user(name), as: "p" + name) }
+            try await database.enter(environment("a"), .user("u"), as: "unused", at: after(60))
+            try await database.enter(environment("b"), as: "pb", at: after(120))
+            try await database.enter(environment("a"), .last, as: "unused", at: after(180))
+            #expect(try database.currentName == "pu")
+        }
+    }
+
     @Test("An environment that succeeds another has the partitions of all its users, and of its guests")
     func succeedingAll() async throws {
         try await withOperations { database in

@@ -64,7 +64,7 @@ struct FullMapTests {
             try exhaust(sample.cache.generations.current)
             for _ in 0..<3 {
                 let error = await #expect(throws: RecordError.self) { try await change.make(sample) }
-                #expect(error?.code == .full)
+                #expect(error?.code == .full && error?.cause != nil)
             }
             #expect(try sample.json("{ boxes { id text } }") == answer)
             #expect(try CacheDump(sample.cache).difference(from: dump).isEmpty)

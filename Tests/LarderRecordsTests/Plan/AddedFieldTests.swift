@@ -1,0 +1,32 @@
+import LarderGraphQL
+import LarderTestSupport
+import Testing
+
+@testable import LarderRecords
+
+@Suite("Fields that are added to what is asked", .timeLimit(.minutes(10)))
+struct AddedFieldTests {
+    @Test("An interface with key fields is asked for those of its own, and of types that have others")
+    func ofInterface() async throws {
+        let schema = """
+            type Query { nodes: [Node!] }
+            interface Node { id: ID! title: String }
+            type Movie implements Node @typePolicy(keyFields: "code") { id: ID! code: String! title: String }
+            type Person implements Node { id: ID! title: String }
+            """
+        try await withSampleCache(schema) { sample in
+            let movie = #"{"__typename":"Movie","id":"1","code":"c","title":"Up"}"#
+            let person = #"{"__typename":"Person","id":"1","title":"Ada"}"#
+            try await sample.write("{ nodes { title } }", data: #"{"nodes":[\#(movie),\#(person)]}"#)
+            for key in ["Movie:c", "Person:1"] {
+                let type = key.prefix { $0 != ":" }
+                let fragment = try sample.fragment("fragment F on \(type) { title }")
+                #expect(try sample.json(fragment, from: .object(key: key)).contains("title"), "\(key)")
+            }
+            let document = try Document(parsing: "{ nodes { title } }")
+            let sent = try CompiledOperation(operation: nil, in: document, try SchemaIndex(parsing: schema)).sentText
+            let words = sent.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            #expect(words == "{ nodes { title __typename id ... on Movie { code } } }", "\(words)")
+        }
+    }
+}
