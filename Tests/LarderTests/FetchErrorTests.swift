@@ -26,13 +26,9 @@ struct FetchErrorTests {
         "networkFirst answers from the cache where the status of a server's errors says that it could not, and else throws",
         arguments: [(400, false), (422, false), (401, true), (429, true), (503, true)])
     func networkFirstStatus(status: Int, isFromCache: Bool) async throws {
-        let hasAnswered = Flag()
-        let server = ScriptedServer { _, _ in
-            if hasAnswered.isSet {
-                return .success(GraphQLAnswer(body: Array(#"{"errors":[{"message":"no"}]}"#.utf8), status: status))
-            }
-            hasAnswered.set()
-            return .success(GraphQLAnswer(body: Array(recipeListAnswer.utf8), status: 200))
+        let server = ScriptedServer(search: nil) { _, number, _ in
+            if number == 0 { return GraphQLAnswer(recipeListAnswer) }
+            return GraphQLAnswer(body: Array(#"{"errors":[{"message":"no"}]}"#.utf8), status: status)
         }
         try await withStoreFixture(server) { app in
             _ = try await app.fetch(recipeList, policy: .networkFirst)

@@ -261,9 +261,9 @@ struct ConflictTests {
         let server = ScriptedServer(ScriptedServer.key) { _, _ in
             ScriptedServer.body(
                 #"""
-                {"data":{"update":null},"errors":[{"message":"by the way","data":{"id":"b"}},
-                 {"message":"changed","errorType":"ConflictUnhandled","path":["update"],"data":"a version of yours"},
-                 {"message":"changed","errorType":"ConflictUnhandled","path":["update"],"data":\#(theirs)}]}
+                {"errors":[{"message":"by the way","data":{"id":"b"}},
+                 {"message":"changed","errorType":"ConflictUnhandled","data":"a version of yours"},
+                 {"message":"changed","errorType":"ConflictUnhandled","data":\#(theirs)}]}
                 """#)
         }
         try await withStoreFixture(server, schema: SyncServer.schema) { app in

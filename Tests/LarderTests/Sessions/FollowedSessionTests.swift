@@ -88,6 +88,7 @@ struct FollowedSessionTests {
     func sharedFailure() async throws {
         final class Failing: IdentityProvider {
             let mayFail = Flag()
+            let begun = Mutex(0)
             let asked = Mutex(0)
 
             func refresh(
@@ -106,14 +107,13 @@ struct FollowedSessionTests {
                 locksFolder: bench.locks)
             let mine = bench.provider.signIn("ada")
             try await session.signIn(mine, within: soon)
-            let begun = Mutex(0)
             let calls = (0..<5).map { _ in
                 Task {
-                    begun.withLock { $0 += 1 }
+                    provider.begun.withLock { $0 += 1 }
                     return try await session.userPoolTokens(within: soon, refused: mine.userPool)
                 }
             }
-            try await eventually { begun.withLock { $0 == 5 } && provider.asked.withLock { $0 > 0 } }
+            try await eventually { provider.begun.withLock { $0 == 5 } && provider.asked.withLock { $0 > 0 } }
             // Time for the others to come; no signal reports that they wait, and one that is late would ask again.
             try await Task.sleep(for: .milliseconds(500))
             provider.mayFail.set()
