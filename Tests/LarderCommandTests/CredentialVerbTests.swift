@@ -142,7 +142,7 @@ struct CredentialVerbTests {
         }
     }
 
-    @Test("Of the environment alone that a variable names credentials and sessions are listed, and quarantine emptied")
+    @Test("With LARDER_ENV, credentials, session and empty-quarantine cover only the environment that it names")
     func ofVariable() async throws {
         try await withStore { store, partitions in
             try await OperationsDatabase.using(store) { database in

@@ -76,10 +76,10 @@ struct PagesVerbTests {
         }
     }
 
-    @Test("What a server reports beside a page fails pages, and it goes on where --error-policy says so")
+    @Test("pages fails on errors beside a page, and takes the page with --error-policy partial")
     func errorPolicy() async throws {
         try await withList { fixture, arguments in
-            // Of the two fields the server refuses the other one.
+            // The server refuses `orders(first: -1)`, and answers `listOrders`.
             let schema = """
                 directive @fieldPolicy(forField: String!, paginationArgs: [String!]) repeatable on OBJECT
                 type Query @fieldPolicy(forField: "listOrders", paginationArgs: ["limit", "nextToken"]) {

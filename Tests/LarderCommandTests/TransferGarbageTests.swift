@@ -406,7 +406,7 @@ struct TransferGarbageTests {
         }
     }
 
-    @Test("What is left to the runner of one partition keeps nothing of another from being removed")
+    @Test("While the runner of one partition holds its lock, gc removes another partition's partial file")
     func otherPartition() async throws {
         try await TransferFixture.run { fixture in
             let left = try await fixture.download()
@@ -416,7 +416,7 @@ struct TransferGarbageTests {
             try await fixture.withTable { try await $0.enqueue([draft]) }
             for id in [left, draft.id] { try await fixture.fail(fixture.begin(id, arrived: 9)) }
             let (kept, removed) = (try fixture.partialFile(of: left), try fixture.partialFile(of: draft.id))
-            // As the runner of the first partition has it.
+            // The lock that the runner of the first partition would hold.
             let lock = try LockFile(making: "\(fixture.store)/locks/main.transfers")
             #expect(try lock.tryLock(.exclusive))
             let done = try await fixture.larder("transfers", "gc", "--write", "--json")

@@ -202,7 +202,7 @@ struct TransferRowTests {
         }
     }
 
-    @Test("With --all a verb changes the transfers of the environment alone that a variable names")
+    @Test("transfers pause --all pauses only the transfers of the environment that LARDER_ENV names")
     func allOfVariable() async throws {
         try await withTwoEnvironments { (place, staging, production) throws in
             let paused = try await LarderProcess.run(
@@ -216,7 +216,7 @@ struct TransferRowTests {
         }
     }
 
-    @Test("Transfers are listed of the environment alone that a variable names")
+    @Test("transfers lists only those of the environment that LARDER_ENV names")
     func listedOfVariable() async throws {
         try await withTwoEnvironments { (place, staging, _) throws in
             let listed = try await LarderProcess.run(

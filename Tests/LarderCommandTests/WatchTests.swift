@@ -272,7 +272,7 @@ struct WatchTests {
         }
     }
 
-    @Test("Of a file with several fragments the one is watched that is named, with its variables")
+    @Test("--name chooses the fragment to watch in a file with several, and --variables is for that fragment")
     func watchesNamedFragment() async throws {
         try await CommandFixture.withStore { fixture in
             let fragments = """

@@ -50,7 +50,7 @@ struct WatcherVerbTests {
         }
     }
 
-    @Test("Watchers are listed of the environment alone that a variable names")
+    @Test("watchers lists only those of the environment that LARDER_ENV names")
     func ofVariable() async throws {
         try await withTemporaryFolder { (folder) throws in
             let place = folder.appending(path: "store")

@@ -336,7 +336,7 @@ struct SourceFileTests {
             let path = folder.appending(path: "subscriptionMetadataCache.db").path
             try ForeignFixture(path, .subscriptions).close()
             let count = Mutex(0.0)
-            // Each time it is opened, which is after it was looked at.
+            // Changes the file's time at each open, which comes after the reader's first look at the file.
             let files = FileSystem { call in
                 guard call.kind == .open, call.path == path else { return nil }
                 let seconds = count.withLock { count in

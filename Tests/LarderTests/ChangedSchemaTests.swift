@@ -77,7 +77,7 @@ struct ChangedSchemaTests {
         }
     }
 
-    @Test("A schema of which the second text has changed is compiled anew, and the kept one is not taken for it")
+    @Test("A change of the second schema text makes the store compile the schema again")
     func changedSecondText() async throws {
         try await withTemporaryFolder { folder in
             for field in ["b", "c"] {

@@ -23,7 +23,7 @@ struct FetchErrorTests {
     }
 
     @Test(
-        "networkFirst answers from the cache where the status of a server's errors says that it could not, and else throws",
+        "networkFirst answers from the cache where errors come with 401, 429 or 5xx, and throws those with another status",
         arguments: [(400, false), (422, false), (401, true), (429, true), (503, true)])
     func networkFirstStatus(status: Int, isFromCache: Bool) async throws {
         let server = ScriptedServer(search: nil) { _, number, _ in

@@ -233,7 +233,7 @@ struct GarbageTests {
         }
     }
 
-    @Test("Clearing a partition leaves its pins, which the server never said")
+    @Test("Clearing a partition keeps its pins, which do not come from the server")
     func clearing() async throws {
         try await withStoreFixture { app in
             try await app.pin(named: "one", title(1))

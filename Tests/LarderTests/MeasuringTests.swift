@@ -405,7 +405,7 @@ struct MeasuringTests {
         }
     }
 
-    @Test("A runner without a user measures no queue until it goes on with one")
+    @Test("A runner that waits for a sign-in does not measure the queue until a user signs in")
     func signedOut() async throws {
         let (mayAnswer, isSignedIn, clock) = (Flag(), Flag(), TestClock())
         let server = ScriptedServer(ScriptedServer.key) { _, request in
@@ -422,7 +422,7 @@ struct MeasuringTests {
             mayAnswer.set()
             try await eventually { runner.state == .waitingForSignIn }
             let count = try metrics.expectMeter("larder.queue.age").values.count
-            // Of each it is told, and looks.
+            // Each enqueue notifies the runner, which looks at the queue and must not measure it.
             for stars in 2...6 { try await app.enqueue(rate(Int64(stars))) }
             clock.advance(by: .seconds(60))
             isSignedIn.set()

@@ -224,7 +224,8 @@ struct RunnerEndTests {
         }
     }
 
-    /// Has the answer of a mutation come once its runner was told to stop, and waits for the end of the runner.
+    /// Stops a runner while a mutation is in flight, lets the answer come, and returns the status of the mutation once
+    /// the runner has ended.
     private func end(
         _ answer: Result<GraphQLAnswer, TransportError>, _ options: MutationOptions,
         _ change: (inout MutationRunner.Options) -> Void

@@ -2,8 +2,8 @@
 
 say() { printf '==> %s\n' "$*" >&2; }
 
-# How everything is built where the environment variable CI is set. Nobody debugs what was built to test a change:
-# without what debuggers read, a sixth of the work falls away.
+# Arguments for the compiler where the environment variable CI is set: no debug information, which saves a sixth of a
+# build's work.
 lean=()
 [ -z "${CI:-}" ] || lean=(-Xswiftc -gnone -Xcc -g0)
 

@@ -202,8 +202,8 @@ extension Partition {
 }
 
 extension LarderError {
-    /// Whether the server has not answered the query, and can be stood in for. A server that sends errors with the status
-    /// 401, 429 or 5xx has not carried the query out.
+    /// Whether the server has left the query unanswered, so that the cache may answer it. A server that sends errors with
+    /// the status 401, 429 or 5xx has not carried the query out.
     fileprivate var isForWantOfAnswer: Bool {
         guard let refusal = cause as? TransportError else {
             return code == .noTransport || code.rawValue == OperationsError.Code.unknownTemporaryID.rawValue

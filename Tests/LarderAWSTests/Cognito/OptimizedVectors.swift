@@ -34,7 +34,7 @@ struct OptimizedVectors {
 
     /// Compiles it in a folder, and runs it.
     ///
-    /// - Returns: So many signatures, from the first one on.
+    /// - Returns: The first `count` signatures.
     static func signatures(_ count: Int, in folder: URL) async throws -> [String] {
         let main = folder.appending(path: "vectors.swift")
         try Data(

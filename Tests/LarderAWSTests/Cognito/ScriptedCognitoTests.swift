@@ -116,7 +116,7 @@ struct ScriptedCognitoTests {
         }
     }
 
-    @Test("A user pool is named to an identity pool of another region by the user pool's own region")
+    @Test("The login for an identity pool names the region of the user pool, where the identity pool has another")
     func loginOfOtherRegion() async throws {
         let answers = [
             "GetId": #"{"IdentityId": "i"}"#,

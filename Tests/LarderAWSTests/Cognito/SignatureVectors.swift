@@ -7,8 +7,8 @@ import Foundation
 @testable import LarderAWS
 #endif
 
-/// Sign-ins on whose signatures pycognito and the server of the tests agree, which was looked at for the first 256.
-/// Every number in one follows from its own.
+/// Sign-ins on whose signatures pycognito and the server of the tests agree; this was checked for the first 256. All
+/// values of a sign-in follow from its number.
 enum SignatureVectors {
     static let timestamp = "Tue Feb 3 04:05:06 UTC 2026"
     private static let pool = "AbC123xyz"

@@ -86,7 +86,7 @@ struct EvictedByAgeTests {
         }
     }
 
-    @Test("What several operations read from one snapshot is noted as read lately")
+    @Test("Objects of an operation that is read as one of several are noted as read lately")
     func readTogether() async throws {
         try await AgedCache.with(schema) { aged in
             try await aged.sample.write(query, ["of": .int(0)], data: two)

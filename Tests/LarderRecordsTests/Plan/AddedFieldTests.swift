@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Fields that are added to what is asked", .timeLimit(.minutes(10)))
 struct AddedFieldTests {
-    @Test("An interface with key fields is asked for those of its own, and of types that have others")
+    @Test("A selection on an interface asks for its key field, and for the key fields of types that have others")
     func ofInterface() async throws {
         let schema = """
             type Query { nodes: [Node!] }

@@ -35,7 +35,7 @@ struct BackupDraftTests {
         }
     }
 
-    @Test("A new one leaves the draft of a backup that is being made where it is")
+    @Test("A new backup's draft leaves the draft of another backup that is being made in its place")
     func besideAnother() async throws {
         try await withTemporaryFolder { folder in
             let first = try BackupDraft(in: folder, FileSystem())

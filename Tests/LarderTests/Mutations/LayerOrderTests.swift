@@ -63,7 +63,7 @@ struct LayerOrderTests {
         }
     }
 
-    @Test("Clearing a partition leaves its named watchers, which the server never said")
+    @Test("Clearing a partition keeps its named watchers, which do not come from the server")
     func cleared() async throws {
         try await withPartition { app, _ in
             _ = try await app.watch(named: "inbox", GraphQLOperation("{ recipes { id stars } }"))

@@ -84,11 +84,10 @@ struct FollowedSessionTests {
         }
     }
 
-    @Test("The callers of a process share a refresh that fails, and each is told so")
-    func sharedFailure() async throws {
+    @Test("The callers of a process share the refresh that is under way")
+    func sharedUnderWay() async throws {
         final class Failing: IdentityProvider {
             let mayFail = Flag()
-            let begun = Mutex(0)
             let asked = Mutex(0)
 
             func refresh(
@@ -107,17 +106,11 @@ struct FollowedSessionTests {
                 locksFolder: bench.locks)
             let mine = bench.provider.signIn("ada")
             try await session.signIn(mine, within: soon)
-            let calls = (0..<5).map { _ in
-                Task {
-                    provider.begun.withLock { $0 += 1 }
-                    return try await session.userPoolTokens(within: soon, refused: mine.userPool)
-                }
-            }
-            try await eventually { provider.begun.withLock { $0 == 5 } && provider.asked.withLock { $0 > 0 } }
-            // Time for the others to come; no signal reports that they wait, and one that is late would ask again.
-            try await Task.sleep(for: .milliseconds(500))
+            let tokens = try #require(mine.userPool)
+            let refreshes = try (0..<5).map { _ in try session.sharedRefresh(.userPool, unless: .tokens(tokens)) }
+            #expect(refreshes.allSatisfy { $0 === refreshes[0] })
             provider.mayFail.set()
-            for call in calls { await expectCode(.identityUnreachable) { _ = try await call.value } }
+            _ = try #require(await refreshes[0].value(until: .now + soon))
             #expect(provider.asked.withLock { $0 } == 1)
         }
     }

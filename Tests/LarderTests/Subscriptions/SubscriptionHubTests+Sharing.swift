@@ -143,10 +143,7 @@ extension SubscriptionHubTests {
                 _ = try await transport.started()
             }
             try store.close()
-            let deadline = SuspendingClock.now + .seconds(60)
-            while subscriptions.contains(where: { $0.state.phase != .ended }), .now < deadline {
-                try await Task.sleep(for: .milliseconds(2))
-            }
+            try await eventually { subscriptions.allSatisfy { $0.state.phase == .ended } }
             for subscription in subscriptions { #expect(subscription.state.error?.code == .parked) }
         }
     }

@@ -114,11 +114,7 @@ struct SuspendedSubscriptionTests {
                 }
             }
             try await store.suspend(within: .seconds(300))
-            let deadline = SuspendingClock.now + .seconds(60)
-            while subscriptions.contains(where: { $0.state.phase != .connecting }), .now < deadline {
-                try await Task.sleep(for: .milliseconds(2))
-            }
-            #expect(subscriptions.map(\.state.phase) == [.connecting, .connecting])
+            try await eventually { subscriptions.allSatisfy { $0.state.phase == .connecting } }
             #expect(subscriptions.allSatisfy { $0.state.staleSince != nil })
             try store.resume()
             try store.close()

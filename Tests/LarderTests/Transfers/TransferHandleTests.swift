@@ -340,12 +340,7 @@ struct TransferHandleTests {
                 defer { isOver.set() }
                 return try await upload.outcome(within: .milliseconds(20))
             }
-            let begun = SuspendingClock.now
-            while !isOver.isSet, begun.duration(to: .now) < .seconds(20) {
-                try await Task.sleep(for: .milliseconds(2))
-            }
-            #expect(isOver.isSet)
-            waiting.cancel()
+            try await eventually { isOver.isSet }
             await expectCode(.unfinishedTransfer) { _ = try await waiting.value }
             try store.close()
         }
