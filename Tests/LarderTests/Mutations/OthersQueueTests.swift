@@ -9,6 +9,17 @@ import Testing
 struct OthersQueueTests {
     private static let document =
         "mutation Rate($recipe: ID!, $stars: Int!) { rate(input: {recipe: $recipe, stars: $stars}) { id rating } }"
+    private static let rated = #"{"rate":{"__typename":"Recipe","id":"1","rating":5}}"#
+
+    /// What another process queues.
+    private static func draft(expecting response: String? = nil) -> MutationDraft {
+        MutationDraft(
+            partition: Store.unnamedPartition, lane: "other",
+            content: MutationContent(
+                document: document, variables: Array(#"{"recipe":"1","stars":5}"#.utf8),
+                optimisticResponse: response.map { Array($0.utf8) }),
+            created: Date())
+    }
 
     @Test("An expected change stays seen while another process queues one mutation after the other")
     func staysSeen() async throws {
@@ -63,13 +74,7 @@ struct OthersQueueTests {
             var states = try app.watch("Recipe:1", rating).makeAsyncIterator()
             #expect(try await next(&states)?.complete?["rating"]?.double == 1)
             let other = try OperationsDatabase(folder: folder)
-            _ = try await other.mutations.enqueue(
-                MutationDraft(
-                    partition: Store.unnamedPartition, lane: "other",
-                    content: MutationContent(
-                        document: Self.document, variables: Array(#"{"recipe":"1","stars":5}"#.utf8),
-                        optimisticResponse: Array(#"{"rate":{"__typename":"Recipe","id":"1","rating":5}}"#.utf8)),
-                    created: Date()))
+            _ = try await other.mutations.enqueue(Self.draft(expecting: Self.rated))
             let shown = try #require(try await next(&states, within: .seconds(20)))
             #expect(shown.complete?["rating"]?.double == 5 && shown.isOptimistic)
             #expect(try app.read("Recipe:1", rating)["rating"]?.double == 5)
@@ -125,12 +130,7 @@ struct OthersQueueTests {
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
             let app = try store.partition()
             let other = try OperationsDatabase(folder: folder)
-            let mutation = try await other.mutations.enqueue(
-                MutationDraft(
-                    partition: Store.unnamedPartition, lane: "other",
-                    content: MutationContent(
-                        document: Self.document, variables: Array(#"{"recipe":"1","stars":5}"#.utf8)),
-                    created: Date()))
+            let mutation = try await other.mutations.enqueue(Self.draft())
             try await body(app.mutation(MutationID(mutation.id)), other)
             try other.close()
             try store.close()
@@ -173,13 +173,7 @@ struct OthersQueueTests {
             try await app.write("Recipe:1", rating, ["rating": 1])
             try await app.enqueue(giveStars("2", 3), options: MutationOptions(lane: "own"))
             let other = try OperationsDatabase(folder: folder)
-            _ = try await other.mutations.enqueue(
-                MutationDraft(
-                    partition: Store.unnamedPartition, lane: "other",
-                    content: MutationContent(
-                        document: Self.document, variables: Array(#"{"recipe":"1","stars":5}"#.utf8),
-                        optimisticResponse: Array(#"{"rate":{"__typename":"Recipe","id":"1","rating":5}}"#.utf8)),
-                    created: Date()))
+            _ = try await other.mutations.enqueue(Self.draft(expecting: Self.rated))
             try other.close()
             try await eventually { try app.read("Recipe:1", rating)["rating"]?.double == 5 }
             try store.close()
