@@ -30,6 +30,21 @@ struct CredentialVerbTests {
         }
     }
 
+    /// As `withStore`, with all credentials in quarantine.
+    private func withQuarantine(_ body: (_ store: URL, _ partitions: [String]) async throws -> Void) async throws {
+        try await withStore { store, partitions in
+            try await OperationsDatabase.using(store) { database in
+                for name in partitions {
+                    let rows = try database.credentials.snapshot(of: name).credentials
+                    _ = try await database.credentials.quarantine(
+                        rows.map { .init($0, reason: "damaged") }, in: name, of: try #require(rows.first).identity,
+                        now: Date(), session: { _ in nil })
+                }
+            }
+            try await body(store, partitions)
+        }
+    }
+
     private func larder(_ store: URL, _ arguments: String...) async throws -> Outcome {
         try await LarderProcess.run(arguments + ["--store", store.path])
     }
@@ -79,15 +94,7 @@ struct CredentialVerbTests {
 
     @Test("Of one partition or environment alone credentials and sessions are listed, and the quarantine is emptied")
     func ofOne() async throws {
-        try await withStore { store, partitions in
-            try await OperationsDatabase.using(store) { database in
-                for name in partitions {
-                    let rows = try database.credentials.snapshot(of: name).credentials
-                    _ = try await database.credentials.quarantine(
-                        rows.map { .init($0, reason: "damaged") }, in: name, of: try #require(rows.first).identity,
-                        now: Date(), session: { _ in nil })
-                }
-            }
+        try await withQuarantine { store, partitions in
             for verb in ["credentials", "session"] {
                 for option in [["--env", "staging"], ["--partition", partitions[0]]] {
                     let arguments = [verb, "--store", store.path] + option
@@ -104,15 +111,7 @@ struct CredentialVerbTests {
 
     @Test("Emptying the quarantine says in JSON how many credentials it destroyed")
     func destroyed() async throws {
-        try await withStore { store, partitions in
-            try await OperationsDatabase.using(store) { database in
-                for name in partitions {
-                    let rows = try database.credentials.snapshot(of: name).credentials
-                    _ = try await database.credentials.quarantine(
-                        rows.map { .init($0, reason: "damaged") }, in: name, of: try #require(rows.first).identity,
-                        now: Date(), session: { _ in nil })
-                }
-            }
+        try await withQuarantine { store, partitions in
             let done = try await larder(store, "credentials", "empty-quarantine", "--write", "--json")
             #expect(done.output.hasSuffix(#""result":{"destroyed":2}}"# + "\n"), "\(done)")
         }
@@ -144,15 +143,7 @@ struct CredentialVerbTests {
 
     @Test("With LARDER_ENV, credentials, session and empty-quarantine cover only the environment that it names")
     func ofVariable() async throws {
-        try await withStore { store, partitions in
-            try await OperationsDatabase.using(store) { database in
-                for name in partitions {
-                    let rows = try database.credentials.snapshot(of: name).credentials
-                    _ = try await database.credentials.quarantine(
-                        rows.map { .init($0, reason: "damaged") }, in: name, of: try #require(rows.first).identity,
-                        now: Date(), session: { _ in nil })
-                }
-            }
+        try await withQuarantine { store, partitions in
             func larder(_ arguments: String...) async throws -> Outcome {
                 try await LarderProcess.run(
                     arguments + ["--store", store.path], environment: ["LARDER_ENV": "staging"])

@@ -103,7 +103,7 @@ extension PartitionCore {
     /// Stores what the server has of the objects for which it refused a mutation: the resolver's next attempt begins
     /// with their versions.
     func storeConflicts(_ details: [UInt8]?, of mutation: Mutation) async {
-        for error in GraphQLError.list(details) where error.kind.map(ServerErrorKind.init) == .conflict {
+        for error in GraphQLError.list(details) where error.isConflict {
             guard let item = error.data, case .object = item, case .field(let name)? = error.path?.components.first
             else { continue }
             do {

@@ -91,9 +91,12 @@ struct ScriptedCognitoTests {
     }
 
     @Test(
-        "A user pool is named to the identity pool by the domain of its region",
-        arguments: [("cn-north-1", "amazonaws.com.cn"), ("eu-west-1", "amazonaws.com")])
-    func loginName(_ region: String, _ domain: String) async throws {
+        "A user pool is named to the identity pool by the domain of its own region, also where that pool has another",
+        arguments: [
+            ("cn-north-1", "amazonaws.com.cn", "cn-north-1"), ("eu-west-1", "amazonaws.com", "eu-west-1"),
+            ("eu-west-1", "amazonaws.com", "us-east-1"),
+        ])
+    func loginName(_ region: String, _ domain: String, _ other: String) async throws {
         let answers = [
             "GetId": #"{"IdentityId": "i"}"#,
             "GetCredentialsForIdentity": #"{"IdentityId": "i", "Credentials": \#(Self.keys)}"#,
@@ -102,9 +105,9 @@ struct ScriptedCognitoTests {
             var options = CognitoIdentityPool.Options()
             options.endpoint = server.url
             let environment = BackendEnvironment(
-                name: "movies", api: .init(url: server.url, region: region),
+                name: "movies", api: .init(url: server.url, region: other),
                 userPool: .init(id: "\(region)_a", clientID: "client", region: region),
-                identityPool: .init(id: "\(region):1", region: region))
+                identityPool: .init(id: "\(other):1", region: other))
             let provider = CognitoIdentityProvider(environment: environment, client: client, identityPool: options)
             let user = Credentials(userPool: tokens(of: "ann"))
             _ = try await provider.refresh(.cloud, of: user, within: ample)
@@ -113,27 +116,6 @@ struct ScriptedCognitoTests {
                 #expect(logins == ["cognito-idp.\(region).\(domain)/\(region)_a": tokens(of: "ann").idToken])
             }
             #expect(server.requests.count == 2)
-        }
-    }
-
-    @Test("The login for an identity pool names the region of the user pool, where the identity pool has another")
-    func loginOfOtherRegion() async throws {
-        let answers = [
-            "GetId": #"{"IdentityId": "i"}"#,
-            "GetCredentialsForIdentity": #"{"IdentityId": "i", "Credentials": \#(Self.keys)}"#,
-        ]
-        try await withServer(answers) { server, client in
-            var options = CognitoIdentityPool.Options()
-            options.endpoint = server.url
-            let environment = BackendEnvironment(
-                name: "movies", api: .init(url: server.url, region: "us-east-1"),
-                userPool: .init(id: "eu-west-1_a", clientID: "client", region: "eu-west-1"),
-                identityPool: .init(id: "us-east-1:1", region: "us-east-1"))
-            let provider = CognitoIdentityProvider(environment: environment, client: client, identityPool: options)
-            let user = Credentials(userPool: tokens(of: "ann"))
-            _ = try await provider.refresh(.cloud, of: user, within: ample)
-            let logins = try members(#require(server.requests.last))["Logins"] as? [String: String]
-            #expect(logins == ["cognito-idp.eu-west-1.amazonaws.com/eu-west-1_a": tokens(of: "ann").idToken])
         }
     }
 

@@ -8,6 +8,21 @@ import Testing
 
 /// What a walk asks for, and when.
 extension SyncTests {
+    /// What a synchronization reports after a mutation that the server could not write to where deltas come from.
+    private func syncedAfter(
+        _ update: GraphQLOperation, isQueued: Bool, _ app: Partition, _ failing: ScriptedServer
+    ) async throws -> SyncReport {
+        if isQueued {
+            let receipt = try await app.enqueue(update)
+            try await MutationRunner(app.with(server: failing)).drain()
+            #expect(try await receipt.outcome(within: .seconds(60)).isApplied)
+        } else {
+            await #expect(throws: LarderError.self) { _ = try await app.with(server: failing).send(update) }
+        }
+        #expect(try app.synchronizations().map(\.startedAt) == [nil])
+        return try await app.sync(paged)
+    }
+
     @Test(
         "After a change that deltas do not tell of, subscriptions of the process fetch everything at once",
         arguments: [true, false])
@@ -341,15 +356,7 @@ extension SyncTests {
             let update = GraphQLOperation(
                 "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
                 variables: ["input": ["id": "a", "title": "mine"]])
-            if isQueued {
-                let receipt = try await app.enqueue(update)
-                try await MutationRunner(app.with(server: failing)).drain()
-                #expect(try await receipt.outcome(within: .seconds(60)).isApplied)
-            } else {
-                await #expect(throws: LarderError.self) { _ = try await app.with(server: failing).send(update) }
-            }
-            #expect(try app.synchronizations().map(\.startedAt) == [nil])
-            let report = try await app.sync(paged)
+            let report = try await syncedAfter(update, isQueued: isQueued, app, failing)
             #expect(report.isBase && report.isFinished)
         }
     }
@@ -372,15 +379,7 @@ extension SyncTests {
                   a: update(input: $a) { id title } b: update(input: $b) { id title }
                 }
                 """, variables: ["a": ["id": "a", "title": "mine"], "b": ["id": "b", "title": "mine"]])
-            if isQueued {
-                let receipt = try await app.enqueue(update)
-                try await MutationRunner(app.with(server: failing)).drain()
-                #expect(try await receipt.outcome(within: .seconds(60)).isApplied)
-            } else {
-                await #expect(throws: LarderError.self) { _ = try await app.with(server: failing).send(update) }
-            }
-            #expect(try app.synchronizations().map(\.startedAt) == [nil])
-            let report = try await app.sync(paged)
+            let report = try await syncedAfter(update, isQueued: isQueued, app, failing)
             #expect(report.isBase)
         }
     }

@@ -245,14 +245,8 @@ struct DoubtfulUploadTests {
 
     @Test("The wait of later uploads begins at the end of the failed exchange, however long that took")
     func fromTheEnd() async throws {
-        try await withTemporaryFolder { folder in
-            let clock = TestClock()
-            var options = Store.Options()
-            options.now = { clock.now }
-            let store = try Store.open(
-                at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema), options: options)
-            let fixture = TransferFixture(
-                folder: folder, store: store, app: try store.partition(), storage: MemoryStorage())
+        let clock = TestClock()
+        try await withTransferFixture(at: clock) { fixture in
             let (file, _) = try fixture.file(bytes: 100)
             let first = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
             fixture.storage.onAnswer { _ throws(ObjectError) in
@@ -273,7 +267,6 @@ struct DoubtfulUploadTests {
             let core = fixture.app.core
             let found = try core.operationsStore.database().transfers.runnable(in: core.name, now: clock.now, limit: 9)
             #expect(found.ids.isEmpty && found.lookAgain == clock.now + 3_600)
-            try store.close()
         }
     }
 }

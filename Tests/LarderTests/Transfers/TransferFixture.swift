@@ -60,6 +60,19 @@ func withTransferFixture(
     try await withTransferFixture(MemoryStorage(tellsChecksums: tellsChecksums), body)
 }
 
+/// Runs `body` with a fixture whose store goes by this clock.
+func withTransferFixture(at clock: TestClock, _ body: (TransferFixture) async throws -> Void) async throws {
+    try await withTemporaryFolder { folder in
+        var options = Store.Options()
+        options.now = { clock.now }
+        let store = try Store.open(
+            at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema), options: options)
+        try await body(
+            TransferFixture(folder: folder, store: store, app: try store.partition(), storage: MemoryStorage()))
+        try store.close()
+    }
+}
+
 /// Runs `body` with a fixture of this storage.
 func withTransferFixture(_ storage: MemoryStorage, _ body: (TransferFixture) async throws -> Void) async throws {
     try await withTemporaryFolder { folder in

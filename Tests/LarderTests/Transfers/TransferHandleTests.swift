@@ -280,14 +280,8 @@ struct TransferHandleTests {
 
     @Test("The status says what was asked for and when, when the transfer ended, and when it failed and why")
     func said() async throws {
-        try await withTemporaryFolder { folder in
-            let clock = TestClock()
-            var options = Store.Options()
-            options.now = { clock.now }
-            let store = try Store.open(
-                at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema), options: options)
-            let fixture = TransferFixture(
-                folder: folder, store: store, app: try store.partition(), storage: MemoryStorage())
+        let clock = TestClock()
+        try await withTransferFixture(at: clock) { fixture in
             let (transfers, (file, _)) = (fixture.app.transfers, try fixture.file(bytes: 10))
             let (id, queued, later) = (TransferID(UUID()), clock.now, clock.now + 3_600)
             let upload = try await transfers.upload(
@@ -319,20 +313,13 @@ struct TransferHandleTests {
             #expect(failure?.time == clock.now)
             let told = try await download.outcome(within: .zero).failure
             #expect(told?.code == failure?.code && told?.message == failure?.message)
-            try store.close()
         }
     }
 
     @Test("The time of a wait for a transfer passes also while the store's own clock stands still")
     func realTime() async throws {
-        try await withTemporaryFolder { folder in
-            let clock = TestClock()
-            var options = Store.Options()
-            options.now = { clock.now }
-            let store = try Store.open(
-                at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema), options: options)
-            let fixture = TransferFixture(
-                folder: folder, store: store, app: try store.partition(), storage: MemoryStorage())
+        let clock = TestClock()
+        try await withTransferFixture(at: clock) { fixture in
             let (file, _) = try fixture.file(bytes: 10)
             let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
             let isOver = Flag()
@@ -342,7 +329,6 @@ struct TransferHandleTests {
             }
             try await eventually { isOver.isSet }
             await expectCode(.unfinishedTransfer) { _ = try await waiting.value }
-            try store.close()
         }
     }
 

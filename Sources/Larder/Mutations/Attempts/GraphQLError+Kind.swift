@@ -14,6 +14,9 @@ extension GraphQLError {
     /// Whether the mutation took effect, and the server failed after that.
     var isLate: Bool { kind.map(ServerErrorKind.init) == .late }
 
+    /// Whether something else has changed meanwhile.
+    var isConflict: Bool { kind.map(ServerErrorKind.init) == .conflict }
+
     /// The errors of a JSON list; none where it is none.
     static func list(_ json: [UInt8]?) -> [GraphQLError] {
         guard let json, case .list(let errors)? = try? Value(json: json) else { return [] }

@@ -15,7 +15,7 @@ public struct MutationInQuestion: Sendable {
     /// What the server has of the object, where it says it with a conflict, as AppSync does: the fields that the
     /// mutation selects. The cache has it by now.
     public var serverItem: Value? {
-        serverErrors.lazy.filter { $0.kind.map(ServerErrorKind.init) == .conflict }.compactMap(\.data)
+        serverErrors.lazy.filter(\.isConflict).compactMap(\.data)
             .first { if case .object = $0 { true } else { false } }
     }
 }
