@@ -51,10 +51,10 @@ struct RepairTests {
     @Test("Whichever page is damaged, what can be read is saved, and what is saved fits together")
     func anywhere() async throws {
         try await MigrationFixture.with { fixture in
-            let ids = try await fixture.fill()
+            let ids = try await fixture.fill(100)
             let sound = try Data(contentsOf: fixture.store.appending(path: "larder.sqlite"))
             var (saved, count, hopeless) = (0, 0, 0)
-            for page in Array(1..<45) + Array(stride(from: 45, to: sound.count / 4096, by: 15)) {
+            for page in Array(1..<45) + Array(stride(from: 45, to: sound.count / 4096, by: 5)) {
                 let place = fixture.folder.appending(path: "page\(page)")
                 try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
                 var bytes = sound
@@ -411,12 +411,12 @@ struct BaselineTests {
 }
 
 extension MigrationFixture {
-    /// Queues mutations that take a hundred pages and more.
+    /// Queues mutations, of which two or three fill a page.
     @discardableResult
-    func fill() async throws -> Set<UUID> {
+    func fill(_ count: Int = 300) async throws -> Set<UUID> {
         try await withDatabase { database in
             var ids: Set<UUID> = []
-            for number in 0..<300 {
+            for number in 0..<count {
                 let text = String(repeating: "x", count: 1500)
                 let content = MutationContent(
                     document: "mutation { note }", variables: Array(#"{"text":"\#(number) \#(text)"}"#.utf8))

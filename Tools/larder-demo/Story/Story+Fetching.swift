@@ -43,13 +43,13 @@ extension Story {
         try claims.expect("the cache answers as the server does", try cookbook() == fetched, else: "other data")
         let sent = server.requestCount - requests
 
-        readDuration = try median(of: 200) { _ = try app.read(Cookbook().operation) }
-        let decoded = try median(of: 50) { _ = try app.read(Cookbook()) }
-        let one = try median(of: 2_000) { _ = try app.read("Recipe:\(Self.listed)", Questions.card) }
+        readDuration = try median(of: 40) { _ = try app.read(Cookbook().operation) }
+        let decoded = try median(of: 20) { _ = try app.read(Cookbook()) }
+        let one = try median(of: 400) { _ = try app.read("Recipe:\(Self.listed)", Questions.card) }
         try claims.expect("cached reads send nothing", server.requestCount, is: requests + sent)
 
         printout.say("the same data, field by field; no await, no request")
-        printout.fact("the whole answer (median of 200 reads)", readDuration)
+        printout.fact("the whole answer (median of 40 reads)", readDuration)
         printout.fact("that is faster than the fetch by", Figures.ratio(fetchDuration, readDuration))
         printout.fact("the same, decoded into Swift structs", decoded)
         printout.fact("two fields of one recipe", one)
