@@ -60,6 +60,11 @@ struct MadeUpDataTests {
             }
         }
         #expect(titles[0] == titles[1])
+        try await withApp { app, _ in
+            // Of FNV-1a. Swift's own hash of a text would be another in each run.
+            let title = try await app.fetch(one("7", "title"), policy: .networkOnly)["recipe"]?["title"]
+            #expect(title?.string == "title 668")
+        }
     }
 
     @Test("The arguments of a list of keys say which objects come")
