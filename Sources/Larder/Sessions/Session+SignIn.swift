@@ -18,7 +18,8 @@ extension Session {
         public var deadLetters: Int
         /// Uploads of the partition that the storage may not have, failed ones included; they stay as well.
         public var unsentUploads: Int
-        /// Whether the server was told; nil where there was no server to tell, or no credentials to tell it with.
+        /// Whether the server was told, or has nothing to revoke: a guest's credentials, or no refresh token. Nil where
+        /// there was no server to tell, or no credentials to tell it with.
         public var isServerTold: Bool?
         /// Why it was not.
         public var failure: IdentityError?
