@@ -19,7 +19,7 @@ package struct ForgottenWork: Sendable, Hashable {
     package var mutations = 0
     /// What the storage has of the uploads. Nothing else names it any more.
     package var uploads: [LeftUpload] = []
-    /// The downloads, whose partial files nothing else names any more.
+    /// The downloads, with the whole paths of their files. Nothing else names their partial files any more.
     package var downloads: [StoredTransfer] = []
 }
 
@@ -33,7 +33,7 @@ extension EnvironmentTable {
     ///   Then nothing was removed.
     @discardableResult
     package func forget(partitions names: [String], losingUnsent: Bool) async throws(OperationsError) -> ForgottenWork {
-        try await database.write { try EnvironmentTransaction(db: $0).forget(names, losingUnsent) }
+        try await forgetting { try $0.forget(names, losingUnsent) }
     }
 
     /// The same for an environment and all its partitions.
@@ -41,14 +41,21 @@ extension EnvironmentTable {
     /// - Throws: `.unknownEnvironment`; otherwise as for partitions.
     @discardableResult
     package func forget(environment name: String, losingUnsent: Bool) async throws(OperationsError) -> ForgottenWork {
-        try await database.write { db in
-            let transaction = EnvironmentTransaction(db: db)
+        try await forgetting { transaction in
             guard try transaction.environment(name) != nil else { throw OperationsError.unknownEnvironment(name) }
             let partitions = try transaction.partitions().filter { $0.environment == name }.map(\.name)
             let forgotten = try transaction.forget(partitions, losingUnsent)
             try transaction.remove(name)
             return forgotten
         }
+    }
+
+    private func forgetting(
+        _ body: @escaping @Sendable (EnvironmentTransaction) throws -> ForgottenWork
+    ) async throws(OperationsError) -> ForgottenWork {
+        var forgotten = try await database.write { try body(EnvironmentTransaction(db: $0)) }
+        forgotten.downloads = forgotten.downloads.map(database.transfers.located)
+        return forgotten
     }
 }
 

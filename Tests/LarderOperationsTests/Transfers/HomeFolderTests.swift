@@ -42,6 +42,19 @@ struct HomeFolderTests {
         }
     }
 
+    @Test("Forgetting gives the whole paths of downloads in the home, beside which a copy may lie")
+    func forgotten() async throws {
+        var options = OperationsDatabase.Options()
+        options.home = HomeFolder("/apps/program")
+        try await withOperations(options) { database in
+            let path = "/apps/program/a/file"
+            try await database.transfers.enqueue(
+                [TransferDraft(partition: app, kind: .download, bucket: "media", key: "k", path: path, created: noon)])
+            let forgotten = try await database.environments.forget(partitions: [app], losingUnsent: true)
+            #expect(forgotten.downloads.map(\.path) == [path])
+        }
+    }
+
     @Test("A file in a folder whose name begins with that of the home keeps its whole path")
     func besideHome() {
         let path = "/apps/programs/file"
