@@ -300,10 +300,12 @@ actor SubscriptionHub {
         var signals = [partition.core.operationsStore.changeSignal]
         if untilSignIn, let session = try? partition.unfollowedSession { signals.append(session.changeSignal) }
         let counts = signals.map(\.count)
-        let wasConnected = pacing.connectivity.isConnected
+        var wasConnected = pacing.connectivity.isConnected
         while !isClosed, !entries.isEmpty, .now < end {
             let count = changeSignal.count
-            if !wasConnected, pacing.connectivity.isConnected { return }
+            let isConnected = pacing.connectivity.isConnected
+            if isConnected, !wasConnected { return }
+            wasConnected = isConnected
             await changeSignal.wait(past: count, for: end - .now)
         }
         guard untilSignIn, !isClosed, !entries.isEmpty else { return }

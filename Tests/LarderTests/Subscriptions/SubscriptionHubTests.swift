@@ -381,6 +381,29 @@ struct SubscriptionHubTests {
         }
     }
 
+    @Test("A pause during which the network goes and comes back ends when it is back")
+    func networkLostInPause() async throws {
+        let network = WatchedConnectivity()
+        var pacing = SubscriptionPacing()
+        pacing.backoff = Backoff(first: .seconds(80_000), cap: .seconds(80_000))
+        pacing.connectivity = network
+        let transport = ScriptedLine(pacing: pacing)
+        try await withApp(transport) { app in
+            let subscription = try await app.subscribe(Self.changed)
+            let (connection, _) = try await transport.started()
+            var looks = network.lookCount
+            connection.end(TransportError(.interrupted, "cut"))
+            try await eventually { network.lookCount >= looks + 2 }
+            looks = network.lookCount
+            network.switched.set(false)
+            try await eventually { network.lookCount > looks }
+            #expect(transport.attemptCount == 1)
+            network.switched.set(true)
+            #expect(await transport.next() != nil)
+            withExtendedLifetime(subscription) {}
+        }
+    }
+
     @Test("A partition whose transport carries no subscriptions says so")
     func refusesOtherTransport() async throws {
         try await withTemporaryFolder { folder in
