@@ -38,6 +38,48 @@ struct OmissionTests {
         }
     }
 
+    @Test("A part that only a field holds which is left out is left out too, and not counted among the parts")
+    func partOfLeftField() async throws {
+        try await withRecipeBox { app, folder in
+            let fixture = try ForeignFixture(folder.appending(path: "a.sqlite").path, .records)
+            try fixture.record(
+                "Recipe:1",
+                #"""
+                {"__typename":"Recipe","id":"1","timing":{"$reference":"t"},
+                 "steps":[{"$reference":"s"},{"$reference":"gone"}]}
+                """#)
+            try fixture.record("s", #"{"__typename":"Step","text":"Cut"}"#)
+            try fixture.record("t", #"{"__typename":"Timing","cook":5}"#)
+            fixture.close()
+            let report = try await source(fixture.path).run(into: app)
+            #expect(examples(report, .danglingReference).count == 1 && report.parts == 1)
+            #expect(examples(report, .unreferenced) == ["s"])
+        }
+    }
+
+    @Test("A field that only the middle one of three parts lacks is uneven, and the parts are taken without it")
+    func unevenInTheMiddle() async throws {
+        try await withRecipeBox { app, folder in
+            let fixture = try ForeignFixture(folder.appending(path: "a.sqlite").path, .records)
+            try fixture.record(
+                "Recipe:1",
+                #"""
+                {"__typename":"Recipe","id":"1",
+                 "steps":[{"$reference":"a"},{"$reference":"b"},{"$reference":"c"}]}
+                """#)
+            try fixture.record("a", #"{"__typename":"Step","text":"Cut","minutes":1}"#)
+            try fixture.record("b", #"{"__typename":"Step","text":"Boil"}"#)
+            try fixture.record("c", #"{"__typename":"Step","text":"Serve","minutes":2}"#)
+            fixture.close()
+            let report = try await source(fixture.path).run(into: app)
+            #expect(report.omissions.map(\.reason) == [.unevenElements])
+            let found = try app.read("Recipe:1", GraphQLFragment("fragment F on Recipe { steps { text } }"))
+            #expect(
+                String(decoding: found.json, as: UTF8.self)
+                    == #"{"steps":[{"text":"Cut"},{"text":"Boil"},{"text":"Serve"}]}"#)
+        }
+    }
+
     @Test("A mutation that the schema does not allow is named with what does not fit")
     func refusedMutation() async throws {
         try await withRecipeBox { app, folder in

@@ -13,8 +13,10 @@ struct SourceConverter {
     let cache: SourceCache
     /// Whether the store knows an object to be no more, by its key.
     let isDeleted: (String) -> Bool
-    /// The source's keys of the parts that something holds.
+    /// The source's keys of the parts that fields hold which can be taken.
     private(set) var used: Set<ExactText> = []
+    /// The same of the field that is being made, in the order in which they are reached.
+    private var held: [ExactText] = []
     /// Objects that do not say their type, which the schema gives where they are referred to; by the source's keys.
     private(set) var inferred: [ExactText: SourceIndex.Object] = [:]
     /// What could not be taken of the parts of the last field; the rest of them was.
@@ -48,7 +50,10 @@ struct SourceConverter {
         nodes = 0
         lost = []
         made = [:]
-        return try field(key, value, of: type, depth: 0)
+        held = []
+        let field = try field(key, value, of: type, depth: 0)
+        used.formUnion(held)
+        return field
     }
 
     private mutating func field(
@@ -56,7 +61,13 @@ struct SourceConverter {
     ) throws(ImportError) -> Result<TakenField, Failure> {
         let field: SourceField
         do { field = try keys.field(key, of: type) } catch { return .failure(Failure(reason: error.reason)) }
-        return try self.value(value, field.type, depth: depth).map { TakenField(field: field, value: $0) }
+        let mark = held.count
+        let value = try self.value(value, field.type, depth: depth)
+        if case .failure = value {
+            for part in held[mark...] { made[part] = nil }
+            held.removeSubrange(mark...)
+        }
+        return value.map { TakenField(field: field, value: $0) }
     }
 
     private mutating func value(
@@ -161,7 +172,7 @@ struct SourceConverter {
         guard let record = try cache.record(key) else {
             return .failure(Failure(reason: .danglingReference, detail: key))
         }
-        used.insert(ExactText(key))
+        held.append(ExactText(key))
         var fields: [ExactText: TakenField] = [:]
         for (name, value) in record.fields where name != "__typename" {
             switch try field(name, value, of: type, depth: depth + 1) {
