@@ -213,7 +213,9 @@ final class CredentialVault: Sendable {
         if case .opened(let key) = try await key(until: deadline) {
             return try await commit(try seal(credentials, with: key, session: change), by: store)
         }
-        try requireOutside()
+        do throws(KeyError) { try ring.provider.requireOutside(of: database.file.deletingLastPathComponent()) } catch {
+            throw LarderError(error)
+        }
         // The program's keys must not be rotated between looking at them and storing what is sealed with one.
         let lock = try await HeldLock.acquire(
             Self.keyLock, in: locks, files, for: "making a partition's key", label: label, until: deadline)
@@ -260,24 +262,6 @@ final class CredentialVault: Sendable {
 
     private func snapshot() throws(LarderError) -> CredentialSnapshot {
         try translating { () throws(OperationsError) in try table.snapshot(of: partition) }
-    }
-
-    /// Refuses a key file in the store's folder: a copy of the folder would have the key as well.
-    private func requireOutside() throws(LarderError) {
-        guard let provider = ring.provider as? FileKeyProvider else { return }
-        // A path is resolved only where it exists, and the file may still have to be made.
-        var place = provider.file.standardizedFileURL
-        while place.pathComponents.count > 1, !FileManager.default.fileExists(atPath: place.path) {
-            place.deleteLastPathComponent()
-        }
-        let file = place.resolvingSymlinksInPath().pathComponents
-        let folder = database.file.deletingLastPathComponent().standardizedFileURL.resolvingSymlinksInPath()
-        guard file.starts(with: folder.pathComponents) else { return }
-        throw LarderError(
-            KeyError(
-                .exposed,
-                "\(ring.provider) lies in the store's folder, and every copy of the store would have it; "
-                    + "name a place outside, such as \(FileKeyProvider.defaultFile(of: folder).path)"))
     }
 
     /// The partition's key, as far as one can be had.

@@ -99,6 +99,7 @@ package struct KeyRotation: Sendable {
 
     private func newKeys(_ deadline: SuspendingClock.Instant) async throws(LarderError) -> MasterKeys {
         do throws(KeyError) {
+            try provider.requireOutside(of: database.file.deletingLastPathComponent())
             do throws(KeyError) { return try await provider.addKey(within: .until(deadline)) } catch {
                 guard error.code == .cannotRotate else { throw error }
                 let keys = try await provider.keys(within: .until(deadline))

@@ -8,8 +8,8 @@ extension Store {
     ///
     /// - Parameter time: How long the key provider, and other processes that rotate keys, may be waited for; nil for the
     ///   session's `keyTimeout`.
-    /// - Throws: `keys.…` as the provider; `keys.cannotRotate`; `larder.timedOut` with the holder of the lock;
-    ///   `.parked`; `operations.…`.
+    /// - Throws: `keys.…` as the provider; `keys.exposed` for a key file in the store's folder; `keys.cannotRotate`;
+    ///   `larder.timedOut` with the holder of the lock; `.parked`; `operations.…`.
     public func rotateKeys(within time: Duration? = nil) async throws(LarderError) -> KeyRotationReport {
         let rotation = KeyRotation(
             database: try operationsStore.database(),

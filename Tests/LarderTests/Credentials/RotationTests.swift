@@ -35,6 +35,18 @@ struct RotationTests {
         }
     }
 
+    @Test("A rotation makes no new key in a key file that lies in the store's folder")
+    func keyInside() async throws {
+        try await withSessions { bench in
+            let provider = FileKeyProvider(file: bench.folder.appending(path: "k"))
+            let key = try await provider.makeKey(within: soon)
+            await expectCode(.init(rawValue: "keys.exposed")) {
+                _ = try await rotation(bench, provider).run(within: soon)
+            }
+            #expect(try await provider.keys(within: soon) == key)
+        }
+    }
+
     @Test("A session that was open before goes on after it")
     func open() async throws {
         try await withSessions { bench in

@@ -102,3 +102,25 @@ public struct FileKeyProvider: KeyProvider {
         }
     }
 }
+
+extension KeyProvider {
+    /// Refuses a key file in the store's folder, before a key is made in it: a copy of the folder would have the key as
+    /// well.
+    ///
+    /// - Throws: `.exposed`.
+    func requireOutside(of folder: URL) throws(KeyError) {
+        guard let provider = self as? FileKeyProvider else { return }
+        // A path is resolved only where it exists, and the file may still have to be made.
+        var place = provider.file.standardizedFileURL
+        while place.pathComponents.count > 1, !FileManager.default.fileExists(atPath: place.path) {
+            place.deleteLastPathComponent()
+        }
+        let file = place.resolvingSymlinksInPath().pathComponents
+        let folder = folder.standardizedFileURL.resolvingSymlinksInPath()
+        guard file.starts(with: folder.pathComponents) else { return }
+        throw KeyError(
+            .exposed,
+            "\(provider) lies in the store's folder, and every copy of the store would have it; "
+                + "name a place outside, such as \(FileKeyProvider.defaultFile(of: folder).path)")
+    }
+}
