@@ -305,4 +305,103 @@ struct GarbageTests {
             #expect(try needed.needed(fromStart: false).count == 1)
         }
     }
+
+    @Test("Pinning an operation asks no server for its answer")
+    func pinAsksNobody() async throws {
+        let server = ScriptedServer { _ in recipeListAnswer }
+        try await withStoreFixture(server) { app in
+            try await app.pin(named: "list", recipeList)
+            #expect(server.requests.isEmpty)
+            await expectCode(.miss) { _ = try app.read(recipeList) }
+        }
+    }
+
+    @Test("What a named watcher watches by a temporary id stays once the server has given it a real one")
+    func watchedTemporaryID() async throws {
+        let server = ScriptedServer { _ in #"{"data":{"rate":{"__typename":"Recipe","id":"9","title":"Soup"}}}"# }
+        try await withStoreFixture(server) { (app) throws in
+            let id = TemporaryObjectID()
+            try await app.enqueue(
+                GraphQLOperation("mutation { rate(input: { recipe: 1, stars: 5 }) { id title } }"),
+                options: MutationOptions(
+                    optimisticResponse: ["rate": ["__typename": "Recipe", "id": id.value, "title": "Soup"]],
+                    temporaryIDs: [id]))
+            let new = GraphQLOperation(
+                "query One($id: ID!) { recipe(id: $id) { title } }", variables: ["id": id.value])
+            _ = try await app.watch(named: "new", new)
+            try await quickRunner(app).drain()
+            _ = try await app.collectGarbage()
+            #expect(try keys(app).contains("Recipe:9"))
+            try await app.removeWatcher(named: "new")
+            _ = try await app.collectGarbage()
+            #expect(try keys(app).contains("Recipe:9") == false)
+        }
+    }
+
+    @Test("A pin whose row is damaged keeps all garbage, since what it pins is not known")
+    func damagedPin() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            let app = try store.partition()
+            try await fill(app, 1...2)
+            try await app.pin(named: "soup", title(1))
+            try OtherProgram(folder).run("UPDATE pin SET variables = x'7b'")
+            await expectCode(.init(rawValue: "operations.damagedRow")) { _ = try await app.collectGarbage() }
+            #expect(try keys(app).count == 4)
+            try await app.unpin(named: "soup")
+            #expect(try await app.collectGarbage().objects == 4)
+            try store.close()
+        }
+    }
+
+    @Test("A named watcher whose row is damaged keeps all garbage, since what it needs is not known")
+    func damagedWatcher() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            let app = try store.partition()
+            try await fill(app, 1...2)
+            _ = try await app.watch(named: "soup", title(1))
+            try OtherProgram(folder).run("UPDATE watcher SET variables = x'7b'")
+            await expectCode(.init(rawValue: "operations.damagedRow")) { _ = try await app.collectGarbage() }
+            #expect(try keys(app).count == 4)
+            try await app.removeWatcher(named: "soup")
+            #expect(try await app.collectGarbage().objects == 4)
+            try store.close()
+        }
+    }
+
+    @Test("A pinned list of an object with a temporary id stays once the server has given that a real one")
+    func pinnedListOfTemporaryID() async throws {
+        let schema = """
+            type Query @fieldPolicy(forField: "depot", keyArgs: ["id"]) { depot(id: ID!): Depot }
+            type Mutation { make: Depot }
+            type Depot @fieldPolicy(forField: "orders", paginationArgs: "limit nextToken") {
+              id: ID! orders(limit: Int, nextToken: String): OrderList
+            }
+            type OrderList { items: [Order] nextToken: String }
+            type Order { id: ID! sku: String }
+            """
+        let depot = #"{"__typename":"Depot","id":"d""#
+        let list = #""orders":{"__typename":"OrderList","items":[\#(OrderDesk.objects(1...2))],"nextToken":null}"#
+        let server = ScriptedServer { request in
+            request.kind == .mutation ? #"{"data":{"make":\#(depot)}}}"# : #"{"data":{"depot":\#(depot),\#(list)}}}"#
+        }
+        try await withStoreFixture(server, schema: schema) { (app) throws in
+            let id = TemporaryObjectID()
+            try await app.enqueue(
+                GraphQLOperation("mutation { make { id } }"),
+                options: MutationOptions(
+                    optimisticResponse: ["make": ["__typename": "Depot", "id": id.value]], temporaryIDs: [id]))
+            let orders = GraphQLOperation(
+                "query O($id: ID!, $limit: Int, $nextToken: String) { depot(id: $id) { "
+                    + "orders(limit: $limit, nextToken: $nextToken) { items { sku } nextToken } } }",
+                variables: ["id": id.value])
+            try await app.pin(named: "orders", orders)
+            try await quickRunner(app).drain()
+            try await app.pages(orders).all()
+            try await app.remove(field: "depot")
+            _ = try await app.collectGarbage()
+            #expect(try keys(app).filter { $0 != "QUERY_ROOT" } == ["Depot:d", "Order:1", "Order:2"])
+        }
+    }
 }

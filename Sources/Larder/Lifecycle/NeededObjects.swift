@@ -41,7 +41,7 @@ final class NeededObjects: CollectionRoots {
         do {
             (pins, watchers) = (
                 try database.pins.all(in: core.name),
-                includesWatchers ? try database.watchers.list(in: core.name) : []
+                includesWatchers ? try database.watchers.all(in: core.name) : []
             )
         } catch {
             throw LarderError(error)

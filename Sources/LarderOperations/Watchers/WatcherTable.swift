@@ -50,6 +50,15 @@ package struct WatcherTable: Sendable {
         }
     }
 
+    /// All of a partition, by name.
+    ///
+    /// - Throws: `.damagedRow` too: what is watched there is not known.
+    package func all(in partition: String) throws(OperationsError) -> [StoredWatcher] {
+        try database.read { db in
+            try db.rows(Self.selection + " WHERE p.name = ?1 ORDER BY w.name", [partition], Self.watcher)
+        }
+    }
+
     /// Notes what was delivered. Within an epoch a position that is not past the stored one changes nothing; one of
     /// another epoch takes its place.
     ///
