@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import NIOHTTP1
 import Synchronization
 import Testing
 
@@ -231,6 +232,21 @@ struct RegionTests {
             _ = try? await transport.uploads(in: "photos", region: "ap-south-1", prefix: "a", within: .ample)
             let regions = storage.requests.map(\.signedRegion)
             #expect(regions.count >= 6 && regions.allSatisfy { $0 == "ap-south-1" }, "\(regions)")
+        }
+    }
+
+    @Test("An upload in parts is begun, and an object looked at, in the region that the place names")
+    func begunAndLookedAt() async throws {
+        let location = ObjectLocation(bucket: "photos", key: "a/b", region: "ap-south-1")
+        let begun = "<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>"
+        try await ScriptedStorage.run { request in
+            request.method == .POST ? .xml(.ok, begun) : .stored()
+        } _: { storage, transport in
+            let upload = try await transport.beginUpload(to: location, ObjectAttributes(), within: .ample)
+            #expect(upload.location == location)
+            _ = try await transport.object(at: location, within: .ample)
+            let regions = storage.requests.map(\.signedRegion)
+            #expect(regions.count >= 2 && regions.allSatisfy { $0 == "ap-south-1" }, "\(regions)")
         }
     }
 }

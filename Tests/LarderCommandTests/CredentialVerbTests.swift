@@ -156,4 +156,31 @@ struct CredentialVerbTests {
             #expect(emptied.output == "destroyed 1 credential in quarantine\n", "\(emptied)")
         }
     }
+
+    @Test("sign-out signs the user of the named partition out, and no other")
+    func signsOutElsewhere() async throws {
+        try await withTemporaryFolder { (folder) throws in
+            let place = folder.appending(path: "store")
+            let store = try Store.open(at: place, schemaText: ["type Query { n: Int }"])
+            for name in ["staging", "production"] {
+                let url = try #require(URL(string: "https://\(name).example/graphql"))
+                let environment = BackendEnvironment(
+                    name: name, api: .init(url: url),
+                    userPool: .init(id: "us-east-1_AbC123xyz", clientID: "client", region: "us-east-1"))
+                let app = try await store.switch(to: environment, user: .user("ada")).partition
+                let tokens = Credentials.UserPoolTokens(
+                    idToken: name, accessToken: name, refreshToken: name, expires: nil)
+                try await app.session.signIn(Credentials(userPool: tokens), within: .seconds(300))
+            }
+            try store.close()
+            // Nobody is there to be told.
+            let left = try await larder(
+                place, "sign-out", "--env", "staging", "--endpoint", "http://127.0.0.1:1/", "--json")
+            #expect(left.status == 0, "\(left.errors)")
+            let sessions = try await larder(place, "session").output.split(separator: "\n")
+            try #require(sessions.count == 2, "\(sessions)")
+            #expect(sessions[0].contains(" staging user ada signedOut "), "\(sessions)")
+            #expect(sessions[1].contains(" production user ada signedIn "), "\(sessions)")
+        }
+    }
 }

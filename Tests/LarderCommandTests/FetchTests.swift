@@ -262,4 +262,12 @@ struct FetchTests {
             try store.close()
         }
     }
+
+    @Test("Each header that --header-from names is sent")
+    func headersFromVariables() throws {
+        let options = try RequestOptions.parse([
+            "--endpoint", "http://h/", "--header-from", "X-A: PATH", "--header-from", "X-B: PATH",
+        ])
+        #expect(try options.fetchOptions().headers.map(\.name) == ["X-A", "X-B"])
+    }
 }

@@ -107,4 +107,26 @@ struct PagesVerbTests {
             #expect(taken.status == 0 && taken.output == "1 page, 1000 objects\n", "\(taken)")
         }
     }
+
+    @Test("Of a list that goes backward pages loads the page before those that the store has")
+    func goesBackward() async throws {
+        try await withList { fixture, arguments in
+            let document = """
+                query B($last: Int, $before: String) {
+                  orders(last: $last, before: $before) {
+                    edges { node { sku } } pageInfo { hasPreviousPage startCursor }
+                  }
+                }
+                """
+            let asking =
+                try Array(arguments.dropLast()) + [
+                    fixture.write(document, to: "back.graphql"), "--variables",
+                    fixture.write(#"{"last":1000}"#, to: "last.json"),
+                ]
+            for told in ["1 page, 1000 objects\n", "2 pages, 2000 objects\n"] {
+                let loaded = try await fixture.larder(asking)
+                #expect(loaded.output == told, "\(loaded)")
+            }
+        }
+    }
 }

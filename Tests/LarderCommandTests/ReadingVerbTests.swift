@@ -475,4 +475,12 @@ struct ReadingVerbTests {
             #expect(last > 1 && first == last + 1, "\(json)")
         }
     }
+
+    @Test("ls lists the keys that are of the type and begin with the prefix")
+    func listsOfTypeByPrefix() async throws {
+        try await CommandFixture.withStore { fixture in
+            let listed = try await fixture.larder("ls", "--type", "Recipe", "--prefix", "Recipe:2")
+            #expect(listed.output == "Recipe:2\n", "\(listed)")
+        }
+    }
 }

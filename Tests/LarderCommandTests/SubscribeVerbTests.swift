@@ -161,4 +161,19 @@ struct SubscribeVerbTests {
             #expect(lines.last == #"{"data":{"changed":{"id":"2","text":"two"}}}"#, "\(lines)")
         }
     }
+
+    @Test("A live subscription has in JSON neither a time since when it is stale nor an error")
+    func live() async throws {
+        try await withServer { fixture, arguments in
+            let subscribe = try LarderProcess.start(arguments + ["--json", "--store", fixture.store])
+            let deadline = SuspendingClock.now + .seconds(60)
+            while !subscribe.output.contains(#""phase":"live""#), .now < deadline {
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            subscribe.interrupt()
+            let lines = try await subscribe.finish().output.split(separator: "\n")
+            let live = try #require(lines.first { $0.contains(#""phase":"live""#) }, "\(lines)")
+            #expect(live.contains(#""staleSince":null,"code":null,"message":null"#), "\(live)")
+        }
+    }
 }

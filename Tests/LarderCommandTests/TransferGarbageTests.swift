@@ -426,4 +426,27 @@ struct TransferGarbageTests {
             #expect(exists(kept) && !exists(removed))
         }
     }
+
+    @Test("An upload that gc leaves keeps it from no other transfer of the partition")
+    func besideLeft() async throws {
+        try await TransferFixture.run { fixture in
+            let (upload, download) = (try await fixture.upload(), try await fixture.download())
+            try await fixture.fail(fixture.begin(upload, upload: "a-name"))
+            try await fixture.fail(fixture.begin(download, arrived: 9))
+            let file = try fixture.partialFile(of: download)
+            let done = try await fixture.larder("transfers", "gc", "--write", "--json")
+            let left = #""left":[{"transfer":"\#(upload.text)","code":"noStorage""#
+            #expect(done.status == 0 && done.output.contains(left), "\(done)")
+            #expect(!exists(file))
+        }
+    }
+
+    @Test("JSON says in words, too, why gc leaves an upload")
+    func reasonInJSON() async throws {
+        try await TransferFixture.run { fixture in
+            try await fixture.fail(fixture.begin(fixture.upload(), upload: "a-name"))
+            let done = try await fixture.larder("transfers", "gc", "--write", "--json").output
+            #expect(done.contains(#""code":"noStorage","reason":"its upload is at the storage"#), "\(done)")
+        }
+    }
 }

@@ -225,4 +225,13 @@ struct TransferRowTests {
             #expect(lines.count == 1 && lines[0].hasPrefix("pending \(staging.text) "), "\(listed)")
         }
     }
+
+    @Test("transfers show finds a transfer by its id, though LARDER_ENV names another environment")
+    func shownBesideVariable() async throws {
+        try await withTwoEnvironments { (place, _, production) throws in
+            let shown = try await LarderProcess.run(
+                ["transfers", "show", production.text, "--store", place.path], environment: ["LARDER_ENV": "staging"])
+            #expect(shown.status == 0 && shown.output.hasPrefix("pending \(production.text) "), "\(shown)")
+        }
+    }
 }

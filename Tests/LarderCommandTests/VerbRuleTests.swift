@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import Larder
 import LarderCommandLine
 import LarderOperations
 import LarderTestSupport
@@ -218,5 +219,12 @@ struct VerbRuleTests {
     @Test("The help of run says that it waits for progress for 60 seconds by default")
     func patience() {
         #expect(Run.helpMessage(columns: 200).contains("nothing was carried out for so long. Default: 60."))
+    }
+
+    @Test("JSON tells of a step that transforms a cache which cache that is, and from which format")
+    func transformingStep() {
+        let step = MigrationPlan.Step.transformCache(partition: "main", from: 3)
+        let json = String(decoding: step.json.bytes, as: UTF8.self)
+        #expect(json == #"{"step":"transformCache","partition":"main","from":3}"#)
     }
 }

@@ -451,4 +451,28 @@ struct WritingVerbTests {
             #expect(written.output.contains(/"bytes":\{"before":0,"after":[1-9]\d*\}/), "\(written)")
         }
     }
+
+    @Test("ingest writes into the partition that is named, though another is the current one")
+    func ingestsElsewhere() async throws {
+        try await CommandFixture.withStore { fixture in
+            try await enterStaging(fixture)
+            let ingested = try await fixture.ingestList("--partition", "main")
+            #expect(ingested.status == 0, "\(ingested.errors)")
+            #expect(try await fixture.larder("ls").status == 3)
+        }
+    }
+
+    @Test("A verb that writes counts in JSON the records that it created apart from those that it changed")
+    func countsWritten() async throws {
+        try await CommandFixture.withFiles { fixture in
+            let first = try await fixture.ingestList("--json").output
+            #expect(first.contains(#""records":{"created":5,"changed":0,"removed":0}"#), "\(first)")
+            let response = CommandFixture.list.replacing("Soup", with: "Stew")
+            let again = try await fixture.larder(
+                ["ingest", "--json", "--response", fixture.write(response, to: "stew.json")]
+                    + fixture.operation("List", variables: #"{"n":2}"#)
+            ).output
+            #expect(again.contains(#""records":{"created":0,"changed":1,"removed":0}"#), "\(again)")
+        }
+    }
 }

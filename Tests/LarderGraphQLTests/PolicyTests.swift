@@ -280,6 +280,17 @@ struct PolicyTests {
         #expect([parts("Other"), parts("Node"), parts("Lists")] == [.replace, nil, nil])
     }
 
+    @Test("A part is merged because of pages that lie several parts deep in it")
+    func deepPages() throws {
+        let schema = try SchemaIndex(
+            parsing: """
+                type Query { top: Top } type Top { outer: Outer } type Outer { inner: Inner x: Int }
+                type Inner @fieldPolicy(forField: "l", paginationArgs: "n") { l(n: Int): [Int] }
+                """)
+        let parts = schema.type(named: "Top").flatMap { schema.types[$0].parts }
+        #expect(parts == .merge)
+    }
+
     @Test("A part that has pages is replaced where the policy of its type says so")
     func replacedPartWithPages() throws {
         let schema = try SchemaIndex(

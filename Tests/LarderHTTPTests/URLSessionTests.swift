@@ -311,4 +311,19 @@ struct URLSessionTests {
             #expect(server.requests.isEmpty)
         }
     }
+
+    @Test("A request asks for an answer in JSON, and for none in parts")
+    func accepted() async throws {
+        try await overURLSession { _ in
+            .json(Self.answer)
+        } _: { server, transport in
+            for request in [GraphQLRequest.query(), .mutation()] {
+                _ = try await transport.send(request, within: .ample)
+            }
+            #expect(server.requests.count == 2)
+            for request in server.requests {
+                #expect(request.headers["Accept"] == ["application/graphql-response+json, application/json;q=0.9"])
+            }
+        }
+    }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import Larder
 import LarderGraphQL
 import LarderTestSupport
@@ -106,6 +107,20 @@ struct FieldKeyTests {
         #expect(read("recipes(course:null)", .appSync) == "argumentsNotUnderstood")
         #expect(read("search(numbers:[1, 2])", .appSync) == "search(numbers: [1, 2])")
         #expect(read(#"search(courses:["MAIN"])"#, .appSync) == "search(courses: [MAIN])")
+    }
+
+    @Test(
+        "The keys in a file are read as the library prints them from which the file is",
+        arguments: [(ImportFormat.appSync, 1), (ImportFormat.apollo, 0)])
+    func styles(format: ImportFormat, taken: Int) async throws {
+        try await withTemporaryFolder { folder in
+            let fixture = try ForeignFixture(folder.appending(path: "a.db").path, .records)
+            try fixture.record("QUERY_ROOT", #"{"search(ids:[\"a\"])":[]}"#)
+            fixture.close()
+            let report = try await source(fixture.path, format).inspect()
+            #expect(report.rootFields == .init(taken: taken))
+            #expect(report.omitted(.field, .argumentsAmbiguous) == 1 - taken)
+        }
     }
 
     @Test("Timestamps of AppSync are numbers, and null in a list is as Foundation prints it")

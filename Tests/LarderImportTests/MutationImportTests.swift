@@ -54,6 +54,16 @@ struct MutationImportTests {
         }
     }
 
+    @Test("A mutation's id is made of its id there alone, so that any later process knows it again")
+    func sameID() async throws {
+        try await withRecipeBox { app, folder in
+            let path = try queue(folder) { try $0.mutation("A", body("1")) }
+            _ = try await source(path, .appSync) { $0.takesMutations = true }.run(into: app)
+            // Of the SHA-256 of "larder import appsync mutation 1", the end of a line, and "A".
+            #expect(try app.mutations().map(\.id.description) == ["1b964256-426e-8ea9-89fe-5b58fb7b587e"])
+        }
+    }
+
     @Test("Of a document with several operations the one that is named is taken")
     func named() async throws {
         try await withRecipeBox { app, folder in

@@ -38,6 +38,39 @@ struct ObjectIdentityTests {
         }
     }
 
+    @Test("An object that several records are is taken with what each of them knows")
+    func severalRecords() async throws {
+        try await withRecipeBox { app, folder in
+            let fixture = try ForeignFixture(folder.appending(path: "a.sqlite").path, .records)
+            try fixture.record("x", #"{"__typename":"Recipe","id":"1","title":"Soup"}"#)
+            try fixture.record("y", #"{"__typename":"Recipe","id":"1","tags":["hot"]}"#)
+            fixture.close()
+            let report = try await source(fixture.path).run(into: app)
+            #expect(report.objects == .init(taken: 1) && report.fields == .init(taken: 2))
+            #expect(report.omissions == [])
+            let fragment = GraphQLFragment("fragment F on Recipe { title tags }")
+            let found = try app.read("Recipe:1", fragment, allowsPartial: true)
+            #expect(String(decoding: found.json, as: UTF8.self) == #"{"title":"Soup","tags":["hot"]}"#)
+        }
+    }
+
+    @Test("A field in which only the third of an object's records says something else is contradictory")
+    func thirdRecord() async throws {
+        try await withRecipeBox { app, folder in
+            let fixture = try ForeignFixture(folder.appending(path: "a.sqlite").path, .records)
+            for (key, rating) in [("x", 1), ("y", 1), ("z", 2)] {
+                try fixture.record(key, #"{"__typename":"Recipe","id":"1","title":"Soup","rating":\#(rating)}"#)
+            }
+            fixture.close()
+            let report = try await source(fixture.path).run(into: app)
+            #expect(report.omitted(.field, .contradictory) == 1 && report.fields == .init(taken: 1))
+            let fragment = GraphQLFragment("fragment F on Recipe { title rating }")
+            let found = try app.read("Recipe:1", fragment, allowsPartial: true)
+            #expect(found["title"]?.string == "Soup")
+            #expect(found.missing.map(\.description) == ["rating"])
+        }
+    }
+
     @Test("A non-null field that refers to a deleted object is left out, with the deletion as the reason")
     func deletedWhereNotNull() async throws {
         try await withTemporaryFolder { folder in

@@ -226,6 +226,29 @@ struct SourceFileTests {
         }
     }
 
+    @Test("What was taken of a cache that changes meanwhile stays after the error, and a second import takes the rest")
+    func takenUntilChanged() async throws {
+        try await withRecipeBox { app, folder in
+            let fixture = try makeCache(folder)
+            let path = fixture.path
+            // When it is opened, which is after it was looked at.
+            let files = FileSystem { call in
+                guard call.kind == .open, call.path == path else { return nil }
+                let time = Date(timeIntervalSince1970: 1)
+                try? FileManager.default.setAttributes([.modificationDate: time], ofItemAtPath: path)
+                return nil
+            }
+            let changing = try ImportSource(.apollo, path: path, schema: try Schema(parsing: recipeSchema), files)
+            let error = await #expect(throws: ImportError.self) { try await changing.run(into: app) }
+            #expect(error?.code == .busy)
+            #expect(try app.json("{ count }") == #"{"count":3}"#)
+            try fixture.record("Cook:2", #"{"__typename":"Cook","id":"2","name":"Ada"}"#)
+            fixture.close()
+            let report = try await source(path).run(into: app)
+            #expect(report.rootFields == .init(present: 1) && report.objects == .init(taken: 1))
+        }
+    }
+
     @Test("The copy of a database that has a log beside it is gone when it has been read")
     func copyIsRemoved() async throws {
         try await withTemporaryFolder { folder in

@@ -152,6 +152,27 @@ struct StampTests {
         }
     }
 
+    @Test("With each commit both meta pages are written once more, so that its sync covers what others failed to write")
+    func metaPages() async throws {
+        for durability in [Environment.Durability.full, .withoutMetaSync] {
+            let calls = Mutex<[FileCall]>([])
+            var options = Environment.Options()
+            options.durability = durability
+            options.files = FileSystem { call in
+                calls.withLock { $0.append(call) }
+                return nil
+            }
+            try await withEnvironment(options) { environment in
+                for number in 0..<3 as Range<UInt64> {
+                    calls.withLock { $0 = [] }
+                    try environment.write { try $0.put(number, bytes("x").rawSpan, in: try environment.records) }
+                    let made = calls.withLock { $0 }.filter { $0.kind == .write && $0.path.hasSuffix("/data.mdb") }
+                    #expect(made.map(\.count) == [2 * pageSize])
+                }
+            }
+        }
+    }
+
     @Test("A copy in the file's place is walked, though it has the size and the time that the stamp says")
     func copiedFile() async throws {
         try await withTemporaryFolder { folder in

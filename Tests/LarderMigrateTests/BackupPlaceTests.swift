@@ -247,4 +247,23 @@ struct BackupPlaceTests {
             #expect(backup["store"] is NSNull && backup["migrations"] is NSNull, "\(backup)")
         }
     }
+
+    @Test("A backup that leaves a damaged cache out has the other caches")
+    func besideDamaged() async throws {
+        try await MigrationFixture.with { fixture in
+            for (number, name) in ["staging", "other"].enumerated() {
+                _ = try await fixture.add(name)
+                #expect(try await fixture.migrate("env", "use", name).status == 0)
+                try await fixture.write(number)
+            }
+            let partitions = try await fixture.withDatabase { try $0.environments.partitions() }
+            let damaged = try #require(partitions.first { $0.environment == "staging" }).name
+            let file = fixture.store.appending(path: "records/\(damaged)/1/data.mdb")
+            try Data(repeating: 1, count: 50_000).write(to: file)
+            let made = try result(await fixture.migrate("backup", "--json"))
+            #expect(made["omitted"] as? [String] == [damaged], "\(made)")
+            // The database, and the other cache.
+            #expect(made["files"] as? Int == 2, "\(made)")
+        }
+    }
 }

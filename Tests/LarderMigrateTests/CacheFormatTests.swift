@@ -199,4 +199,22 @@ struct CacheFormatTests {
             #expect(try fixture.leftovers() == [])
         }
     }
+
+    @Test("up takes its step for each cache of an older format")
+    func eachOlder() async throws {
+        try await MigrationFixture.with { fixture in
+            for (number, name) in ["staging", "other"].enumerated() {
+                _ = try await fixture.add(name)
+                #expect(try await fixture.migrate("env", "use", name).status == 0)
+                try await fixture.write(number)
+            }
+            let partitions = try await fixture.withDatabase { try $0.environments.partitions() }
+            for partition in partitions { try fixture.markCache(format: 0, of: partition.name) }
+            #expect(try await fixture.migrate("status").status == 3)
+            let up = try await fixture.migrate("up", "--no-backup")
+            #expect(up.status == 0, "\(up.errors)")
+            let status = try await fixture.migrate("status")
+            #expect(partitions.count == 2 && status.status == 0, "\(status)")
+        }
+    }
 }

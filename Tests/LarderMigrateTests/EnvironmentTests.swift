@@ -359,6 +359,60 @@ struct EnvironmentVerbTests {
             #expect(pending("to", "before") == 0 && pending("to", "after") == 3, "\(report)")
         }
     }
+
+    @Test("plan --use plans a switch from the store's current environment, whatever LARDER_ENV names")
+    func plannedBesideVariable() async throws {
+        try await MigrationFixture.with { fixture in
+            for name in ["staging", "other"] { _ = try await fixture.add(name) }
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            let plan = try await fixture.migrate(
+                "plan", "--use", "other", "--json", environment: ["LARDER_ENV": "other"])
+            #expect(plan.status == 3, "\(plan.errors)")
+            let report = try #require(try result(plan)["switch"] as? [String: Any])
+            #expect((report["from"] as? [String: Any])?["environment"] as? String == "staging", "\(report)")
+        }
+    }
+
+    @Test("The name to be repeated is that of the protected current environment, though LARDER_ENV names another")
+    func confirmedBesideVariable() async throws {
+        try await MigrationFixture.with { fixture in
+            _ = try await fixture.add("production", "--protected")
+            _ = try await fixture.add("staging")
+            #expect(try await fixture.migrate("env", "use", "production").status == 0)
+            let variable = ["LARDER_ENV": "staging"]
+            let refused = try await fixture.migrate("repair", "--write", "--json", environment: variable)
+            #expect(refused.status == 4 && refused.errors.contains(#""code":"command.notConfirmed""#), "\(refused)")
+            let confirmed = try await fixture.migrate(
+                "repair", "--write", "--confirm", "production", environment: variable)
+            #expect(confirmed.status == 0, "\(confirmed.errors)")
+        }
+    }
+
+    @Test("A switch counts in JSON the transfers that are left to do, and apart from them those that have failed")
+    func countedTransfers() async throws {
+        try await MigrationFixture.with { fixture in
+            for name in ["staging", "other"] { _ = try await fixture.add(name) }
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            try await fixture.withDatabase { database in
+                let name = try #require(try database.environments.current()?.partition?.name)
+                let drafts = ["a", "b", "c"].map { key in
+                    TransferDraft(
+                        partition: name, kind: .download, bucket: "media", key: key, path: "/file-\(key)",
+                        created: Date())
+                }
+                try await database.transfers.enqueue(drafts)
+                let begun = try await database.transfers.begin(drafts[0].id, owner: "test", now: Date())
+                let failure = TransferFailure(code: "object.accessDenied", message: "no", time: Date())
+                try await database.transfers.fail(try #require(begun).attempt, failure, now: Date())
+            }
+            let use = try result(await fixture.migrate("env", "use", "other", "--json"))
+            let from = (use["switch"] as? [String: Any])?["from"] as? [String: Any]
+            for time in ["before", "after"] {
+                let counts = from?[time] as? [String: Any]
+                #expect(counts?["transfers"] as? Int == 2 && counts?["failedTransfers"] as? Int == 1, "\(use)")
+            }
+        }
+    }
 }
 
 extension MigrationFixture {

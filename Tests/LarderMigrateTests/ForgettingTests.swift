@@ -85,6 +85,28 @@ struct ForgettingTests {
         }
     }
 
+    @Test("Forgetting names in JSON the storage that has parts of an upload, where it has a name")
+    func namedStorage() async throws {
+        try await MigrationFixture.with { fixture in
+            for name in ["staging", "other"] { _ = try await fixture.add(name) }
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            try await fixture.withDatabase { database in
+                let name = try #require(try database.environments.current()?.partition?.name)
+                let draft = TransferDraft(
+                    partition: name, kind: .upload, storage: "archive", bucket: "media", key: "k", path: "/file",
+                    source: .init(device: 1, inode: 2, size: 10, modified: 3), created: Date())
+                try await database.transfers.enqueue([draft])
+                let begun = try await database.transfers.begin(draft.id, owner: "test", now: Date())
+                try await database.transfers.note(try #require(begun).attempt, [.upload("u-1")])
+            }
+            #expect(try await fixture.migrate("env", "use", "other", "--discard").status == 0)
+            let done = try await fixture.migrate(
+                "env", "forget", "staging", "--confirm", "staging", "--discard", "--json")
+            let uploads = try #require(try result(done)["uploads"] as? [[String: Any]])
+            #expect(uploads.map { $0["storage"] as? String } == ["archive"], "\(done)")
+        }
+    }
+
     @Test(
         "A killed forgetting has destroyed nothing, or leaves a cache of no partition, which the next one removes",
         arguments: EnvironmentForgetting.KillPoint.allCases)

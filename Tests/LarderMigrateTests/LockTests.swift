@@ -172,4 +172,14 @@ struct LockTests {
             #expect(added.status == 0, "\(added.errors)")
         }
     }
+
+    @Test("The migration lock names the verb of larder-migrate that took it")
+    func namedVerb() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.queue(1)
+            _ = try await fixture.makeBackup()
+            let note = try String(contentsOf: fixture.store.appending(path: "locks/migrate"), encoding: .utf8)
+            #expect(note.contains(", larder-migrate backup, since "), "\(note)")
+        }
+    }
 }

@@ -120,9 +120,9 @@ struct MigrationFixture {
         return try queue.read { try String.fetchOne($0, sql: sql) }
     }
 
-    /// Gives the current generation of the cache another format's mark.
-    func markCache(format: UInt32) throws {
-        let folder = CacheFolder(store: store, partition: Store.unnamedPartition, Store.Options())
+    /// Gives the current generation of a partition's cache another format's mark.
+    func markCache(format: UInt32, of partition: String = Store.unnamedPartition) throws {
+        let folder = CacheFolder(store: store, partition: partition, Store.Options())
         let environment = try Environment(
             folder: folder.path + "/\(try folder.format().generation)", tables: GenerationMark.tables)
         try environment.write(deadline: .now + .seconds(300)) { transaction in

@@ -413,6 +413,36 @@ struct RestorationTests {
             try await fixture.expectSound()
         }
     }
+
+    @Test("The caches of all partitions come back")
+    func allCaches() async throws {
+        try await MigrationFixture.with { fixture in
+            for (number, name) in ["staging", "other"].enumerated() {
+                _ = try await fixture.add(name)
+                #expect(try await fixture.migrate("env", "use", name).status == 0)
+                try await fixture.write(number)
+            }
+            let backup = try await fixture.makeBackup()
+            let new = MigrationFixture(folder: fixture.folder.appending(path: "new"))
+            #expect(try await new.restore(backup).status == 0)
+            #expect(try await new.number() == 1)
+            #expect(try await new.migrate("env", "use", "staging").status == 0)
+            #expect(try await new.number() == 0)
+        }
+    }
+
+    @Test("What was changed of an environment since the backup stays so")
+    func changedEnvironment() async throws {
+        try await MigrationFixture.with { fixture in
+            _ = try await fixture.add("staging")
+            let backup = try await fixture.makeBackup()
+            #expect(try await fixture.add("staging", "--region", "eu-west-1").status == 0)
+            let changed = try await fixture.migrate("env", "show", "staging").output
+            #expect(changed.contains("eu-west-1"), "\(changed)")
+            #expect(try await fixture.restore(backup).status == 0)
+            #expect(try await fixture.migrate("env", "show", "staging").output == changed)
+        }
+    }
 }
 
 extension MigrationFixture {

@@ -254,4 +254,28 @@ struct SchemaTests {
             #expect((status["schema"] as? [String: Any])?["format"] as? Int == format, "\(status)")
         }
     }
+
+    @Test("A program that opens an older store for reading only is told what is pending, and migrates nothing")
+    func readingProgram() async throws {
+        try await MigrationFixture.with { fixture in
+            try fixture.makeOlder()
+            var options = Store.Options()
+            options.isReadOnly = true
+            let schema = ["type Query { number: Int }"]
+            let store = try Store.open(at: fixture.store, schemaText: schema, options: options)
+            let error = #expect(throws: LarderError.self) { _ = try store.current() }
+            #expect(error?.code.rawValue == "operations.pending")
+            try store.close()
+            #expect(try fixture.value("SELECT max(number) FROM migration") == "2")
+        }
+    }
+
+    @Test("up names in JSON no backup where none is wanted")
+    func noBackup() async throws {
+        try await MigrationFixture.with { fixture in
+            try fixture.makeOlder()
+            let up = try result(await fixture.migrate("up", "--no-backup", "--json"))
+            #expect(up["backup"] is NSNull, "\(up)")
+        }
+    }
 }

@@ -453,4 +453,29 @@ struct ToldEnvironmentTests {
             #expect(taken["user"] is NSNull, "\(added)")
         }
     }
+
+    @Test("JSON names the user's own file, where that decides on the environment")
+    func userFileInJSON() async throws {
+        try await MigrationFixture.with { fixture in
+            _ = try await fixture.add("staging")
+            let file = fixture.folder.appending(path: "config/larder/config.json")
+            try FileManager.default.createDirectory(
+                at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+            try Data(#"{"environment":"staging"}"#.utf8).write(to: file)
+            let variable = ["XDG_CONFIG_HOME": fixture.folder.path + "/config"]
+            let current = try result(await fixture.migrate("env", "current", "--json", environment: variable))
+            let origin = try #require(current["origin"] as? [String: Any])
+            #expect(origin["kind"] as? String == "user" && origin["file"] as? String == file.path, "\(origin)")
+        }
+    }
+
+    @Test("env show shows the environment that its argument names, though LARDER_ENV names another")
+    func shownBesideVariable() async throws {
+        try await MigrationFixture.with { fixture in
+            for name in ["staging", "other"] { _ = try await fixture.add(name) }
+            let shown = try await fixture.migrate(
+                "env", "show", "staging", "--json", environment: ["LARDER_ENV": "other"])
+            #expect(try result(shown)["name"] as? String == "staging", "\(shown)")
+        }
+    }
 }

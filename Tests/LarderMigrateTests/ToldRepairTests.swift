@@ -224,4 +224,35 @@ struct ToldRepairTests {
             #expect(table["damaged"] as? Int == 1 && table["saved"] as? Int == 0, "\(table)")
         }
     }
+
+    @Test("JSON says that the store's identity is lost")
+    func identityInJSON() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.queue(1)
+            try fixture.damage(table: "store")
+            let done = try result(await fixture.migrate("repair", "--write", "--json"))
+            #expect((done["database"] as? [String: Any])?["isNewStore"] as? Bool == true, "\(done)")
+        }
+    }
+
+    @Test("A repair that is refused for a process that has larder.sqlite open leaves a damaged cache alone, too")
+    func bothInUse() async throws {
+        try await withBothDamaged { fixture in
+            let refused = try await fixture.withDatabase { _ in
+                try await fixture.migrate("repair", "--write", "--json")
+            }
+            #expect(refused.status == 1 && refused.errors.contains(#""code":"operations.busy""#), "\(refused)")
+            let steps = try result(await fixture.migrate("repair", "--json"))["steps"] as? [[String: Any]]
+            #expect(steps?.map { $0["step"] as? String } == ["salvageDatabase", "rebuildCache"])
+        }
+    }
+
+    @Test("JSON says of each step of a repair what is damaged")
+    func findings() async throws {
+        try await withBothDamaged { fixture in
+            let steps = try result(await fixture.migrate("repair", "--json"))["steps"] as? [[String: Any]]
+            let findings = try #require(steps?.compactMap { $0["finding"] as? String })
+            #expect(findings.count == 2 && findings.allSatisfy { !$0.isEmpty }, "\(findings)")
+        }
+    }
 }

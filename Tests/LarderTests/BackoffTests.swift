@@ -53,7 +53,9 @@ struct BackoffTests {
 
     /// Queues a mutation and runs the queue by a clock that stands still, with pauses of ten seconds at first.
     private func running(
-        _ server: ScriptedServer, _ body: (MutationReceipt, MutationQueue, TestClock) async throws -> Void
+        _ server: ScriptedServer, _ mutation: MutationOptions = MutationOptions(),
+        _ change: (inout MutationRunner.Options) -> Void = { _ in },
+        _ body: (MutationReceipt, MutationQueue, TestClock) async throws -> Void
     ) async throws {
         let clock = TestClock()
         var options = Store.Options()
@@ -61,10 +63,11 @@ struct BackoffTests {
         try await withTemporaryFolder { [options] folder in
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
             let app = try store.partition(server: server)
-            let receipt = try await app.enqueue(giveStars("1", 5))
+            let receipt = try await app.enqueue(giveStars("1", 5), options: mutation)
             let runner = quickRunner(app) { options in
                 options.backoff = Backoff(first: .seconds(10), cap: .seconds(3600))
                 options.random = { 1 }
+                change(&options)
             }
             let service = Task { try await runner.run() }
             try await body(receipt, try store.operationsDatabase().mutations, clock)
@@ -77,15 +80,55 @@ struct BackoffTests {
     @Test("A mutation that finds no server waits for a longer pause after each attempt")
     func growing() async throws {
         try await running(ScriptedServer.away) { receipt, queue, clock in
-            for (attempts, pause) in [(1, 10), (2, 20), (3, 40)] {
-                try await eventually {
-                    let status = try receipt.status()
-                    return status?.attempts == attempts && status?.state == .pending
-                }
-                let time = clock.now.addingTimeInterval(TimeInterval(pause))
-                #expect(try queue.list().map(\.notBefore) == [time])
-                clock.advance(by: .seconds(pause))
+            try await expectGrowingPauses(of: receipt, queue, clock)
+        }
+    }
+
+    /// Lets three attempts pass, and looks at how long the mutation waits after each.
+    private func expectGrowingPauses(
+        of receipt: MutationReceipt, _ queue: MutationQueue, _ clock: TestClock
+    ) async throws {
+        for (attempts, pause) in [(1, 10), (2, 20), (3, 40)] {
+            try await eventually {
+                let status = try receipt.status()
+                return status?.attempts == attempts && status?.state == .pending
             }
+            let time = clock.now.addingTimeInterval(TimeInterval(pause))
+            #expect(try queue.list().map(\.notBefore) == [time])
+            clock.advance(by: .seconds(pause))
+        }
+    }
+
+    private struct Away: Error {}
+
+    @Test("A check that does not answer is asked again after a longer pause each time")
+    func growingForCheck() async throws {
+        let server = ScriptedServer { _, _ in .failure(TransportError(.interrupted, "lost")) }
+        try await running(server, .init(check: "rated")) { options in
+            options.checks["rated"] = { _ in throw Away() }
+        } _: { receipt, queue, clock in
+            try await expectGrowingPauses(of: receipt, queue, clock)
+            #expect(server.requests.count == 1)
+        }
+    }
+
+    @Test("A mutation whose resolver does not answer is sent again after a longer pause each time")
+    func growingForSilentResolver() async throws {
+        let server = ScriptedServer { _, _ in ScriptedServer.status(409) }
+        try await running(server, .init(resolver: "merge")) { options in
+            options.resolvers["merge"] = { _ in throw Away() }
+        } _: { receipt, queue, clock in
+            try await expectGrowingPauses(of: receipt, queue, clock)
+        }
+    }
+
+    @Test("A mutation that its resolver has sent again waits for a longer pause after each refusal")
+    func growingForResolver() async throws {
+        let server = ScriptedServer(ScriptedServer.key) { _, _ in ScriptedServer.status(409) }
+        try await running(server, .init(resolver: "merge")) { options in
+            options.resolvers["merge"] = { _ in .retry(variables: ["recipe": "1", "stars": 4]) }
+        } _: { receipt, queue, clock in
+            try await expectGrowingPauses(of: receipt, queue, clock)
         }
     }
 

@@ -146,6 +146,38 @@ struct DeadlineTests {
         }
     }
 
+    @Test("Each question to a session ends at its caller's deadline, though the refresh goes on")
+    func questions() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            var mine = bench.provider.signIn("ada")
+            mine.cloud?.identityID = nil
+            try await session.signIn(mine, within: soon)
+            // The key is known, so that nothing else is waited for.
+            _ = try await session.storedCredentials(within: soon)
+            bench.clock.advance(by: .seconds(3600))
+            bench.provider.behaviour = .hanging
+            try await requireCode(.timedOut) { _ = try await session.userPoolTokens(within: .until($0)) }
+            try await requireCode(.timedOut) { _ = try await session.cloudCredentials(within: .until($0)) }
+            try await requireCode(.timedOut) { _ = try await session.identityID(within: .until($0)) }
+            bench.provider.behaviour = .ready
+            _ = try await session.userPoolTokens(within: soon)
+        }
+    }
+
+    @Test("Who takes another library's tokens over waits for a key provider that hangs until the caller's deadline")
+    func adoption() async throws {
+        try await withSessions { bench in
+            let session = bench.session { $0.keyTimeout = .seconds(60) }
+            let environment = try WrittenConfiguration.environment("staging")
+            bench.keys.behaviour = .hanging
+            try await requireCode(.keysTimedOut) {
+                _ = try await session.adopt(AdoptionTests.legacy(), of: environment, within: .until($0))
+            }
+            bench.keys.behaviour = .ready
+        }
+    }
+
     @Test("A lock that another holds is waited for until the deadline, and the error names the holder")
     func locks() async throws {
         try await withSessions { bench in

@@ -255,4 +255,30 @@ struct ErrorTextsTests {
             #expect(error.errorDescription != LarderError(.transportStatus, "").errorDescription, "\(status)")
         }
     }
+
+    @Test(
+        "A code that says to sign in, to wait, to resume or to enter something else leads to the remedy of that",
+        arguments: [
+            (
+                [
+                    .init(rawValue: "cognito.signInAgain"), .init(rawValue: "cognito.federatedRefused"),
+                    .notInUserPool, .objectExpiredCredentials,
+                ], .signIn
+            ),
+            (
+                [
+                    .init(rawValue: "cognito.throttled"), .init(rawValue: "cognito.tooManyAttempts"), .suspended,
+                    .protected,
+                ], .tryAgain(after: nil)
+            ),
+            (
+                [
+                    .init(rawValue: "cognito.emptyField"), .init(rawValue: "cognito.codeExpired"),
+                    .init(rawValue: "cognito.userNotConfirmed"), .init(rawValue: "cognito.passwordResetRequired"),
+                ], .correctInput
+            ),
+        ] as [([LarderError.Code], LarderError.Remedy)])
+    func told(_ codes: [LarderError.Code], _ remedy: LarderError.Remedy) {
+        for code in codes { #expect(LarderError(code, "").remedy == remedy, "\(code.rawValue)") }
+    }
 }

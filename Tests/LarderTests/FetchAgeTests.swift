@@ -283,4 +283,77 @@ struct FetchAgeTests {
             #expect(!shown.isExpired)
         }
     }
+
+    @Test("An answer that a queued mutation changes is as old as what the server sent of it, and expires as that does")
+    func ageUnderMutation() async throws {
+        try await withAgedStore(server(), { try $0.setMaxAge(.seconds(30), of: "Recipe") }) { app, wait in
+            _ = try await app.fetch(recipeList)
+            wait(20)
+            let expected: Value = ["rate": ["__typename": "Recipe", "id": "1", "title": "Stew", "rating": 5]]
+            try await app.enqueue(giveStars("1", 5), options: MutationOptions(optimisticResponse: expected))
+            let shown = try app.read(recipeList)
+            #expect(title(shown) == "Stew")
+            #expect(shown.age == .seconds(20) && !shown.isExpired)
+            wait(10)
+            #expect(try app.read(recipeList).isExpired)
+        }
+    }
+
+    @Test("A cacheFirst watcher asks no server for what is only older than it may be")
+    func staleWatchAsksNobody() async throws {
+        let server = server()
+        try await withAgedStore(server, { try $0.setMaxAge(.seconds(30), of: "Recipe") }) { app, wait in
+            _ = try await app.fetch(recipeList)
+            wait(30)
+            var states = try app.watch(recipeList, policy: .cacheFirst).makeAsyncIterator()
+            let state = try #require(try await next(&states))
+            #expect(state.isStale && !state.isFetching)
+            #expect(state.complete.map(title) == "Soup 0")
+            #expect(server.requests.count == 1)
+        }
+    }
+
+    @Test("cacheOnly and networkFirst take nothing from the cache that is older than the schema allows")
+    func schemaAgeOfPolicies() async throws {
+        let server = ScriptedServer { number, _ in
+            guard number == 0 else { throw TransportError.away }
+            return titled(number)
+        }
+        try await withAgedStore(server, { try $0.setMaxAge(.seconds(30), of: "Recipe") }) { app, wait in
+            _ = try await app.fetch(recipeList)
+            wait(29)
+            for policy in [FetchPolicy.cacheOnly, .networkFirst] {
+                let young = try await app.fetch(recipeList, policy: policy)
+                #expect(title(young) == "Soup 0")
+            }
+            wait(1)
+            await expectCode(.miss) { _ = try await app.fetch(recipeList, policy: .cacheOnly) }
+            await expectCode(.transportUnreachable) { _ = try await app.fetch(recipeList, policy: .networkFirst) }
+        }
+    }
+
+    @Test("With staleAllowed, cacheFirst answers with what is old without waiting for the server")
+    func staleAtOnce() async throws {
+        let (isAnswered, isTold) = (Flag(), Flag())
+        let server = ScriptedServer { number, _ in
+            if number > 0 { await isAnswered.wait() }
+            return titled(number)
+        }
+        try await withAgedStore(server) { app, wait in
+            _ = try await app.fetch(recipeList)
+            wait(100)
+            let fetching = Task {
+                defer { isTold.set() }
+                return try await app.fetch(
+                    recipeList, options: FetchOptions(timeout: .seconds(10), maxAge: .seconds(60), staleAllowed: true))
+            }
+            // Well before the server's time is over.
+            for _ in 0..<1_000 where !isTold.isSet { try await Task.sleep(for: .milliseconds(2)) }
+            #expect(isTold.isSet && !isAnswered.isSet)
+            isAnswered.set()
+            let old = try await fetching.value
+            #expect(title(old) == "Soup 0")
+            try await eventually { try title(app.read(recipeList)) == "Soup 1" }
+        }
+    }
 }

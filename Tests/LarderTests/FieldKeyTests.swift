@@ -124,4 +124,17 @@ struct FieldKeyTests {
         #expect(try schema.fieldKey("dishes", of: "Query", arguments: ["kind": "a", "note": "y"]) == key)
         #expect(try schema.fieldKey("dishes", of: "Query", arguments: ["kind": "b", "note": "x"]) != key)
     }
+
+    @Test("An argument that is null is in a field's key, and one that is left out is not")
+    func nulls() throws {
+        let schema = try Schema(parsing: Self.schema)
+        let arguments: [String: Value] = ["text": .null, "least": 1.0]
+        for key in [
+            FieldKey("search", arguments: arguments),
+            try schema.fieldKey("search", of: "Query", arguments: arguments),
+        ] {
+            #expect(key.text == #"search({"least":1.0,"text":null})"#)
+        }
+        #expect(FieldKey("search", arguments: ["least": 1.0]).text == #"search({"least":1.0})"#)
+    }
 }

@@ -292,4 +292,21 @@ struct HostileInputTests {
             #expect(!FileManager.default.fileExists(atPath: absent.path))
         }
     }
+
+    @Test("A number that JSON cannot say is refused where an object is written or updated, or a mutation expects it")
+    func unspeakableFields() async throws {
+        try await withStoreFixture { app in
+            let rating = GraphQLFragment("fragment F on Recipe { rating }")
+            try await app.write("Recipe:1", rating, ["rating": 3])
+            let data: Value = ["rating": .float(.nan)]
+            await expectCode(.data) { try await app.write("Recipe:1", rating, data) }
+            await expectCode(.data) { try await app.update("Recipe:1", rating) { $0 = data } }
+            let answer: Value = ["rate": ["__typename": "Recipe", "id": "1", "title": "Soup", "rating": .float(.nan)]]
+            await expectCode(.data) {
+                _ = try await app.enqueue(giveStars("1", 5), options: .init(optimisticResponse: answer))
+            }
+            #expect(try app.mutations().isEmpty)
+            #expect(try app.read("Recipe:1", rating)["rating"]?.double == 3)
+        }
+    }
 }

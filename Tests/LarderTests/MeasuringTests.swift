@@ -455,4 +455,30 @@ struct MeasuringTests {
             try store.close()
         }
     }
+
+    @Test("The attempt of a download that fails is timed as one of a download")
+    func failedDownload() async throws {
+        try await withTemporaryFolder { folder in
+            try await measured { app, metrics, _ in
+                let location = ObjectLocation(bucket: "media", key: "none")
+                _ = try await app.transfers.download(location, to: folder.appending(path: "copy"))
+                try await TransferRunner(app, storage: MemoryStorage()).drain()
+                let told = metrics.timers(label: "larder.transfer.duration").map { timer in
+                    timer.dimensions.map { "\($0.0)=\($0.1)" }.sorted().joined(separator: " ")
+                }
+                #expect(Set(told) == ["kind=download outcome=failure"])
+            }
+        }
+    }
+
+    @Test("The identity provider's answers are timed where a guest's credentials are refreshed, too")
+    func guestRefreshes() async throws {
+        let provider = InMemoryIdentityProvider(lifetime: .seconds(20))
+        try await measured(provider: provider) { app, metrics, _ in
+            _ = try await app.session.continueAsGuest(within: .seconds(300))
+            _ = try await app.session.cloudCredentials(within: .seconds(300))
+            #expect(provider.refreshes == 1)
+            #expect(count("larder.refresh.duration", "success", in: metrics) == 1)
+        }
+    }
 }

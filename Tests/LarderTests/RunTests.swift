@@ -333,4 +333,22 @@ struct RunTests {
         #expect(transfers.completionTimeout == .seconds(600))
         #expect(RunOptions().cache == CacheUpkeep() && RunOptions().storage == nil)
     }
+
+    @Test("drain asks the resolvers and the checks that its options have")
+    func drainOptions() async throws {
+        let server = ScriptedServer { number, _ in
+            number == 0 ? ScriptedServer.status(409) : .failure(TransportError(.interrupted, "lost"))
+        }
+        try await withStoreFixture(server) { app in
+            let refused = try await app.enqueue(giveStars("1", 5), options: .init(resolver: "keep"))
+            let lost = try await app.enqueue(giveStars("1", 4), options: .init(check: "rated"))
+            var options = RunOptions()
+            options.mutations.resolvers["keep"] = { _ in .keepServers }
+            options.mutations.checks["rated"] = { _ in .tookEffect(response: nil) }
+            try await app.drain(options)
+            #expect(try refused.status()?.state == .discarded)
+            #expect(try lost.status()?.state == .applied)
+            #expect(server.requests.count == 2)
+        }
+    }
 }

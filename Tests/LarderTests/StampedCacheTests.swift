@@ -73,6 +73,31 @@ struct StampedCacheTests {
         }
     }
 
+    @Test("An answer that comes again within the same second writes nothing to the cache's file")
+    func sameAnswer() async throws {
+        try await withTemporaryFolder { folder in
+            let writes = Mutex(0)
+            var options = RecordCache.Options()
+            options.idleDelay = .seconds(3600)
+            options.now = { 1_800_000_000_000 }
+            options.files = FileSystem { call in
+                if call.kind == .write, call.path.hasSuffix("/data.mdb") { writes.withLock { $0 += 1 } }
+                return nil
+            }
+            let cache = try RecordCache(folder: folder.path, stamp: "stamping", options: options)
+            try await Self.write(1, to: cache)
+            try await cache.stamp()
+            let before = writes.withLock { $0 }
+            try await Self.write(1, to: cache)
+            #expect(writes.withLock { $0 } == before)
+            #expect(Self.isStamped(folder))
+            // Another answer does write.
+            try await Self.write(2, to: cache)
+            #expect(writes.withLock { $0 } > before)
+            try cache.close()
+        }
+    }
+
     @Test("A cache that was stamped is stamped again after each later write")
     func idleAgain() async throws {
         try await withTemporaryFolder { folder in

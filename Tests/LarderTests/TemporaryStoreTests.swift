@@ -89,4 +89,28 @@ struct TemporaryStoreTests {
             #expect(error?.code == .recordsNotWritable && error?.message.contains(file.path) == true)
         }
     }
+
+    @Test("A temporary store is opened with the options that it is given")
+    func options() async throws {
+        let clock = TestClock()
+        var options = Store.Options()
+        options.now = { clock.now }
+        let store = try Store.temporary(schemaText: [fixtureSchema], options: options)
+        let app = try store.partition()
+        try await app.write(recipeList, json: soupAndBread("Soup"))
+        clock.advance(by: .seconds(100))
+        #expect(try app.read(recipeList).age == .seconds(100))
+        try store.close()
+    }
+
+    @Test("The error of opening a temporary store again names the place that is said to have opened it first")
+    func openingPlace() throws {
+        let store = try Store.temporary(schemaText: [fixtureSchema], file: "Kitchen/Preview.swift", line: 7)
+        _ = try store.partition()
+        let error = #expect(throws: LarderError.self) {
+            _ = try Store.open(at: store.folder, schemaText: [fixtureSchema]).partition()
+        }
+        #expect(error?.message.contains("Kitchen/Preview.swift:7") == true)
+        try store.close()
+    }
 }

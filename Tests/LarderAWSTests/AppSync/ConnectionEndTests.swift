@@ -76,6 +76,26 @@ struct ConnectionEndTests {
         #expect(asked.withLock { $0 } == [nil, AppSyncFixture.credentials.accessKeyID])
     }
 
+    @Test("A rule that forbids a subscription asks its source for no other proof, and makes no other start")
+    func forbiddenStart() async throws {
+        let refused = Mutex<[String?]>([])
+        let dialect = try dialect(
+            .lambda { token, _ in
+                refused.withLock { $0.append(token) }
+                return "token"
+            })
+        let start = SubscriptionLine.Command.start(id: "1", .appSync("subscription { renamed { id } }"))
+        _ = try await dialect.messages(for: [start])
+        let text = #"{"type":"error","id":"1","payload":{"errors":[{"errorType":"Unauthorized"}]}}"#
+        var answers: [Bool] = []
+        for message in try dialect.reaction(to: JSONMembers(Array(text.utf8))).messages {
+            if case .failed(_, _, let mayRecover) = message { answers.append(mayRecover) }
+        }
+        #expect(answers == [false])
+        _ = try await dialect.messages(for: [start])
+        #expect(refused.withLock { $0 } == [nil, nil])
+    }
+
     @Test("A start is sent with the proof that the program gives at that time, and not with an earlier one")
     func proofOfEachStart() async throws {
         let count = Mutex(0)

@@ -62,6 +62,15 @@ struct EnvironmentAuthorizationTests {
         #expect(error?.message.contains(what) == true)
     }
 
+    @Test("An API that takes a user's proof has a transport also where the environment names no pool")
+    func withoutPools() throws {
+        var environment = try environment("https://example.com/graphql", region: "eu-west-1")
+        environment.authorization = .userPool
+        if case .userPool = try authorization(environment) {} else { Issue.record("no token") }
+        environment.authorization = .iam
+        if case .iam = try authorization(environment) {} else { Issue.record("no signatures") }
+    }
+
     @Test("An environment that cannot be one makes no transport, though nothing is missing for its authorization")
     func unusable() throws {
         var environment = try environment("https://example.com/graphql")

@@ -68,6 +68,33 @@ struct ChallengeTests {
         }
     }
 
+    @Test("An answer that names a device which the pool has forgotten is a fault of the configuration, and sent once")
+    func forgottenInAnswer() async throws {
+        let device = try Self.device()
+        try await Script.run(["InitiateAuth": try Script.challenge("SMS_MFA")]) { (script) async throws in
+            let pool = script.pool()
+            let challenge = try await pool.signIn(
+                "ann", password: "word", flow: .password, device: device, within: ample
+            ).challenge
+            script.fail("RespondToAuthChallenge", "ResourceNotFoundException", "Device does not exist.")
+            let code = try await cognitoCode { try await pool.answer(challenge, .code("1"), within: ample) }
+            #expect(code == .configuration)
+            #expect(script.operations == ["InitiateAuth", "RespondToAuthChallenge"])
+        }
+    }
+
+    @Test(
+        "A sign-in on a remembered device names the device, by whichever way it begins",
+        arguments: [CognitoUserPool.Flow.password, .custom, .choice()])
+    func namesDevice(_ flow: CognitoUserPool.Flow) async throws {
+        let device = try Self.device()
+        try await Script.run(["InitiateAuth": try Script.result()]) { (script) async throws in
+            _ = try await script.pool().signIn("ann", password: "word", flow: flow, device: device, within: ample)
+            let parameters = try script.members()["AuthParameters"] as? [String: String]
+            #expect(parameters?["DEVICE_KEY"] == "k")
+        }
+    }
+
     @Test("A server that asks for the proof of a device again and again is given up")
     func deviceAgain() async throws {
         let parameters = ["SALT": "ab", "SRP_B": "5", "SECRET_BLOCK": "AAAA", "USER_ID_FOR_SRP": "u"]

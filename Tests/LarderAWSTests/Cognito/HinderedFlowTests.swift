@@ -80,4 +80,43 @@ struct HinderedFlowTests {
             #expect(flow.state.step == .done && session.state == .signedIn)
         }
     }
+
+    @Test("After a wrong code an authenticator app is to be set up still, with the same key")
+    func wrongCodeOfAuthenticator() async throws {
+        try await withFlow(User(steps: ["MFA_SETUP"])) { flow, session, _ in
+            await flow.perform(.submit, Self.right)
+            let step = flow.state.step
+            guard case .setUpAuthenticator = step else {
+                Issue.record("\(step)")
+                return
+            }
+            await flow.perform(.submit, ["code": "000000"])
+            #expect(flow.state.step == step && code(flow) == "cognito.codeMismatch")
+            await flow.perform(.submit, ["code": "123456"])
+            #expect(flow.state.step == .done && session.state == .signedIn)
+        }
+    }
+
+    @Test("After a wrong code an account is to be confirmed still, and another code signs in")
+    func wrongCodeOfAccount() async throws {
+        try await withFlow(User(confirmed: false)) { flow, session, _ in
+            await flow.perform(.submit, Self.right)
+            let step = flow.state.step
+            await flow.perform(.submit, ["code": "000000"])
+            #expect(flow.state.step == step && step != .signIn && code(flow) == "cognito.codeMismatch")
+            await flow.perform(.submit, ["code": "123456"])
+            #expect(flow.state.step == .done && session.state == .signedIn)
+        }
+    }
+
+    @Test("After a new password that the pool refuses another one is asked for, and signs in")
+    func weakNewPassword() async throws {
+        try await withFlow(User(steps: ["NEW_PASSWORD_REQUIRED"])) { flow, session, _ in
+            await flow.perform(.submit, Self.right)
+            await flow.perform(.submit, ["newPassword": "short", "attribute.nickname": "a"])
+            #expect(flow.state.step == .newPassword && code(flow) == "cognito.weakPassword")
+            await flow.perform(.submit, ["newPassword": "a longer one", "attribute.nickname": "a"])
+            #expect(flow.state.step == .done && session.state == .signedIn)
+        }
+    }
 }

@@ -104,6 +104,21 @@ struct HostedPageTests {
         }
     }
 
+    @Test("The code of the pages is exchanged within the time that the caller says, whatever the pool's options say")
+    func exchangedInTime() async throws {
+        let (id, access) = (try CognitoScript.token("id"), try CognitoScript.token("access"))
+        try await CognitoScript.run { (script) async throws in
+            script.set("", #"{"id_token": "\#(id)", "access_token": "\#(access)", "expires_in": 60}"#)
+            let (pool, pages) = (script.pool { $0.timeout = .zero }, try script.pages())
+            let attempt = try pool.beginHostedSignIn(on: pages)
+            let items = URLComponents(url: attempt.url, resolvingAgainstBaseURL: false)?.queryItems ?? []
+            let state = try #require(items.first { $0.name == "state" }?.value)
+            let callback = try #require(URL(string: "movies://in?code=c&state=\(state)"))
+            let tokens = try await pool.finishHostedSignIn(attempt, on: pages, callback: callback, within: ample)
+            #expect(tokens.subject == "sub-ann")
+        }
+    }
+
     @Test("The sign-out page leads where the program says, and otherwise to the first of the pages' redirects")
     func signOutRedirect() async throws {
         try await CognitoScript.run { (script) async throws in

@@ -255,6 +255,18 @@ struct RememberedDeviceTests {
         }
     }
 
+    @Test("A device is remembered within the time that the caller says, whatever the pool's options say")
+    func rememberedInTime() async throws {
+        let named = #", "ExpiresIn": 3600, "NewDeviceMetadata": {"DeviceKey": "D", "DeviceGroupKey": "G"}"#
+        try await CognitoScript.run(["InitiateAuth": try CognitoScript.result(more: named)]) {
+            (script) async throws in
+            let pool = script.pool { $0.timeout = .zero }
+            let tokens = try await pool.signIn("ann", password: "word", flow: .password, within: ample).tokens
+            let device = try await pool.rememberDevice(of: tokens, within: ample)
+            #expect(device?.key == "D")
+        }
+    }
+
     @Test("No description has a device's secret")
     func printing() async throws {
         try await CognitoFixture.run { fixture in

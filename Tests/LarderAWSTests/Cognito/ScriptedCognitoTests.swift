@@ -163,6 +163,57 @@ struct ScriptedCognitoTests {
         }
     }
 
+    @Test("A transport that is made of an environment goes on once its partition is the current one again")
+    func environmentAfterSwitch() async throws {
+        func environment(_ name: String) throws -> BackendEnvironment {
+            let url = try #require(URL(string: "https://\(name).example.com/graphql"))
+            return BackendEnvironment(name: name, api: .init(url: url, region: "eu-west-1"))
+        }
+        try await withTemporaryFolder { folder in
+            let provider = InMemoryIdentityProvider()
+            var options = Store.Options()
+            options.keys = InMemoryKeyProvider()
+            options.identityProvider = { _ in provider }
+            let store = try Store.open(
+                at: folder.appending(path: "store"), schema: try Schema(parsing: AppSyncFixture.schema),
+                options: options)
+            let (app, user) = (try store.partition(of: environment("a")), provider.signIn("ada"))
+            try await app.session.signIn(user, within: ample)
+            var (users, signed) = (try environment("a"), try environment("a"))
+            (users.authorization, signed.authorization) = (.userPool, .iam)
+            let transports = [
+                try AppSyncTransport(environment: users, session: try app.session, client: .shared),
+                try AppSyncTransport(environment: signed, session: try app.session, client: .shared),
+                try AppSyncTransport.appSync(environment: users, session: try app.session),
+            ]
+            for name in ["b", "a"] { _ = try await store.switch(to: environment(name)) }
+            for transport in transports {
+                switch transport.authorization {
+                case .userPool(let token): #expect(try await token(nil, ample) == user.userPool?.accessToken)
+                case .iam(_, let keys): #expect(try await keys(nil, ample) == user.cloud)
+                default: Issue.record("\(transport.authorization)")
+                }
+            }
+            try store.close()
+        }
+    }
+
+    @Test("A client that an identity provider has made for its pools ends with them")
+    func ownClientOfProvider() async throws {
+        try await withServer([:]) { server, _ in
+            let environment = BackendEnvironment(
+                name: "movies", api: .init(url: server.url),
+                userPool: .init(id: Self.pool, clientID: "client", region: "cn-north-1"))
+            var provider: CognitoIdentityProvider? = CognitoIdentityProvider(environment: environment)
+            let client = try #require(provider?.userPool?.service.client)
+            provider = nil
+            let request = HTTPClientRequest(url: server.url.absoluteString)
+            await #expect(throws: HTTPClientError.alreadyShutdown) {
+                _ = try await client.execute(request, timeout: .seconds(60))
+            }
+        }
+    }
+
     @Test("A client that a pool has made for itself ends with the pool")
     func ownClient() async throws {
         try await withServer([:]) { server, _ in

@@ -339,4 +339,61 @@ struct CredentialTableTests {
             #expect(try table.quarantined(in: app).map(\.reason) == ["foreign"])
         }
     }
+
+    @Test("A new key of a partition takes the place of its old one and what that has sealed, and of nothing elsewhere")
+    func replacedKeyOfOne() async throws {
+        try await withPartition { (database) throws in
+            let table = database.credentials
+            _ = try await database.watchers.put("w", in: "other", document: "{ a }", now: noon)
+            for partition in [app, "other"] {
+                _ = try await table.replace(
+                    by: .init(
+                        partition: partition, credentials: [credential("a")], key: key(partition),
+                        making: .init(now: noon), session: signedIn))
+            }
+            let outcome = try await table.replace(
+                by: .init(
+                    partition: app, credentials: [credential("new")], key: key(at: after(1)),
+                    making: .init(replacing: key(), reason: "gone", now: noon), session: signedIn))
+            #expect(outcome == .stored)
+            let other = try table.snapshot(of: "other")
+            #expect(other.credentials == [credential("a")] && other.key == key("other"))
+            #expect(try table.quarantined(in: "other").isEmpty)
+        }
+    }
+
+    @Test("Credentials that are replaced leave those of the same kind in another partition")
+    func replacedOfOne() async throws {
+        try await withPartition { (database) throws in
+            let table = database.credentials
+            _ = try await database.watchers.put("w", in: "other", document: "{ a }", now: noon)
+            let both = [credential("b", "cloud"), credential("a")]
+            for partition in [app, "other"] {
+                _ = try await table.replace(
+                    by: .init(
+                        partition: partition, credentials: both, key: key(partition), making: .init(now: noon),
+                        session: signedIn))
+            }
+            _ = try await table.replace(
+                by: .init(partition: app, credentials: [credential("c")], key: key(), session: signedIn))
+            #expect(try table.snapshot(of: app).credentials == [credential("c")])
+            #expect(try table.snapshot(of: "other").credentials == both)
+        }
+    }
+
+    @Test("Forgetting a partition's credentials and changing its session are one commit")
+    func forgottenAtOnce() async throws {
+        try await withPartition { (database) throws in
+            let table = database.credentials
+            _ = try await table.replace(
+                by: .init(
+                    partition: app, credentials: [credential("a")], key: key(), making: .init(now: noon),
+                    session: signedIn))
+            let before = database.commitCount
+            try await table.forget(in: app) { _ in StoredSession(state: "signedOut", changed: noon) }
+            #expect(database.commitCount == before + 1)
+            #expect(try table.snapshot(of: app).credentials == [])
+            #expect(try table.session(of: app)?.state == "signedOut")
+        }
+    }
 }

@@ -412,6 +412,29 @@ struct EnvironmentTests {
             #expect(owners.map { $0.environment } == ["b", "a"])
         }
     }
+
+    @Test("Unsent work of another partition keeps none from being forgotten")
+    func forgettingBesideUnsent() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), as: "pa")
+            try await database.enter(environment("b"), as: "pb")
+            let id = try await database.enqueue(draft(in: "pb"))
+            let forgotten = try await database.environments.forget(partitions: ["pa"], losingUnsent: false)
+            #expect(forgotten.partitions == ["pa"] && forgotten.mutations == 0)
+            #expect(try database.state(id) == .pending)
+        }
+    }
+
+    @Test("An environment that succeeds another takes over no partition of a third")
+    func succeedingOne() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("third"), .user("w"), as: "pw")
+            try await database.enter(environment("old"), .user("u"), as: "pu")
+            let new = environment("new", succeeds: .environment("old"))
+            try await database.enter(new, .last, as: "unused", leaving: nil)
+            #expect(try database.environments.partitions().map(\.environment) == ["third", "new"])
+        }
+    }
 }
 
 extension OperationsDatabase {

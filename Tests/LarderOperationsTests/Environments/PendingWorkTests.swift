@@ -59,4 +59,46 @@ struct PendingWorkTests {
             #expect(try database.outcome(id)?.kind == .discarded)
         }
     }
+
+    @Test("A switch that gives up what is pending gives up nothing of the partition that it enters, or of a third")
+    func discardedOfOne() async throws {
+        try await withOperations { database in
+            var ids: [UUID] = []
+            for name in ["c", "b", "a"] {
+                try await database.enter(environment(name), as: "p\(name)")
+                ids.append(try await database.enqueue(draft(in: "p\(name)")))
+            }
+            let report = try await database.enter(environment("b"), as: "unused", leaving: .discard)
+            #expect(report.discarded == 1 && report.to?.after == SwitchReport.Work([.pending: 1]))
+            #expect(try ids.map { try database.state($0) } == [.pending, .pending, nil])
+        }
+    }
+
+    /// A new transfer of a partition.
+    private func transfer(_ kind: TransferDraft.Kind, in partition: String) -> TransferDraft {
+        TransferDraft(
+            partition: partition, kind: kind, bucket: "media", key: "k", path: "/file-\(partition)-\(kind)",
+            source: kind == .upload ? FileIdentity(device: 1, inode: 1, size: 1, modified: 1) : nil, created: noon)
+    }
+
+    @Test("What was parked in one partition stays there when the work of another is given up, or carried along")
+    func parkedElsewhere() async throws {
+        for work in [PendingWork.discard, .carry] {
+            try await withOperations { database in
+                try await database.enter(environment("a"), as: "pa")
+                let parked = try await database.enqueue(draft(in: "pa"))
+                let download = TransferDraft(
+                    partition: "pa", kind: .download, bucket: "media", key: "k", path: "/file", created: noon)
+                try await database.transfers.enqueue([download])
+                try await database.enter(environment("b"), as: "pb")
+                let left = try await database.enqueue(draft(in: "pb"))
+                let report = try await database.enter(environment("c"), as: "pc", leaving: work)
+                #expect(report.carried + report.discarded == 1)
+                #expect(report.carriedTransfers + report.discardedTransfers == 0)
+                #expect(try database.mutation(parked)?.partition == "pa")
+                #expect(try database.transfers.find(download.id)?.state == .pending)
+                #expect(try database.mutation(left)?.partition == (work == .carry ? "pc" : nil))
+            }
+        }
+    }
 }

@@ -452,4 +452,22 @@ struct SwitchTests {
             transfers: [.pending: 1, .running: 10, .paused: 100, .failed: 2, .cancelling: 3, .done: 4, .cancelled: 5])
         #expect(work.transfers == 111 && work.failedTransfers == 2)
     }
+
+    @Test("A switch carries the transfers of the partition that it leaves, and none of a third")
+    func carriedTransfersOfOne() async throws {
+        try await withOperations { database in
+            var drafts: [TransferDraft] = []
+            for name in ["c", "a"] {
+                try await database.enter(environment(name), as: "p\(name)")
+                let draft = TransferDraft(
+                    partition: "p\(name)", kind: .upload, bucket: "media", key: name, path: "/file",
+                    source: .init(device: 1, inode: 1, size: 1, modified: 1), created: noon)
+                try await database.transfers.enqueue([draft])
+                drafts.append(draft)
+            }
+            let report = try await database.enter(environment("b"), as: "pb", leaving: .carry)
+            #expect(report.carriedTransfers == 1)
+            #expect(try drafts.map { try database.transfers.find($0.id)?.partition } == ["pc", "pb"])
+        }
+    }
 }

@@ -339,4 +339,16 @@ struct DeadLetterTests {
             await expectFailure(.invalid) { _ = try await database.enqueue(draft(key: "")) }
         }
     }
+
+    @Test("Giving up all of a partition does not wait for a mutation that is under way in another")
+    func discardAllBesideAnother() async throws {
+        try await withOperations { database in
+            let flying = try await database.enqueue(draft(in: "other"))
+            _ = try await database.begin(flying)
+            let waiting = try await database.enqueue(draft())
+            #expect(try await database.mutations.discardAll(in: app, now: noon) == 1)
+            #expect(try database.outcome(waiting)?.kind == .discarded)
+            #expect(try database.state(flying) == .inFlight)
+        }
+    }
 }

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import LarderMigrations
 import LarderTestSupport
+import Synchronization
 import Testing
 
 @testable import LarderOperations
@@ -76,6 +77,25 @@ struct MigrationTests {
                 let identity = try #require(try database.schemaStatus().identity)
                 #expect((identity == before) == !isLost)
             }
+            try database.close()
+        }
+    }
+
+    @Test("A database of which one definition differs from every version's is given no history")
+    func baselineDefinition() async throws {
+        try await withTemporaryFolder { folder in
+            let database = try OperationsDatabase(folder: folder)
+            try database.writeWithoutTransaction { db in
+                try db.run("DELETE FROM migration")
+                try db.run("ALTER TABLE watcher ADD COLUMN colour TEXT")
+            }
+            let lock = try MigrationLock.take(in: folder, for: "a test", within: .seconds(60))
+            defer { lock.release() }
+            let error = await failure { _ = try OperationsDatabase.baseline(folder: folder, holding: lock) }
+            #expect(error?.code == .unknownSchema)
+            #expect(error?.message.contains("differ in: watcher;") == true)
+            let known = try history(database)
+            #expect(known == [])
             try database.close()
         }
     }
@@ -202,6 +222,38 @@ struct MigrationTests {
             let owners = try old.partitionOwners()
             #expect(owners.map { $0.name } == ["b", "a"] && owners.allSatisfy { $0.environment == nil })
             try old.close()
+        }
+    }
+
+    @Test("A migration that leaves a reference to no row fails, and the database is as it was")
+    func foreignKeys() async throws {
+        try await withTemporaryFolder { folder in
+            try open(folder, [one]).close()
+            let sql = "CREATE TABLE two (one INTEGER REFERENCES one (id)); INSERT INTO two VALUES (7);"
+            let bad = Migration(number: 2, name: "bad", sql: json(sql))
+            await expectFailure(.migrationFailed) { try open(folder, [one, bad]).close() }
+            let again = try open(folder, [one])
+            #expect(try history(again) == [1])
+            try again.close()
+        }
+    }
+
+    @Test("Opening a database holds the migration lock while it applies migrations, and not afterwards")
+    func lockHeld() async throws {
+        try await withTemporaryFolder { folder in
+            let holders = Mutex<[String?]>([])
+            let set = MigrationSet(
+                migrations: [one],
+                now: {
+                    let holder = MigrationLock.holder(in: folder)
+                    holders.withLock { $0.append(holder) }
+                    return noon
+                })
+            let database = try OperationsDatabase(folder: folder, options: .init(), migrations: set)
+            let found = holders.withLock { $0 }
+            #expect(found.count == 1 && found.first??.contains("opening a store") == true, "\(found)")
+            #expect(MigrationLock.holder(in: folder) == nil)
+            try database.close()
         }
     }
 }

@@ -239,4 +239,65 @@ struct TransferFollowingTests {
             #expect(try database.transfers.find(foreign.id)?.state == .pending)
         }
     }
+
+    @Test("What a runner makes pending again is of its own partition, and what is under way in another stays so")
+    func recoveredOfOne() async throws {
+        try await withOperations { database in
+            let drafts = [upload("v/1"), upload("v/2", in: "other")]
+            try await database.transfers.enqueue(drafts)
+            for draft in drafts {
+                _ = try #require(try await database.transfers.begin(draft.id, owner: "me", now: noon))
+            }
+            try await database.transfers.recover(in: app, now: noon, puttingLasts: 1, completingLasts: 1)
+            #expect(try drafts.map { try database.transfers.find($0.id)?.state } == [.pending, .running])
+        }
+    }
+
+    @Test("A runner has the transfers of its own partition fail whose time is over, and none of another")
+    func expiredOfOne() async throws {
+        try await withOperations { database in
+            var drafts = [upload("v/1"), upload("v/2", in: "other")]
+            for index in drafts.indices { drafts[index].expires = after(1) }
+            try await database.transfers.enqueue(drafts)
+            try await database.transfers.expire(in: app, now: after(2))
+            #expect(try database.transfers.list().map(\.state) == [.failed, .pending])
+        }
+    }
+
+    @Test("A runner is given the transfers of its own partition, and none that wait in another")
+    func runnableOfOne() async throws {
+        try await withOperations { database in
+            let drafts = [upload("v/1"), upload("v/2", in: "other")]
+            try await database.transfers.enqueue(drafts)
+            #expect(try database.transfers.runnable(in: app, now: noon, limit: 9).ids == [drafts[0].id])
+        }
+    }
+
+    @Test("Forgetting an environment names no upload that the storage has of another environment")
+    func forgottenBesideLeft() async throws {
+        try await withOperations { database in
+            for name in ["a", "b"] {
+                try await database.enter(environment(name), as: "p\(name)", leaving: .discard)
+                let draft = upload("v/\(name)", in: "p\(name)")
+                try await database.transfers.enqueue([draft])
+                let begun = try await database.transfers.begin(draft.id, owner: "me", now: noon)
+                try await database.transfers.note(try #require(begun).attempt, [.upload("of \(name)")])
+            }
+            let left = try await database.environments.forget(environment: "a", losingUnsent: true)
+            #expect(left.uploads == [LeftUpload(bucket: "media", key: "v/a", region: nil, upload: "of a")])
+            #expect(try database.transfers.list().map(\.upload) == ["of b"])
+        }
+    }
+
+    @Test("Erasing a partition's transfers forgets none that has ended in another partition")
+    func erasedBesideEnded() async throws {
+        try await withOperations { database in
+            let (mine, foreign) = (upload("v/1"), upload("v/2", in: "other"))
+            try await database.transfers.enqueue([mine, foreign])
+            let begun = try #require(try await database.transfers.begin(foreign.id, owner: "me", now: noon))
+            try await database.transfers.finish(begun.attempt, etag: nil, now: noon)
+            _ = try await database.transfers.erase(in: app, keepsQueued: true, now: noon)
+            #expect(try database.transfers.find(foreign.id)?.state == .done)
+        }
+    }
 }

@@ -228,4 +228,20 @@ struct TransferPlaceTests {
                 plan.contains { $0.contains("transfer_unplaced (partition=? AND bucket=? AND key=?") }, "\(plan)")
         }
     }
+
+    @Test("An upload that may still become an object holds up no upload of the same key at another storage")
+    func doubtElsewhere() async throws {
+        try await withOperations { database in
+            let table = database.transfers
+            let first = upload("a")
+            var second = upload("a")
+            second.storage = "archive"
+            try await table.enqueue([first, second])
+            _ = try await begin(first.id, database)
+            try await table.cancel(first.id, now: noon)
+            try await table.noteDoubt(of: first.id, until: after(60), now: noon)
+            let found = try table.runnable(in: app, now: noon, limit: 9, storages: [nil, "archive"])
+            #expect(found.ids == [second.id])
+        }
+    }
 }

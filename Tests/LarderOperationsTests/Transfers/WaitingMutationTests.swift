@@ -233,4 +233,30 @@ struct WaitingMutationTests {
             #expect(try database.state(mutation) == .deadLetter)
         }
     }
+
+    @Test(
+        "An upload that fails or is cancelled sets aside what waits for it, and nothing that waits for another upload",
+        arguments: [true, false])
+    func othersGoOn(isCancelled: Bool) async throws {
+        try await withOperations { database in
+            let uploads = ["1", "2"].map { key in
+                TransferDraft(
+                    partition: app, kind: .upload, bucket: "media", key: key, path: "/file", source: source,
+                    created: noon)
+            }
+            try await database.transfers.enqueue(uploads)
+            var ids: [UUID] = []
+            for upload in uploads {
+                var waiter = draft(upload.key)
+                waiter.transfers = [upload.id]
+                ids.append(try await database.enqueue(waiter))
+            }
+            if isCancelled {
+                try await database.transfers.cancel(uploads[0].id, now: noon)
+            } else {
+                try await fail(uploads[0].id, database)
+            }
+            #expect(try ids.map { try database.state($0) } == [.deadLetter, .pending])
+        }
+    }
 }

@@ -471,4 +471,16 @@ struct AgeTests {
             #expect(try aged.response(short).isExpired)
         }
     }
+
+    @Test("A field of a root of many fields is as old as the answer that brought it last")
+    func fieldAmongMany() async throws {
+        try await AgedCache.with("type Query { value(of: Int): Int }") { aged in
+            func query(_ number: Int) -> String { "{ value(of: \(number)) }" }
+            for number in 0..<70 { try await aged.sample.write(query(number), data: #"{"value":7}"#) }
+            aged.now = 100
+            try await aged.sample.write(query(69), data: #"{"value":7}"#)
+            #expect(try aged.age(query(69)) == 0)
+            #expect(try aged.age(query(68)) == 100)
+        }
+    }
 }

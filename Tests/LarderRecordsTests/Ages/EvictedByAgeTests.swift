@@ -96,4 +96,52 @@ struct EvictedByAgeTests {
             #expect(aged.sample.cache.generations.current.used.contains(id))
         }
     }
+
+    @Test("Objects that are read while a mutation is queued are noted as read lately")
+    func readUnderLayer() async throws {
+        try await AgedCache.with(schema) { aged in
+            try await aged.sample.write(query, ["of": .int(0)], data: two)
+            let cache = aged.sample.cache
+            cache.replaceLayers([OptimisticLayer(key: try #require(AppliedKey("m1")), removals: ["Node:2"])])
+            for _ in 0..<UsedRecords.share { _ = try aged.response(query, ["of": .int(0)]) }
+            cache.replaceLayers([])
+            let id = try aged.sample.number(of: "Node:1")
+            #expect(cache.generations.current.used.contains(id))
+        }
+    }
+
+    @Test("A rehearsal for a bound and a maximum age counts what goes for either of them")
+    func rehearsedBoth() async throws {
+        try await AgedCache.with(schema) { aged in
+            let name = String(repeating: "n", count: 200)
+            for list in 0..<10 {
+                aged.now = Int64(list) * 3600
+                let nodes = (0..<100).map { #"{"id":"\#(list)-\#($0)","name":"\#(name)"}"# }.joined(separator: ",")
+                try await aged.sample.write(query, ["of": .int(Int64(list))], data: #"{"nodes":[\#(nodes)]}"#)
+            }
+            let cache = aged.sample.cache
+            let bound = try cache.bytesInUse() * 19 / 20
+            let rule = EvictionRule(maximumBytes: bound, maximumAge: .seconds(4 * 3600 + 60))
+            let counted = try await cache.evict(rule, keeping: StatedRoots(), isRehearsal: true)
+            #expect((counted.objects, counted.fields) == (500, 5))
+            let removed = try await cache.evict(rule, keeping: StatedRoots())
+            #expect((removed.objects, removed.fields) == (500, 5))
+        }
+    }
+
+    @Test("An eviction removes the old fields of a root of many fields, and keeps the young ones")
+    func oldFieldsAmongMany() async throws {
+        try await AgedCache.with(schema) { aged in
+            for list in 0..<80 {
+                if list == 70 { aged.now = 100 }
+                try await aged.sample.write(
+                    query, ["of": .int(Int64(list))], data: #"{"nodes":[{"id":"\#(list)","name":"n"}]}"#)
+            }
+            let report = try await aged.sample.cache.evict(
+                EvictionRule(maximumAge: .seconds(50)), keeping: StatedRoots())
+            #expect((report.objects, report.fields) == (70, 70))
+            #expect(try !aged.response(query, ["of": .int(69)]).isComplete)
+            #expect(try aged.response(query, ["of": .int(70)]).isComplete)
+        }
+    }
 }

@@ -33,4 +33,24 @@ struct OptimisticFieldTests {
             #expect(try !isOptimistic("added"))
         }
     }
+
+    @Test("A field that was never fetched is answered by the object of its key also where a layer alone has that")
+    func keyInLayer() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            let top = #"{"top":[{"__typename":"Movie","id":"1","title":"A"}]}"#
+            try sample.cache.setLayers([sample.layer("k", "{ top { id title } }", data: top)])
+            #expect(try sample.json("{ movie(id: 1) { title } }") == #"{"movie":{"title":"A"}}"#)
+        }
+    }
+
+    @Test("A field that was never fetched is null where a layer deletes the object of its key")
+    func deletedInLayer() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            try await sample.write(
+                "{ top { id title } }", data: #"{"top":[{"__typename":"Movie","id":"1","title":"A"}]}"#)
+            let gone = OptimisticLayer(key: try #require(AppliedKey("k")), removals: ["Movie:1"])
+            try sample.cache.setLayers([gone])
+            #expect(try sample.json("{ movie(id: 1) { title } }") == #"{"movie":null}"#)
+        }
+    }
 }

@@ -206,4 +206,69 @@ struct CacheFolderTests {
             #expect(refusal?.code == .otherPartition)
         }
     }
+
+    @Test("A copy of another partition's cache is staged for no partition")
+    func stagedOfAnother() async throws {
+        try await withFolder { folder, base in
+            let copy = base.appending(path: "copy").path
+            try folder.copy(to: copy)
+            let other = CacheFolder(path: folder.path, stamp: "other", options: .patient)
+            let refusal = #expect(throws: RecordError.self) {
+                try other.stage("token") { try FileManager.default.copyItem(atPath: copy + "/data.mdb", toPath: $0) }
+            }
+            #expect(refusal?.code == .otherPartition)
+            #expect(try other.stagedTokens() == [])
+        }
+    }
+
+    @Test("A cache that is superseded while it is copied is copied anew, as the generation that took its place")
+    func copiedAnew() async throws {
+        try await withFolder { folder, base in
+            let newer = base.appending(path: "newer")
+            let library = try LibraryCache(newer)
+            try await library.fill(4)
+            try library.cache.close()
+            try FileManager.default.moveItem(atPath: newer.path + "/1", toPath: folder.path + "/2")
+            let openings = Mutex(0)
+            var options = RecordCache.Options.patient
+            options.files = FileSystem { call in
+                guard call.kind == .open, call.path == folder.path + "/1/data.mdb" else { return nil }
+                let count = openings.withLock { count in
+                    count += 1
+                    return count
+                }
+                // It was opened once to be looked at, and is opened now to be copied.
+                guard count == 2 else { return nil }
+                #expect(throws: Never.self) {
+                    try change(folder.path + "/1") { transaction, tables in
+                        var state = try GenerationState.stored(transaction, tables)
+                        state.isSuperseded = true
+                        try state.store(&transaction, tables)
+                    }
+                }
+                return nil
+            }
+            let copy = base.appending(path: "copy")
+            try FileManager.default.createDirectory(at: copy, withIntermediateDirectories: false)
+            try CacheFolder(path: folder.path, stamp: "library", options: options).copy(to: copy.path + "/1")
+            #expect(openings.withLock { $0 } >= 2)
+            let copied = try LibraryCache(copy)
+            #expect(try copied.cache.presence(of: "Book:3").presence == .present)
+            try copied.cache.close()
+        }
+    }
+
+    @Test("A cache opens although a generation below the current one has no file: that was being removed")
+    func lostFileBelow() async throws {
+        try await withFolder { folder, _ in
+            let number = try folder.format().generation
+            try FileManager.default.moveItem(
+                atPath: "\(folder.path)/\(number)", toPath: "\(folder.path)/\(number + 1)")
+            try FileManager.default.createDirectory(
+                atPath: "\(folder.path)/\(number)", withIntermediateDirectories: false)
+            let library = try LibraryCache(URL(filePath: folder.path))
+            #expect(try library.cache.presence(of: "Book:1").presence == .present)
+            try library.cache.close()
+        }
+    }
 }

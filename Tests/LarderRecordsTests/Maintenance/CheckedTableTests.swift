@@ -248,6 +248,38 @@ struct CheckedTableTests {
         }
     }
 
+    enum Moved: CaseIterable {
+        case note, position, block, row
+    }
+
+    @Test("A value under the key of another row of its table has a wrong checksum", arguments: Moved.allCases)
+    func moved(_ value: Moved) async throws {
+        try await expectProblems(.checksums) { tables, _, transaction in
+            switch value {
+            case .note:
+                let bytes = Array("a".utf8).withUnsafeBytes {
+                    AppliedEntry(key: "a", kind: .applied, time: 1).encoded(under: $0)
+                }
+                try transaction.put(Array("b".utf8).rawSpan, bytes.rawSpan, in: #require(tables.applied))
+                return ["applied b: it has another checksum"]
+            case .position:
+                let sealed = SealedText.encoded(Array("{}".utf8), seed: Tables.seed(Array("abc/1".utf8)))
+                try transaction.put(Array("abc/2".utf8).rawSpan, sealed.rawSpan, in: #require(tables.positions))
+                return ["position abc/2: it has another checksum"]
+            case .block:
+                let bytes = ReceivedBlock.encoded(ReceivedBlock.empty, number: 8)
+                let key = ReceivedBlock.withKey(9) { Array($0) }
+                try transaction.put(key.rawSpan, bytes.rawSpan, in: #require(tables.received))
+                return ["record 288: when it and the records after it came has another checksum"]
+            case .row:
+                let bytes = ReceivedRow.encoded([(5, 6)], under: SplitFieldKey(record: 7, field: 3))
+                let key = SplitFieldKey(record: 7, field: 4).bytes
+                try transaction.put(key.rawSpan, bytes.rawSpan, in: #require(tables.received))
+                return ["record 7, field 4: when it came has another checksum"]
+            }
+        }
+    }
+
     enum Unrecorded: CaseIterable {
         case field, change, mutation, time, position
     }

@@ -115,6 +115,22 @@ struct CompactionTests {
         }
     }
 
+    @Test("A cache whose names of fields take more than one transaction to copy is whole after compaction")
+    func manyNames() async throws {
+        try await withSampleCache("type Query { found(by: String, number: Int): Int }") { sample in
+            // Transactions end after 4 MiB: these are more bytes of names, each of which has the text in it.
+            let variables = ["text": Value.string(String(repeating: "t", count: 1 << 16))]
+            let fields = (0..<80).map { "f\($0): found(by: $text, number: \($0))" }.joined(separator: " ")
+            let query = "query Found($text: String) { \(fields) }"
+            let values = (0..<80).map { #""f\#($0)":\#($0)"# }.joined(separator: ",")
+            let data = "{\(values)}"
+            try await sample.write(query, variables, data: data)
+            try await sample.cache.compact()
+            #expect(try sample.json(query, variables) == data)
+            #expect(try sample.cache.check(.everything).problems == [])
+        }
+    }
+
     @Test("Texts that lie in several segments are read in one answer")
     func segments() async throws {
         try await withSampleCache("type Query { notes: [Note!]! } type Note { id: ID! text: String! }") { sample in

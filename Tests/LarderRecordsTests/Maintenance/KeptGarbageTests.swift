@@ -50,6 +50,23 @@ struct KeptGarbageTests {
         }
     }
 
+    @Test("A collection marks in slices that end when their time is over, and tells of each")
+    func markingSlices() async throws {
+        try await withSampleCache("type Query { nodes: [Node] } type Node { id: ID! }") { sample in
+            let nodes = (1...96).map { #"{"id":"\#($0)"}"# }.joined(separator: ",")
+            try await sample.write("{ nodes { id } }", data: #"{"nodes":[\#(nodes)]}"#)
+            let told = Mutex(0)
+            let report = try await sample.cache.collectGarbage(
+                keeping: StatedRoots(), isRehearsal: true, sliceTime: .zero
+            ) { _ in
+                told.withLock { $0 += 1 }
+            }
+            #expect((report.objects, report.kept) == (0, 97))
+            // A slice looks at the time after each sixteen objects.
+            #expect(told.withLock { $0 } == 7)
+        }
+    }
+
     @Test("A damaged record that is needed ends the collection, and no key is removed", arguments: [1, 70])
     func damaged(fieldCount: Int) async throws {
         let names = (0..<fieldCount).map { "f\($0)" }
@@ -92,6 +109,44 @@ struct KeptGarbageTests {
             let keys = try sample.cache.inspect.statistics().tables.first { $0.name == "keys" }
             #expect(keys?.entries == 3)
             try sample.cache.close()
+        }
+    }
+
+    @Test("A collection marks in slices, and tells how many records it has reached so far")
+    func markedInSlices() async throws {
+        try await withSampleCache("type Query { nodes: [Node] } type Node { id: ID! }") { sample in
+            let nodes = (0..<200).map { #"{"id":"\#($0)"}"# }.joined(separator: ",")
+            try await sample.write("{ nodes { id } }", data: #"{"nodes":[\#(nodes)]}"#)
+            let told = Mutex<[Int]>([])
+            let report = try await sample.cache.collectGarbage(keeping: StatedRoots(), sliceTime: .zero) { progress in
+                told.withLock { $0.append(progress.marked) }
+            }
+            #expect((report.objects, report.kept) == (0, 201))
+            #expect(told.withLock { $0.count } > 5)
+            #expect(told.withLock { $0.last } == 201)
+        }
+    }
+
+    /// A queue that cannot be read.
+    private final class LockedQueue: LayerSource {
+        func contents(of layers: [OptimisticLayer]) throws(RecordError) -> [LayerFinding] {
+            throw RecordError(.busy, "another program keeps the queue locked")
+        }
+    }
+
+    @Test("A collection removes nothing where it cannot read what queued mutations name")
+    func unreadableQueue() async throws {
+        try await withSampleCache("type Query { nodes: [Node] } type Node { id: ID! }") { sample in
+            try await sample.write("{ nodes { id } }", data: #"{"nodes":[{"id":"1"},{"id":"2"}]}"#)
+            try await sample.write("{ nodes { id } }", data: #"{"nodes":[{"id":"1"}]}"#)
+            let key = try #require(AppliedKey("m"))
+            sample.cache.replaceLayers([OptimisticLayer(key: key, touching: nil, number: 1, of: LockedQueue())])
+            let error = await #expect(throws: RecordError.self) {
+                _ = try await sample.cache.collectGarbage(keeping: StatedRoots())
+            }
+            #expect(error?.message.contains("keeps the queue locked") == true, "\(error?.message ?? "none")")
+            sample.cache.replaceLayers([])
+            #expect(try sample.cache.inspect.keys() == ["Node:1", "Node:2", "QUERY_ROOT"])
         }
     }
 }

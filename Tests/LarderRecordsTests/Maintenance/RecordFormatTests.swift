@@ -264,6 +264,19 @@ struct RecordFormatTests {
         }
     }
 
+    @Test(
+        "The length of a text, or of a list, has seven bits a byte, the lowest first, and a bit where another follows",
+        arguments: ["String", "[Int]"])
+    func lengthBytes(type: String) async throws {
+        try await withSampleCache("type Query { a: \(type) }") { sample in
+            let ones = Array(repeating: "1", count: 300)
+            let json = type == "String" ? "\"\(ones.joined())\"" : "[\(ones.joined(separator: ","))]"
+            try await sample.write("{ a }", data: "{\"a\":\(json)}")
+            let stored = try root(sample)
+            #expect(Array(stored.payload.prefix(2)) == [0xAC, 0x02])
+        }
+    }
+
     // MARK: Other tables
 
     /// The entries of a table, in the order of their keys.
@@ -335,6 +348,42 @@ struct RecordFormatTests {
             try #require(rows.count == 1)
             #expect(Array(rows[0].key[..<8]) == [0, 0, 0, 0, 0, 0, 0, 1])
             #expect(Array(rows[0].value.dropFirst(4)) == [5, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF])
+        }
+    }
+
+    @Test("When fields came that the last answer left out is a row under their record and 0: each field and its time")
+    func leftFields() async throws {
+        try await AgedCache.with("type Query { node: Node } type Node { id: ID! a: Int b: Int }") { aged in
+            let sample = aged.sample
+            try await sample.write("{ node { id a b } }", data: #"{"node":{"id":"1","a":1,"b":2}}"#)
+            aged.now = 5
+            try await sample.write("{ node { id a } }", data: #"{"node":{"id":"1","a":1}}"#)
+            let node = Array(littleEndian(try sample.number(of: "Node:1")).reversed())
+            let rows = try entries(sample, { $0.received }).filter { $0.key.count == 12 && Array($0.key[..<8]) == node }
+            let field = try sample.cache.generations.withSnapshot { (generation, transaction) throws -> FieldID? in
+                try generation.names.number(of: "b", transaction, generation.tables)
+            }
+            try #require(rows.count == 1)
+            #expect(Array(rows[0].key[8...]) == [0, 0, 0, 0])
+            let number = littleEndian(try #require(field))
+            let time = littleEndian(ReceivedTime(milliseconds: 1_800_000_000_000).seconds)
+            #expect(Array(rows[0].value.dropFirst(4)) == number + time)
+        }
+    }
+
+    @Test("The keys of a walk's page stand under the synchronization's key, a slash and the page's number")
+    func markKey() async throws {
+        try await withSampleCache("type Query { todos: [Todo] } type Todo { id: ID! }") { sample in
+            let operation = try sample.operation("{ todos { id } }")
+            let page = try ParsedResponse.parse(
+                Array(#"{"data":{"todos":[{"id":"1"}]}}"#.utf8), along: operation.layout)
+            let position = SyncPosition(name: "todos", types: ["Todo"])
+            let end = SyncPage(key: "ab", position: position, after: nil, number: 1, mark: SyncMark(page))
+            for outcome in try await sample.cache.write([(parsed: page, operation: operation, end: end)]) {
+                _ = try outcome.get()
+            }
+            let keys = try entries(sample, { $0.positions }).map { String(decoding: $0.key, as: UTF8.self) }
+            #expect(keys == ["ab", "ab/00000001"])
         }
     }
 

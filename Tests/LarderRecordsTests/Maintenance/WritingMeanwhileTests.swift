@@ -109,6 +109,28 @@ struct WritingMeanwhileTests {
         }
     }
 
+    @Test("A compaction takes in records written meanwhile that fill more than one transaction")
+    func manyFollowed() async throws {
+        try await withTemporaryFolder { folder in
+            let library = try LibraryCache(folder)
+            let operation = try library.operation("{ books { __typename id text } }")
+            try await library.write(#"{"data":{"books":[]}}"#, operation)
+            // Transactions end after 4 MiB: these are more bytes of records, whose texts stay in them.
+            let (id, text) = (String(repeating: "i", count: 180), String(repeating: "t", count: 200))
+            let books = (0..<14_000).map { #"{"__typename":"Book","id":"\#(id)\#($0)","text":"\#(text)"}"# }
+            let response = #"{"data":{"books":[\#(books.joined(separator: ","))]}}"#
+            _ = try await library.cache.compact { step in
+                guard step == .copied else { return }
+                _ = try waiting { try await library.write(response, operation) }
+            }
+            let read = try library.cache.read(operation).response
+            #expect(read.isComplete)
+            #expect(read["books"]?.count == 14_000)
+            #expect(read["books"]?[13_999]?["id"]?.string == id + "13999")
+            try expectSound(library.cache)
+        }
+    }
+
     @Test("A compaction keeps times and positions, also where they are noted meanwhile", arguments: early)
     func followedNotes(at step: RecordCache.KillPoint) async throws {
         try await withTemporaryFolder { folder in

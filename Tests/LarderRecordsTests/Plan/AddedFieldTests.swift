@@ -29,4 +29,20 @@ struct AddedFieldTests {
             #expect(words == "{ nodes { title __typename id ... on Movie { code } } }", "\(words)")
         }
     }
+
+    @Test("A key field that is asked with arguments is asked under an alias as well, which identifies the object")
+    func withArguments() async throws {
+        let schema = "type Query { movie: Movie } type Movie { id(short: Boolean): ID! title: String }"
+        let text = "{ movie { id(short: true) title } }"
+        try await withSampleCache(schema) { sample in
+            let document = try Document(parsing: text)
+            let sent = try CompiledOperation(operation: nil, in: document, sample.schema).sentText
+            let words = sent.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            #expect(words == "{ movie { id(short: true) title __typename larder_id: id } }", "\(words)")
+            try await sample.write(
+                text, data: #"{"movie":{"id":"s","title":"Up","__typename":"Movie","larder_id":"long"}}"#)
+            #expect(try sample.cache.inspect.keys() == ["Movie:long", "QUERY_ROOT"])
+            #expect(try sample.json(text) == #"{"movie":{"id":"s","title":"Up"}}"#)
+        }
+    }
 }

@@ -98,8 +98,8 @@ struct JoinedResponseTests {
 
     @Test("Random events that are stored together leave the cache that they leave one by one", arguments: 0..<4)
     func sameAsOneByOne(group: Int) async throws {
-        for index in 0..<15 {
-            let seed = TestSeed.of("joined responses", group * 15 + index)
+        for index in 0..<10 {
+            let seed = TestSeed.of("joined responses", group * 10 + index)
             try await withSampleCache(Self.schema) { together in
                 try await withSampleCache(Self.schema) { alone in
                     var events = RandomEvents(random: SeededNumbers(seed: seed))

@@ -116,4 +116,14 @@ struct ParkedHandleTests {
             try store.close()
         }
     }
+
+    @Test("The standings of a session end when its partition is parked")
+    func standings() async throws {
+        try await withTransferFixture { fixture in
+            var standings = try fixture.app.session.standings.makeAsyncIterator()
+            #expect(try await next(&standings, within: .seconds(20)) != nil)
+            _ = try await fixture.store.switch(to: backend("b"))
+            #expect(try await next(&standings, within: .seconds(20)) == nil)
+        }
+    }
 }

@@ -217,6 +217,33 @@ struct SigningInTests {
         }
     }
 
+    @Test("A user is still signed in when the program comes back from another user who signed in")
+    func keptUser() async throws {
+        try await withGuest { store, _ in
+            _ = try await store.signIn(tokens(1), as: "ada", pending: .park, within: soon)
+            _ = try await store.signIn(tokens(2), as: "bob", pending: .park, within: soon)
+            let back = try await store.switch(toUser: .user("ada"), pending: .park).partition
+            #expect(try back.session.state == .signedIn)
+            #expect(try await back.session.storedCredentials(within: soon) == .present(tokens(1)))
+        }
+    }
+
+    @Test("Transfers of another user stay with that user, whatever is said of them", arguments: PendingWork.allCases)
+    func anothersTransfers(_ work: PendingWork) async throws {
+        try await withTemporaryFolder { folder in
+            let file = folder.appending(path: "photo")
+            try Data([1]).write(to: file)
+            try await withGuest { store, _ in
+                let ada = try await store.signIn(tokens(1), as: "ada", pending: .park, within: soon).partition
+                let upload = try await ada.transfers.upload(file, to: .init(bucket: "b", key: "k"))
+                let change = try await store.signIn(tokens(2), as: "bob", pending: work, within: soon)
+                #expect(try change.partition.transfers.list().isEmpty)
+                let back = try await store.switch(toUser: .user("ada"), pending: .park).partition
+                #expect(try back.transfers.list(in: [.pending]).map(\.id) == [upload.id])
+            }
+        }
+    }
+
     @Test("A session takes the credentials that it is given, whichever user they name, and switches nothing")
     func anyUser() async throws {
         try await withGuest { store, _ in

@@ -106,6 +106,18 @@ struct BackupDraftTests {
         }
     }
 
+    @Test("A backup has no file of a cache that belongs to another partition, and is left out")
+    func leftOutFiles() async throws {
+        try await withClosedStore { place, backups throws in
+            let records = place.appending(path: "records")
+            try FileManager.default.copyItem(
+                at: records.appending(path: Store.unnamedPartition), to: records.appending(path: "other"))
+            let made = try StoreBackup.make(of: place, into: backups).folder
+            let caches = try FileSystem().names(in: made.appending(path: "records").path)
+            #expect(caches == [Store.unnamedPartition])
+        }
+    }
+
     @Test("A partition that has no cache is in a backup, and nothing of it is said to be left out")
     func noCache() async throws {
         try await withTemporaryFolder { folder in

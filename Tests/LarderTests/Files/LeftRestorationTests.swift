@@ -245,8 +245,13 @@ struct LeftRestorationTests {
 
     /// Runs `body` with a closed store, to which a backup has brought back an environment that was forgotten.
     ///
-    /// - Parameter body: Is given the partition of the user who was signed in there.
-    private func withForgotten(_ body: (_ place: URL, _ partition: String) async throws -> Void) async throws {
+    /// - Parameters:
+    ///   - prepare: Is done before the backup.
+    ///   - body: Is given the partition of the user who was signed in there.
+    private func withForgotten(
+        preparing prepare: (_ place: URL, _ partition: String) async throws -> Void = { _, _ in },
+        _ body: (_ place: URL, _ partition: String) async throws -> Void
+    ) async throws {
         try await withTemporaryFolder { folder in
             let place = folder.appending(path: "store")
             let store = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
@@ -255,6 +260,7 @@ struct LeftRestorationTests {
             let name = try #require(try store.current()).name
             _ = try await store.switch(to: backend("b"))
             try store.close()
+            try await prepare(place, name)
             let backup = try StoreBackup.make(of: place, into: folder.appending(path: "first"))
             let later = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
             try await later.forget(environment: "a")
@@ -301,6 +307,64 @@ struct LeftRestorationTests {
             let restored = try await OperationsDatabase.using(place) { try $0.mutations.list() }
             #expect(restored.map(\.state) == [.pending])
             #expect(restored.map(\.lane) == ["photos"] && restored.map(\.expires) == [expires])
+        }
+    }
+
+    @Test("The watchers and pins of a forgotten environment come back in its partition")
+    func watchersAndPins() async throws {
+        let document = "{ recipes(first: 2) { title } }"
+        try await withForgotten(preparing: { place, partition in
+            try await OperationsDatabase.using(place) { database in
+                _ = try await database.watchers.put("w", in: partition, document: document, now: Date())
+                try await database.pins.put("p", in: partition, document: document, now: Date())
+            }
+        }) { place, partition in
+            let (watchers, pins) = try await OperationsDatabase.using(place) { database in
+                (try database.watchers.list(in: partition), try database.pins.list(in: partition))
+            }
+            #expect(watchers.map(\.name) == ["w"] && pins.map(\.name) == ["p"])
+        }
+    }
+
+    @Test("A mutation that comes back waits for the one it depends on, which was set aside before the backup")
+    func behindDeadLetter() async throws {
+        try await withTemporaryFolder { folder in
+            let place = folder.appending(path: "store")
+            let store = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
+            let first = try await store.partition().enqueue(giveStars("1", 5), options: .init(lane: "a"))
+            let second = try await store.partition().enqueue(
+                giveStars("2", 5), options: .init(lane: "b", dependencies: [first.id]))
+            try store.close()
+            try await OperationsDatabase.using(place) { database in
+                let failure = MutationFailure(.rejected, message: "no", time: Date())
+                try await database.mutations.setAside(first.id.uuid, expecting: .pending, failure, now: Date())
+            }
+            let backup = try StoreBackup.make(of: place, into: folder.appending(path: "first"))
+            try OtherProgram(place).run("PRAGMA foreign_keys = ON; DELETE FROM mutation")
+            let lock = try MigrationLock.take(in: place, for: "a test", within: .seconds(60))
+            _ = try StoreRestoration.bringBack(backup, to: place, backingUpInto: nil, holding: lock)
+            lock.release()
+            let restored = try await OperationsDatabase.using(place) { try $0.mutations.list() }
+            #expect(restored.map(\.id) == [first.id.uuid, second.id.uuid])
+            #expect(restored.map(\.state) == [.deadLetter, .pending])
+            #expect(restored.map(\.isStalled) == [false, true])
+        }
+    }
+
+    @Test("A restoration removes the shared memory of a lost larder.sqlite, which is none of the new file's")
+    func sharedMemory() async throws {
+        try await withTemporaryFolder { folder in
+            let place = folder.appending(path: "store")
+            let backup = try await makeLater(place, folder)
+            let file = place.appending(path: OperationsDatabase.fileName).path
+            try FileSystem().remove(file)
+            for suffix in ["-wal", "-shm"] { try Data("lost".utf8).write(to: URL(filePath: file + suffix)) }
+            let lock = try MigrationLock.take(in: place, for: "a test", within: .seconds(60))
+            _ = try StoreRestoration.bringBack(backup, to: place, backingUpInto: nil, holding: lock)
+            lock.release()
+            #expect(try FileSystem().exists(file) && !FileSystem().exists(file + "-shm"))
+            let read = try title(in: place)
+            #expect(read == "Soup")
         }
     }
 }

@@ -342,4 +342,34 @@ struct EvidenceTests {
         #expect(ServerErrorKind("a:b:ThrottlingException") == .throttled)
         #expect(ServerErrorKind("Lambda:Unhandled") == .other)
     }
+
+    @Test(
+        "Each of the names that servers give to errors of a kind is known as that kind",
+        arguments: [
+            (
+                .notSignedIn,
+                [
+                    "UNAUTHENTICATED", "Unauthenticated", "UnauthorizedException", "TokenExpiredException",
+                    "ExpiredTokenException", "UnrecognizedClientException",
+                ]
+            ),
+            (
+                .throttled,
+                [
+                    "THROTTLED", "RATE_LIMITED", "TOO_MANY_REQUESTS", "ThrottlingException",
+                    "LimitExceededException",
+                ]
+            ),
+            (
+                .fault,
+                [
+                    "INTERNAL_SERVER_ERROR", "InternalFailure", "InternalFailureException", "SERVICE_UNAVAILABLE",
+                    "ServiceUnavailableException",
+                ]
+            ),
+            (.conflict, ["CONFLICT", "ConflictUnhandled", "ConditionalCheckFailedException"]),
+        ] as [(ServerErrorKind, [String])])
+    func kindNames(kind: ServerErrorKind, names: [String]) {
+        for name in names { #expect(ServerErrorKind(name) == kind, "\(name)") }
+    }
 }

@@ -2,6 +2,7 @@ import Foundation
 import Larder
 import LarderOperations
 import LarderTestSupport
+import Synchronization
 import Testing
 
 @Suite("What is left for runners to do", .timeLimit(.minutes(5)))
@@ -94,6 +95,30 @@ struct LeftWorkTests {
             try await quickRunner(app).drain()
             #expect(try damaged.status()?.failure?.kind == .damaged)
             #expect(try other.status()?.state == .applied)
+            try store.close()
+        }
+    }
+
+    @Test("Two runners of one process have different names beside the mutations that they send")
+    func owners() async throws {
+        try await withTemporaryFolder { folder in
+            let queue = Mutex<MutationQueue?>(nil)
+            let owners = Mutex<[String]>([])
+            let server = ScriptedServer(ScriptedServer.key) { request in
+                let sent = try queue.withLock { $0 }?.list(MutationFilter(states: [.inFlight])) ?? []
+                owners.withLock { $0 += sent.compactMap(\.owner) }
+                return rated(request.values["recipe"] as? String ?? "", 5)
+            }
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            let app = try store.partition(server: server)
+            for recipe in ["1", "2"] {
+                try await app.enqueue(giveStars(recipe, 5))
+                let stored = try store.operationsDatabase().mutations
+                queue.withLock { $0 = stored }
+                try await quickRunner(app).drain()
+            }
+            let names = owners.withLock { $0 }
+            #expect(names.count == 2 && Set(names).count == 2, "\(names)")
             try store.close()
         }
     }

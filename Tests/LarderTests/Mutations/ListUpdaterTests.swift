@@ -123,4 +123,17 @@ struct ListUpdaterTests {
             try store.close()
         }
     }
+
+    @Test("An updater of a mutation that says no expected answer works on the server's answer")
+    func withoutExpectedAnswer() async throws {
+        try await withTemporaryFolder { (folder) throws in
+            let (store, app) = try open(folder, ["shelve": Self.shelve])
+            try await write(app)
+            try await app.enqueue(Self.add, options: MutationOptions(updater: "shelve"))
+            #expect(try ids(app) == ["r1", "r2"])
+            try await MutationRunner(app).drain()
+            #expect(try ids(app) == ["r1", "r7", "r2"])
+            try store.close()
+        }
+    }
 }

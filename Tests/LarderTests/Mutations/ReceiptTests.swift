@@ -133,4 +133,47 @@ struct ReceiptTests {
             #expect(place > 0 && status.state == .applied && status.sequence == place)
         }
     }
+
+    @Test("The outcome of a mutation that took effect in part has the errors of the fields that failed")
+    func partialOutcome() async throws {
+        let schema = fixtureSchema.replacing("rate(input: Rating!): Recipe!", with: "rate(input: Rating!): Recipe")
+        let server = ScriptedServer { _, _ in
+            ScriptedServer.body(
+                """
+                {"data":{"first":{"__typename":"Recipe","id":"1","rating":5},"second":null},
+                 "errors":[{"message":"no such recipe","path":["second"],"extensions":{"code":"BAD"}}]}
+                """)
+        }
+        try await withStoreFixture(server, schema: schema) { app in
+            let receipt = try await app.enqueue(
+                GraphQLOperation(
+                    """
+                    mutation {
+                      first: rate(input: {recipe: "1", stars: 5}) { id rating }
+                      second: rate(input: {recipe: "2", stars: 5}) { id rating }
+                    }
+                    """))
+            try await quickRunner(app).drain()
+            guard case .applied(_, let errors) = try await receipt.outcome(within: .seconds(60)) else {
+                Issue.record("the mutation did not take effect")
+                return
+            }
+            #expect(errors.map(\.message) == ["no such recipe"] && errors.map(\.errorType) == ["BAD"])
+        }
+    }
+
+    @Test("The status of a mutation that was set aside has all of the server's errors, with their places and kinds")
+    func errorsOfFailure() async throws {
+        let server = ScriptedServer.rating(errors: { _ in
+            #"{"errors":[{"message":"no","locations":[{"line":3,"column":9}],"extensions":{"code":"BAD"}},"#
+                + #"{"message":"never"}]}"#
+        })
+        try await withStoreFixture(server) { app in
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            try await quickRunner(app).drain()
+            let errors = try #require(try receipt.status()?.failure).errors
+            #expect(errors.map(\.message) == ["no", "never"])
+            #expect(errors.first?.errorType == "BAD" && errors.first?.locations == [.init(line: 3, column: 9)])
+        }
+    }
 }

@@ -465,4 +465,15 @@ struct RunnerTests {
             #expect(server.effects == ["1 2", "1 3"])
         }
     }
+
+    @Test("Each mutation is sent with the headers that the runner's options have")
+    func headers() async throws {
+        let server = ScriptedServer.rating()
+        try await withStoreFixture(server) { (app) throws in
+            for stars in 1...2 { try await app.enqueue(rate("1", stars), options: .init()) }
+            try await quickRunner(app) { $0.headers = [.init(name: "x-tenant", value: "7")] }.drain()
+            let tenants = server.requests.map { $0.headers.first { $0.name == "x-tenant" }?.value }
+            #expect(tenants == ["7", "7"])
+        }
+    }
 }

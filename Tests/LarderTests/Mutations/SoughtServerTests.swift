@@ -309,4 +309,30 @@ struct SoughtServerTests {
             try store.close()
         }
     }
+
+    @Test("A runner that has found the server says that it works, and no longer that there is none")
+    func foundAgain() async throws {
+        let (isThere, isAskedAgain, mayAnswer) = (Flag(), Flag(), Flag())
+        let server = ScriptedServer(
+            ScriptedServer.key, search: { _, _ in isThere.isSet ? ScriptedServer.found : .failure(Self.page) },
+            { _, request in
+                guard isThere.isSet else { return .failure(Self.page) }
+                isAskedAgain.set()
+                await mayAnswer.wait()
+                return ScriptedServer.done(request)
+            })
+        try await withStoreFixture(server) { app in
+            let receipt = try await app.enqueue(giveStars("1", 1))
+            let runner = quickRunner(app)
+            let running = Task { try await runner.run() }
+            try await eventually { runner.state == .unusableServer }
+            isThere.set()
+            await isAskedAgain.wait()
+            #expect(runner.state == .running)
+            mayAnswer.set()
+            #expect(try await receipt.outcome(within: .seconds(60)).isApplied)
+            running.cancel()
+            try await running.value
+        }
+    }
 }

@@ -314,4 +314,26 @@ struct TemporaryIDTests {
             #expect(refusal?.code == .operation)
         }
     }
+
+    @Test("Of a query with a temporary id the cache's answer too is that of the real id, once that is known")
+    func cacheAndNetwork() async throws {
+        let server = ScriptedServer { request in
+            guard request.kind == .query else { return Self.added }
+            return #"{"data":{"review":{"__typename":"Review","id":"7","body":"Fine"}}}"#
+        }
+        try await withStoreFixture(server, schema: schema) { app in
+            let id = TemporaryObjectID()
+            try await app.enqueue(
+                GraphQLOperation("mutation { add(body: \"Fine\") { id } }"),
+                options: MutationOptions(optimisticResponse: ["add": ["id": id.value]], temporaryIDs: [id]))
+            try await quickRunner(app).drain()
+            let query = GraphQLOperation("query Q($id: ID!) { review(id: $id) { body } }", variables: ["id": id.value])
+            _ = try await app.fetch(query, policy: .networkOnly)
+            var bodies: [String?] = []
+            for try await answer in app.fetches(query, policy: .cacheAndNetwork) {
+                bodies.append(answer["review"]?["body"]?.string)
+            }
+            #expect(bodies == ["Fine", "Fine"])
+        }
+    }
 }

@@ -219,4 +219,24 @@ struct UnsentWorkTests {
             try store.close()
         }
     }
+
+    @Test("The refusal to discard while mutations are under way says how many of them there are")
+    func countUnderWay() async throws {
+        try await withTemporaryFolder { (folder) throws in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            let app = try store.partition()
+            for lane in ["a", "a", "b"] { try await app.enqueue(rate(5), options: .init(lane: MutationLane(lane))) }
+            let queue = try store.operationsDatabase().mutations
+            for head in try queue.runnable(in: Store.unnamedPartition, now: Date()).heads {
+                _ = try await queue.begin(head.id, owner: "another", now: Date())
+            }
+            for remove in [
+                { try await app.clear(unsent: .discard) }, { try await app.erase(unsent: .discard) },
+            ] as [() async throws -> Void] {
+                let error = await #expect(throws: LarderError.self) { try await remove() }
+                #expect(error?.code == .operationsUnsentWork && error?.unsentMutations == 2)
+            }
+            try store.close()
+        }
+    }
 }

@@ -416,4 +416,22 @@ struct PageListChangeTests {
             #expect(try await pages.skus() == skus([1, 3, 5, 6, 7]))
         }
     }
+
+    @Test("The pages of a list have an age also where a mutation has put a new edge into one of them")
+    func ageOfNewEdge() async throws {
+        let (loaded, operation) = Self.kind("edges")
+        func sized(_ variables: [String: Value]) -> GraphQLOperation {
+            GraphQLOperation(operation.document, variables: variables)
+        }
+        try await withPages(loaded, sized(["first": 2])) { (pages, desk, app) async throws in
+            try await pages.all()
+            try await queue(app, 4, pages.inserting("Order:4", at: .ascending(field: "sku")))
+            try await answer(app, desk, 4)
+            #expect(try await pages.skus() == skus([1, 3, 4, 5, 7, 8]))
+            for page in [sized(["first": 2]), sized(["first": 2, "after": "a"])] {
+                let read = try app.read(page)
+                #expect(read.age != nil)
+            }
+        }
+    }
 }

@@ -240,6 +240,20 @@ struct AdoptionTests {
         }
     }
 
+    @Test("A key that does not come in time is not taken for one that is gone, and gives nothing up")
+    func unanswered() async throws {
+        try await withSessions { bench in
+            let mine = bench.provider.signIn("ada")
+            try await bench.session().signIn(mine, within: soon)
+            let session = bench.session { $0.missingKey = .startAnew }
+            bench.keys.behaviour = .hanging
+            _ = try await session.storedCredentials(within: .milliseconds(50))
+            bench.keys.behaviour = .ready
+            #expect(session.state == .signedIn)
+            #expect(try await session.storedCredentials(within: soon) == .present(mine))
+        }
+    }
+
     @Test("A key that has outlived its store opens nothing of a new one, and seals what a user is given there")
     func keyWithoutStore() async throws {
         let keys = InMemoryKeyProvider()

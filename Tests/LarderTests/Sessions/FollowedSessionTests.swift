@@ -1,4 +1,5 @@
 import Foundation
+import LarderFiles
 import LarderOperations
 import LarderTestSupport
 import Synchronization
@@ -112,6 +113,53 @@ struct FollowedSessionTests {
             provider.mayFail.set()
             _ = try #require(await refreshes[0].value(until: .now + soon))
             #expect(provider.asked.withLock { $0 } == 1)
+        }
+    }
+
+    @Test("A session that has waited for another process's refresh of cloud credentials takes what that has stored")
+    func cloudOfOther() async throws {
+        try await withSessions { (bench) async throws in
+            let session = bench.session()
+            var mine = bench.provider.signIn("ada")
+            mine.cloud?.expires = .distantPast
+            try await session.signIn(mine, within: soon)
+            let lock = try await HeldLock.acquire(
+                "main" + Session.lockSuffix(of: .cloud), in: bench.locks, FileSystem(), for: "a test",
+                label: "other", until: .now + soon)
+            let refresh = try session.sharedRefresh(.cloud, unless: .nothing)
+            mine.cloud = bench.provider.signIn("ada").cloud
+            try await bench.session().signIn(mine, within: soon)
+            lock.release()
+            let outcome = try #require(await refresh.value(until: .now + soon))
+            let given = try outcome.result.get()?.value
+            #expect(given == mine)
+            #expect(bench.provider.attempts == 0)
+        }
+    }
+
+    @Test("A session that can refresh nothing gives tokens and cloud credentials until they end")
+    func untilTheyEnd() async throws {
+        try await withSessions { (bench) async throws in
+            let mine = bench.provider.signIn("ada")
+            try await bench.session().signIn(mine, within: soon)
+            bench.clock.advance(by: .seconds(3600 - 30))
+            var options = Session.Options()
+            options.now = { [clock = bench.clock] in clock.now }
+            let alone = Session(
+                database: bench.database, partition: "main", identity: SessionBench.identity, keys: bench.keys,
+                provider: nil, locksFolder: bench.locks, options: options)
+            var reading = OperationsDatabase.Options()
+            reading.isReadOnly = true
+            let reader = try OperationsDatabase(folder: bench.folder, options: reading)
+            for session in [alone, bench.session(database: reader)] {
+                #expect(try await session.userPoolTokens(within: soon) == mine.userPool)
+                #expect(try await session.cloudCredentials(within: soon) == mine.cloud)
+            }
+            bench.clock.advance(by: .seconds(60))
+            await expectCode(.noIdentityProvider) { _ = try await alone.userPoolTokens(within: soon) }
+            await expectCode(.noIdentityProvider) { _ = try await alone.cloudCredentials(within: soon) }
+            #expect(bench.provider.attempts == 0)
+            try reader.close()
         }
     }
 }

@@ -242,6 +242,8 @@ struct PartTests {
             await expectCode(.notInUserPool) { _ = try await session.userPoolTokens(within: soon) }
         }
         try await withParts(of: [.cloud]) { _, _, session in
+            // That nobody is signed in comes first.
+            await expectCode(.notSignedIn) { _ = try await session.userPoolTokens(within: soon) }
             let cloud = Credentials(
                 cloud: .init(accessKeyID: "AK", secretAccessKey: "s", expires: .distantFuture))
             try await session.signIn(cloud, within: soon)

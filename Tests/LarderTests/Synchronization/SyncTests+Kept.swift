@@ -372,4 +372,27 @@ extension SyncTests {
             #expect((input["_version"] as? NSNumber)?.intValue == 2)
         }
     }
+
+    @Test("A walk goes through everything once the cache was cleared, and brings back what has not changed since")
+    func cleared() async throws {
+        try await withServer(["a", "b"]) { server, app in
+            try await app.sync(paged)
+            try await app.clear()
+            #expect(title(app, "a") == nil)
+            let again = try await app.sync(paged)
+            #expect(again.isBase)
+            #expect(["a", "b"].map { title(app, $0) } == ["a1", "b1"])
+            #expect(server.requests.allSatisfy { $0.lastSync == nil })
+        }
+    }
+
+    @Test("What a synchronization brings has an age, as what a fetch brings has")
+    func ageOfSynchronized() async throws {
+        try await withServer(["a"]) { _, app in
+            try await app.sync(paged)
+            let todo = try app.read("Todo:a", GraphQLFragment("fragment F on Todo { title }"))
+            #expect(todo["title"]?.string == "a1")
+            #expect(todo.age != nil)
+        }
+    }
 }

@@ -210,4 +210,21 @@ struct GivenUpTransferTests {
             #expect(left.map(\.location) == [place] && left.map(\.id) == [nil])
         }
     }
+
+    @Test("The runner of another partition leaves the bytes that have arrived of a download that was parked")
+    func parkedDownload() async throws {
+        try await withSwitch { fixture, _ in
+            let (_, bytes) = try fixture.file(bytes: 50_000)
+            fixture.storage.keep(bytes, at: TransferFixture.location)
+            let download = try await fixture.app.transfers.download(
+                TransferFixture.location, to: fixture.folder.appending(path: "copy"))
+            let running = try await hold(fixture) { $0 == .get(9 * 1024..<10 * 1024) }
+            let app = try await fixture.store.switch(to: Self.backends.1).partition
+            await expectCode(.parked) { try await running.value }
+            try await TransferFixture(folder: fixture.folder, store: fixture.store, app: app, storage: fixture.storage)
+                .drain()
+            #expect(fixture.partials.count == 1)
+            #expect(try download.status().arrived == 9 * 1024)
+        }
+    }
 }

@@ -153,4 +153,19 @@ struct HandOverTests {
             #expect(fixture.storage.calls.isEmpty)
         }
     }
+
+    @Test("The runner of another partition leaves with the executor what was handed over in one that was left")
+    func otherPartition() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 100)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let background = ScriptedBackground(fixture.storage)
+            try await handOver(upload, to: background, fixture, times: 1)
+            let other = try await fixture.store.switch(to: backend("b")).partition
+            var options = TransferRunner.Options()
+            options.background = background
+            try await TransferRunner(other, storage: fixture.storage, options: options).drain()
+            #expect(background.ended.isEmpty && background.uploads == [upload.id.uuid])
+        }
+    }
 }

@@ -438,4 +438,25 @@ struct PatientTransferTests {
             try await running.value
         }
     }
+
+    @Test("A host that asks for patience where a download looks at its object is left alone by uploads, too")
+    func askedByDownload() async throws {
+        try await withTransferFixture { fixture in
+            fixture.storage.onCall { call throws(ObjectError) in
+                if case .head = call { throw ObjectError(.throttled, "SlowDown", retryAfter: .seconds(600)) }
+            }
+            let download = try await fixture.app.transfers.download(
+                TransferFixture.location, to: fixture.folder.appending(path: "copy"))
+            let runner = fixture.runner { $0.maximumTransfers = 1 }
+            let running = Task { try await runner.run() }
+            try await eventually { try download.status().failure != nil }
+            let held = try await upload(1, fixture)
+            let (file, _) = try fixture.file("other", bytes: 100)
+            let other = try await fixture.app.transfers.upload(file, to: .init(bucket: "other", key: "other"))
+            #expect(try await other.finished().state == .done)
+            #expect(try held[0].status().attempts == 0)
+            running.cancel()
+            try await running.value
+        }
+    }
 }

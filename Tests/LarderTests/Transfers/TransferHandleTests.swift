@@ -244,6 +244,22 @@ struct TransferHandleTests {
         }
     }
 
+    @Test("Events tell that a transfer has begun while it is under way")
+    func toldBegun() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            var events = fixture.app.transfers.events.makeAsyncIterator()
+            let isTold = Flag()
+            fixture.storage.onCall { _ in await isTold.wait() }
+            let draining = Task { try await fixture.drain() }
+            let first = await events.next(isolation: #isolation)
+            isTold.set()
+            try await draining.value
+            #expect(first?.id == upload.id && first?.state == .running)
+        }
+    }
+
     /// Runs `body` with an upload whose time was over before it was begun.
     private func withExpired(_ body: (TransferFixture, Transfer) async throws -> Void) async throws {
         try await withTransferFixture { fixture in

@@ -1,0 +1,28 @@
+import Larder
+import LarderImport
+import LarderTestSupport
+import Testing
+
+@Suite("What a store knows before an import", .timeLimit(.minutes(10)))
+struct KnownDataTests {
+    @Test("A null that the store has stays, also where the files have a value")
+    func null() async throws {
+        try await withRecipeBox { app, folder in
+            let query = "{ recipe(id: 1) { rating author { name } } count }"
+            try await app.write(
+                GraphQLOperation(query),
+                json: Array(
+                    #"{"recipe":{"__typename":"Recipe","id":"1","rating":null,"author":null},"count":null}"#.utf8))
+            let fixture = try ForeignFixture(folder.appending(path: "a.sqlite").path, .records)
+            try fixture.record("QUERY_ROOT", #"{"recipe(id:1)":{"$reference":"Recipe:1"},"count":3}"#)
+            try fixture.record(
+                "Recipe:1", #"{"__typename":"Recipe","id":"1","rating":2,"author":{"$reference":"Cook:a"}}"#)
+            try fixture.record("Cook:a", #"{"__typename":"Cook","id":"a","name":"Ada"}"#)
+            fixture.close()
+            let report = try await source(fixture.path).run(into: app)
+            #expect(report.rootFields == .init(present: 2))
+            #expect(report.fields == .init(taken: 1, present: 2))
+            #expect(try app.json(query) == #"{"recipe":{"rating":null,"author":null},"count":null}"#)
+        }
+    }
+}
