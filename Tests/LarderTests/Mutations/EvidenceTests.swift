@@ -315,6 +315,12 @@ struct EvidenceTests {
                         .unanswered, [failure("BAD", paths[1]), failure(nil, paths[2])], fields: ["add", "rate"])),
                 .unknown(.final)
             ),
+            (
+                Evidence(
+                    status: 200, answer: response(.unanswered, [failure("UNAUTHENTICATED", paths[1])]),
+                    refusals: .init(errorKinds: ["UNAUTHENTICATED"])),
+                .none(.notSignedIn)
+            ),
             (Evidence(status: 200, answer: response(.answered, [failure("THROTTLED", paths[2])])), .took),
             (Evidence(status: 200, answer: response(.unanswered)), .took),
             (Evidence(status: 500, answer: response(.unanswered)), .unknown(.fault)),

@@ -206,4 +206,21 @@ struct SessionTableTests {
             #expect(try session.standing() == SessionStanding(state: .signedOut))
         }
     }
+
+    @Test("A partition's session goes by the clock of its store where credentials end")
+    func storeClock() async throws {
+        let clock = TestClock()
+        var options = Store.Options()
+        options.keys = InMemoryKeyProvider()
+        options.now = { clock.now }
+        let store = try Store.temporary(schemaText: [fixtureSchema], options: options)
+        let session = try store.partition().session
+        let tokens = Credentials.UserPoolTokens(
+            idToken: "i", accessToken: "a", expires: clock.now.addingTimeInterval(3600))
+        try await session.signIn(Credentials(userPool: tokens), within: soon)
+        #expect(try await session.userPoolTokens(within: soon) == tokens)
+        clock.advance(by: .seconds(3600))
+        await expectCode(.noIdentityProvider) { _ = try await session.userPoolTokens(within: soon) }
+        try store.close()
+    }
 }

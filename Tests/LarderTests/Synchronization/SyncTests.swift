@@ -258,6 +258,17 @@ struct SyncTests {
         }
     }
 
+    @Test("Queries that differ in the value of a filter have a position each")
+    func otherFilter() async throws {
+        let server = SyncServer()
+        try await withStoreFixture(server.transport, schema: SyncServer.schema) { app in
+            var other = filtered
+            other.operation.variables = ["filter": ["title": "y"]]
+            for synchronization in [filtered, other] { try await app.sync(synchronization) }
+            #expect(try app.synchronizations().count == 2)
+        }
+    }
+
     @Test("A position of which nothing was heard for 90 days is forgotten")
     func forgotten() async throws {
         let clock = Mutex(Date(timeIntervalSince1970: 1_700_000_000))
