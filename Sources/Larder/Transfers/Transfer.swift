@@ -82,7 +82,9 @@ public struct Transfer: Sendable, Identifiable {
     ///   `.unknownTransfer`; `.parked`.
     public func retry(expires: Date? = nil) async throws(LarderError) {
         let status = try status()
-        let source = status.kind == .upload ? try SourceFile.identity(at: status.file.path, core.files) : nil
+        // Any other is refused, whatever has become of its file.
+        let isFailedUpload = status.kind == .upload && status.state == .failed
+        let source = isFailedUpload ? try SourceFile.identity(at: status.file.path, core.files) : nil
         try await change { (table) throws(OperationsError) in
             try await table.retry(id.uuid, source: source, expires: expires)
         }

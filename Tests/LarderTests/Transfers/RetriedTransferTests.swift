@@ -76,6 +76,39 @@ struct RetriedTransferTests {
         }
     }
 
+    @Test("What arrives of one transfer leaves the faults of another as they are counted")
+    func faultsBesideArrivals() async throws {
+        try await withTransferFixture { fixture in
+            let (small, _) = try fixture.file("small", bytes: 100)
+            let (large, _) = try fixture.file("large", bytes: 10_000)
+            let bad = try await fixture.app.transfers.upload(small, to: .init(bucket: "bad", key: "bad"))
+            let good = try await fixture.app.transfers.upload(large, to: .init(bucket: "good", key: "good"))
+            let counts = Mutex((faults: 0, parts: 0))
+            fixture.storage.onCall { call throws(ObjectError) in
+                let isBad = call == .put("bad")
+                let isPart = if case .putPart = call { true } else { false }
+                guard isBad || isPart else { return }
+                let number = counts.withLock { counts in
+                    if isBad { counts.faults += 1 } else { counts.parts += 1 }
+                    return isBad ? counts.faults : counts.parts
+                }
+                // While each fault is under way, a part of the other file arrives, and the next one is sent.
+                for _ in 0..<5_000 {
+                    let (faults, parts) = counts.withLock { $0 }
+                    if isBad ? parts >= min(number + 1, 10) : faults >= min(number, 3) { break }
+                    try? await Task.sleep(for: .milliseconds(2))
+                }
+                if isBad { throw ObjectError(.interrupted, "the connection broke") }
+            }
+            try await fixture.drain { options in
+                (options.maximumFaults, options.connectionsPerHost) = (3, 1)
+            }
+            #expect(try bad.status().state == .failed)
+            #expect(try good.status().state == .done)
+            #expect(counts.withLock { $0.faults } == 3)
+        }
+    }
+
     @Test("A part that fails and may go better lets the parts beside it arrive")
     func besides() async throws {
         try await withTransferFixture { fixture in
@@ -169,6 +202,17 @@ struct RetriedTransferTests {
             try await fixture.drain()
             try await upload.finished(within: .zero)
             #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
+        }
+    }
+
+    @Test("A retry of an upload that has not failed is refused as that, also where its file is gone")
+    func notFailed() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            try FileManager.default.removeItem(at: file)
+            await expectCode(.init(rawValue: "operations.wrongState")) { try await upload.retry() }
+            #expect(try upload.status().state == .pending)
         }
     }
 
