@@ -19,6 +19,7 @@ struct AddressTests {
 
     /// Longer than a part of a host's name may be.
     private static let long = String(repeating: "b", count: 64)
+    private static let longest = String(repeating: "b", count: 63)
 
     static let cases = [
         Case(host: "photos.s3.eu-west-1.amazonaws.com"),
@@ -27,12 +28,19 @@ struct AddressTests {
         Case(bucket: "my.photos", host: "s3.eu-west-1.amazonaws.com", path: "/my.photos/a/b"),
         Case(bucket: "My_Pantry", host: "s3.eu-west-1.amazonaws.com", path: "/My_Pantry/a/b"),
         Case(bucket: long, host: "s3.eu-west-1.amazonaws.com", path: "/\(long)/a/b"),
+        Case(bucket: longest, host: "\(longest).s3.eu-west-1.amazonaws.com"),
+        Case(bucket: "MyPantry", host: "s3.eu-west-1.amazonaws.com", path: "/MyPantry/a/b"),
+        Case(bucket: "pantry-", host: "s3.eu-west-1.amazonaws.com", path: "/pantry-/a/b"),
+        Case(bucket: "-pantry", host: "s3.eu-west-1.amazonaws.com", path: "/-pantry/a/b"),
         Case(addressing: .path, host: "s3.eu-west-1.amazonaws.com", path: "/photos/a/b"),
         Case(endpoint: "https://storage.example", host: "photos.storage.example"),
         Case(endpoint: "http://storage.example:8080/", bucket: "my.photos", host: "my.photos.storage.example:8080"),
         Case(
             endpoint: "http://storage.example", bucket: "my..photos", host: "storage.example",
             path: "/my..photos/a/b"),
+        Case(endpoint: "http://storage.example:80", host: "photos.storage.example"),
+        Case(endpoint: "https://storage.example:80", host: "photos.storage.example:80"),
+        Case(endpoint: "http://storage.example:443", host: "photos.storage.example:443"),
         Case(endpoint: "https://storage.example:443/s3/", host: "photos.storage.example", path: "/s3/a/b"),
         Case(
             endpoint: "https://storage.example/s3", addressing: .path, host: "storage.example",

@@ -122,6 +122,9 @@ struct AnswerTextTests {
         }
     }
 
+    @Test("Bytes are sent 256 KiB at a time, unless the program says otherwise")
+    func standardChunk() { #expect(S3Transport.Options().chunkSize == 256 << 10) }
+
     @Test("An answer of a storage may have 8 MiB, unless the program says otherwise")
     func standardLimit() { #expect(S3Transport.Options().maximumAnswerSize == 8 << 20) }
 

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Environments, credentials and sessions, from the command line", .timeLimit(.minutes(10)))
 struct EnvironmentVerbTests {
-    private static let schema = "type Query { number: Int } type Mutation { count: Int }"
+    static let schema = "type Query { number: Int } type Mutation { count: Int }"
     private static let secret = "a-refresh-token-that-nobody-may-see"
 
     private static func environment(_ name: String) throws -> BackendEnvironment {
@@ -15,7 +15,7 @@ struct EnvironmentVerbTests {
 
     /// A store with two environments: a user who is signed in has left the first, with a mutation; the second is the
     /// current one.
-    private func withStore(
+    func withStore(
         _ body: (_ folder: URL, _ parked: String, _ current: String) async throws -> Void
     ) async throws {
         try await withTemporaryFolder { (folder) throws in

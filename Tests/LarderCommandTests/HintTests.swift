@@ -54,6 +54,24 @@ struct HintTests {
         }
     }
 
+    @Test("A hint says what mends the failure of its code")
+    func mending() {
+        let hints = [
+            ("keys.locked", "unlock the key store"), ("records.protected", "unlock the device"),
+            ("operations.newerFormat", "install that version"), ("records.futureFormat", "install that version"),
+            ("records.olderFormat", "'up' does it"), ("records.full", "free space on the disk"),
+            ("operations.unsentWork", "'larder run' carries it out"), ("command.unknownObject", "'larder ls'"),
+            ("command.unknownMutation", "'larder mutations'"), ("command.unknownTransfer", "'larder transfers'"),
+            ("command.unknownPin", "'larder info'"), ("command.noStore", "LARDER_STORE"),
+            ("command.notConfirmed", "--write"), ("command.mayBeCopy", "--device-tokens"),
+            ("operations.unknownWatcher", "'larder watchers'"), ("larder.noTransport", "--endpoint"),
+        ]
+        for (code, words) in hints {
+            let hint = Failure.hint(of: code, tool: "larder", verb: "run")
+            #expect(hint?.contains(words) == true, "\(code): \(hint ?? "")")
+        }
+    }
+
     @Test("Where all of several rows are tried, those that could not be changed are told with a hint")
     func refusedRows() async throws {
         try await TransferFixture.run { fixture in

@@ -129,4 +129,14 @@ struct PagesVerbTests {
             }
         }
     }
+
+    @Test("Where the store has the whole list, pages loads nothing more, and that is no failure")
+    func wholeAgain() async throws {
+        try await withList { fixture, arguments in
+            #expect(try await fixture.larder(arguments + ["--all"]).status == 0)
+            let again = try await fixture.larder(arguments)
+            #expect(again.status == 0, "\(again.errors)")
+            #expect(again.output == "3 pages, 2500 objects, the whole list\n")
+        }
+    }
 }

@@ -483,4 +483,13 @@ struct ReadingVerbTests {
             #expect(listed.output == "Recipe:2\n", "\(listed)")
         }
     }
+
+    @Test("ls --deleted lists objects that are known to be no more, of whatever type")
+    func listsDeleted() async throws {
+        try await CommandFixture.withStore { (fixture) async throws in
+            #expect(try await fixture.larder("rm", "Recipe:1", "--as", "deleted").status == 0)
+            #expect(try await fixture.larder("ls", "--prefix", "Rec", "--deleted").output == "Recipe:1\nRecipe:2\n")
+            #expect(try await fixture.larder("ls", "--deleted").output == "Author:7\nQUERY_ROOT\nRecipe:1\nRecipe:2\n")
+        }
+    }
 }

@@ -1,8 +1,12 @@
 import Foundation
 import Larder
+import LarderCommandLine
+import LarderOperations
 import LarderTestSupport
 import RecipeServer
 import Testing
+
+@testable import LarderCommand
 
 @Suite("What run tells of a server that takes nothing", .timeLimit(.minutes(10)))
 struct RunServerTests {
@@ -114,6 +118,42 @@ struct RunServerTests {
             let outcome = try await LarderProcess.run(
                 run + ["--auth", "api-key", "--idempotency-header", "X-Key"], environment: ["LARDER_API_KEY": "key"])
             #expect(outcome.status == 0 && outcome.output == "applied \(id)\n", "\(outcome)")
+        }
+    }
+
+    @Test("A transfer whose keys the storage has refused waits for a sign-in")
+    func refusedTransfer() async throws {
+        try await TransferFixture.run { fixture in
+            let id = try await fixture.upload()
+            try await fixture.withPartition { app in
+                var news = try RunNews(app)
+                let attempt = try await fixture.begin(id)
+                let failure = TransferFailure(
+                    code: "object.expiredCredentials", message: "too old", time: Date(timeIntervalSinceNow: 1))
+                try await fixture.withTable { try await $0.retryLater(attempt, at: nil, failure, now: Date()) }
+                try news.tell(app, Output(tool: .init(name: "larder", version: 1), command: "run", isJSON: true))
+                #expect(news.waits() == ["waiting: transfer \(id.text) waits for a sign-in: too old"])
+            }
+        }
+    }
+
+    @Test("run says once what its runners wait for: a network, the storage, a user, or another process")
+    func runnersWait() async throws {
+        try await TransferFixture.run { fixture in
+            try await fixture.withPartition { app in
+                var news = try RunNews(app)
+                let said = [
+                    news.change(.running, nil), news.change(.offline, .offline), news.change(.offline, .offline),
+                    news.change(.running, .offline), news.change(.running, .waitingForSignIn),
+                    news.change(.waitingForSignIn, .running), news.change(.running, .standingBy),
+                ]
+                #expect(
+                    said == [
+                        nil, "there is no network", nil, "there is no network",
+                        "the storage does not take the credentials", "the server does not know the user",
+                        "another process carries out what waits here; standing by",
+                    ])
+            }
         }
     }
 }

@@ -56,6 +56,8 @@ struct SignInVerbTests {
         try await Self.run(user: .user("bob")) { scene in
             let refused = try await scene.larder("sign-in", ["--json"], input: "ann\nright password\n")
             #expect(refused.status != 0 && refused.errors.contains("cognito.foreignToken"), "\(refused.errors)")
+            let made = try await scene.larder("sign-up", ["--json"], input: "eve\nlong enough\ne@example.com\n123456\n")
+            #expect(made.status != 0 && made.errors.contains("cognito.foreignToken"), "\(made.errors)")
             #expect(try await scene.session().contains(#""state":"signedIn""#) == false)
         }
     }
@@ -435,16 +437,18 @@ struct SignInVerbTests {
         }
     }
 
-    @Test("A sign-in gives a silent user pool up after the time that --timeout says")
-    func signInTimeout() async throws {
+    @Test(
+        "A sign-in or a sign-up gives a silent user pool up after the time that --timeout says",
+        arguments: [("sign-in", "ann\nright password\n"), ("sign-up", "bea\nlong enough\nb@example.com\n")])
+    func signInTimeout(verb: String, input: String) async throws {
         try await Self.run { scene in
             let pool = try SilentListener()
             let start = SuspendingClock.now
             let outcome = try await LarderProcess.run(
                 [
-                    "sign-in", "--flow", "password", "--timeout", "1", "--endpoint", "http://127.0.0.1:\(pool.port)/",
+                    verb, "--flow", "password", "--timeout", "1", "--endpoint", "http://127.0.0.1:\(pool.port)/",
                     "--store", scene.fixture.store,
-                ], input: "ann\nright password\n")
+                ], input: input)
             #expect(outcome.status == 1 && pool.isAsked, "\(outcome.errors)")
             #expect(start.duration(to: .now) < .seconds(20))
         }

@@ -365,4 +365,14 @@ struct TransferVerbTests {
             #expect(listed.contains(#""size":null,"arrived":0,"#), "\(listed)")
         }
     }
+
+    @Test("clear without --write is refused, and gives up nothing, whatever --unsent says")
+    func clearedWithoutWrite() async throws {
+        try await TransferFixture.run { fixture in
+            let upload = try await fixture.upload()
+            let refused = try await fixture.larder("clear", "--unsent", "discard")
+            #expect(refused.status == 4 && refused.errors.contains("--write"), "\(refused)")
+            #expect(try await fixture.state(of: upload) == .pending)
+        }
+    }
 }

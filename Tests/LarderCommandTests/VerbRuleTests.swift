@@ -227,4 +227,16 @@ struct VerbRuleTests {
         let json = String(decoding: step.json.bytes, as: UTF8.self)
         #expect(json == #"{"step":"transformCache","partition":"main","from":3}"#)
     }
+
+    @Test(
+        "A variable for the partition or environment that is set and empty says nothing",
+        arguments: ["LARDER_PARTITION", "LARDER_ENV"])
+    func emptyVariable(name: String) async throws {
+        try await CommandFixture.withStore { fixture in
+            let plain = try await fixture.larder("ls")
+            let empty = try await LarderProcess.run(["ls", "--store", fixture.store], environment: [name: ""])
+            #expect(empty.status == 0, "\(empty.errors)")
+            #expect(empty.output == plain.output && !plain.output.isEmpty)
+        }
+    }
 }

@@ -286,4 +286,19 @@ struct WatchTests {
             #expect(watched.output == #"{"data":{"minutes":20,"title":"Soup"}}"# + "\n")
         }
     }
+
+    @Test("changes says that there are more where --count leaves some out, and not where there are just as many")
+    func moreChanges() async throws {
+        try await CommandFixture.withStore { fixture in
+            try await fixture.rename("1", to: "Broth")
+            let all = try await fixture.larder("changes", "--json").output
+            let count = all.components(separatedBy: #""number":"#).count - 1
+            try #require(count > 1)
+            #expect(all.contains(#""hasMore":false"#))
+            for (asked, hasMore) in [(count - 1, true), (count, false), (count + 1, false)] {
+                let told = try await fixture.larder("changes", "--json", "--count", "\(asked)").output
+                #expect(told.contains(#""hasMore":\#(hasMore)"#), "\(asked): \(told)")
+            }
+        }
+    }
 }

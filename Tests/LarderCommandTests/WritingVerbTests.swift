@@ -475,4 +475,20 @@ struct WritingVerbTests {
             #expect(again.contains(#""records":{"created":0,"changed":1,"removed":0}"#), "\(again)")
         }
     }
+
+    @Test("run with --max-age lets go of what is older, and of nothing that is younger")
+    func runsWithAge() async throws {
+        try await CommandFixture.withStore { fixture in
+            let run = [
+                "run", "--until-idle", "--endpoint", "http://127.0.0.1:1/", "--schema", fixture.path("schema.graphqls"),
+            ]
+            let query = try ["query"] + fixture.operation("List", variables: #"{"n":2}"#)
+            #expect(try await fixture.larder(run + ["--max-age", "3600"]).status == 0)
+            #expect(try await fixture.larder(query).status == 0)
+            // Ages are whole seconds: what came in this second is not older.
+            try await Task.sleep(for: .milliseconds(1_100))
+            #expect(try await fixture.larder(run + ["--max-age", "0"]).status == 0)
+            #expect(try await fixture.larder(query).status == 3)
+        }
+    }
 }

@@ -326,4 +326,39 @@ struct URLSessionTests {
             }
         }
     }
+
+    @Test("The time of a request over URLSession covers its closure for headers, even one that ignores cancellation")
+    func slowHeaders() async throws {
+        let gate = Gate()
+        try await overURLSession { _ in
+            .json(Self.answer)
+        } _: {
+            $0.headersForRequest = { _ in
+                await withCheckedContinuation { continuation in gate.whenOpen { continuation.resume() } }
+                return []
+            }
+        } _: { server, transport in
+            // A request that waited for the closure would end by this, and too late.
+            let opening = Task {
+                try await Task.sleep(for: .seconds(20))
+                gate.open()
+            }
+            defer { opening.cancel() }
+            let error = try await requireEnd { _ = try await transport.send(.query(), within: .until($0)) }
+            #expect((error as? TransportError)?.code == .timedOut)
+            #expect((error as? TransportError)?.phase == .beforeSending)
+            gate.open()
+            #expect(server.requests.isEmpty)
+        }
+    }
+
+    @Test("An answer over URLSession has the age and the maximum age that the server's headers say")
+    func ages() async throws {
+        try await overURLSession { _ in
+            .json(Self.answer, headers: ["Cache-Control": "private, max-age=60", "Age": "12"])
+        } _: { _, transport in
+            let answer = try await transport.send(.query(), within: .ample)
+            #expect(answer.age == .seconds(12) && answer.maxAge == .seconds(60))
+        }
+    }
 }

@@ -17,6 +17,20 @@ struct ImportReportTests {
         #expect(Omission.Reason.allCases.allSatisfy { !$0.text.isEmpty })
     }
 
+    @Test("The report says of each reason what that reason is")
+    func texts() {
+        let words: [Omission.Reason: String] = [
+            .tooLarge: "larger", .noType: "__typename", .unknownType: "schema does not have",
+            .unreferenced: "no identity", .unknownField: "no such field",
+            .argumentsNotUnderstood: "does not fit the schema", .argumentsAmbiguous: "several ways",
+            .wrongValue: "its value", .danglingReference: "does not have",
+            .contradictory: "contradict", .unevenElements: "some elements", .tooDeep: "too deep",
+            .deletedHere: "deleted", .refused: "refused", .outcomeUnknown: "the server may have it",
+            .done: "the server has it already", .hasFile: "a file", .notAsked: "not asked for",
+        ]
+        for (reason, words) in words { #expect(reason.text.contains(words), "\(reason)") }
+    }
+
     @Test("Examples are few and short, reasons stand in their order, and a report is JSON and back")
     func bounded() throws {
         var report = ImportReport(format: .apollo, isDryRun: true)

@@ -138,6 +138,21 @@ struct BackupTests {
         }
     }
 
+    @Test("Where no backup is to go, prune removes none and names no --write")
+    func prunesNothing() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.queue(1)
+            let made = try await fixture.makeBackup()
+            for option in [[], ["--write"]] as [[String]] {
+                let arguments = ["backup", "prune", "--keep", "1", "--store", fixture.store.path]
+                let told = try await MigrateProcess.run(arguments + option)
+                #expect(told.status == 0 && told.output.trimmingCharacters(in: .newlines) == "", "\(told)")
+                #expect(!told.errors.contains("--write"), "\(told.errors)")
+                #expect(FileManager.default.fileExists(atPath: made.path))
+            }
+        }
+    }
+
     @Test("Where one of the backups that are to stay is damaged, none is removed")
     func prunesNone() async throws {
         try await MigrationFixture.with { fixture in

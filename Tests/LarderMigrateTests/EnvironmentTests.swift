@@ -74,6 +74,36 @@ struct EnvironmentVerbTests {
         }
     }
 
+    @Test("Leaving for none once more succeeds, and says that none is the current one already")
+    func noneAgain() async throws {
+        try await MigrationFixture.with { fixture in
+            _ = try await fixture.add("staging")
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            #expect(try await fixture.migrate("env", "none").status == 0)
+            let again = try await fixture.migrate("env", "none")
+            #expect(again.status == 0, "\(again.errors)")
+            #expect(again.output == "none is the current one already\n")
+            let told = try await fixture.migrate("env", "none", "--json")
+            let change = try text(result(told)["switch"])
+            #expect(change.contains(#""isSwitch":false"#), "\(change)")
+            #expect(change.contains(#""from":null"#) && change.contains(#""to":null"#), "\(change)")
+        }
+    }
+
+    @Test("env use and env none are not refused where LARDER_ENV is set and empty")
+    func emptyVariable() async throws {
+        try await MigrationFixture.with { fixture in
+            _ = try await fixture.add("staging")
+            let empty = ["LARDER_ENV": ""]
+            let used = try await fixture.migrate("env", "use", "staging", environment: empty)
+            #expect(used.status == 0, "\(used.errors)")
+            #expect(try await fixture.migrate("env", "current").output == "staging\n")
+            let left = try await fixture.migrate("env", "none", environment: empty)
+            #expect(left.status == 0, "\(left.errors)")
+            #expect(try await fixture.migrate("env", "current").status == 3)
+        }
+    }
+
     @Test("Flag goes before variable, variable before project file, that before the user's, that before the store")
     func precedence() async throws {
         try await MigrationFixture.with { fixture in

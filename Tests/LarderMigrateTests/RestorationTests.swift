@@ -443,6 +443,18 @@ struct RestorationTests {
             #expect(try await fixture.migrate("env", "show", "staging").output == changed)
         }
     }
+
+    @Test("restore counts in JSON the partitions that came back, whether they have caches or not")
+    func countedPartitions() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.queue(1)
+            let backup = try await fixture.makeBackup()
+            let other = MigrationFixture(folder: fixture.folder.appending(path: "other"))
+            let restored = try result(await other.restore(backup, "--json"))
+            #expect(restored["partitions"] as? Int == 1, "\(restored)")
+            #expect((restored["caches"] as? [String])?.isEmpty == true, "\(restored)")
+        }
+    }
 }
 
 extension MigrationFixture {

@@ -278,4 +278,25 @@ struct SchemaTests {
             #expect(up["backup"] is NSNull, "\(up)")
         }
     }
+
+    @Test("status names in JSON the folder of the store, with its whole path")
+    func folder() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.queue(1)
+            let status = try result(await fixture.migrate("status", "--json"))
+            #expect(status["store"] as? String == fixture.store.path, "\(status)")
+        }
+    }
+
+    @Test("status says in JSON when each migration was applied")
+    func appliedTime() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.queue(1)
+            try fixture.execute("UPDATE migration SET applied = 1800000000000 WHERE number = 2")
+            let status = try result(await fixture.migrate("status", "--json"))
+            let applied = (status["schema"] as? [String: Any])?["applied"] as? [[String: Any]]
+            let second = applied?.first { $0["number"] as? Int == 2 }
+            #expect(second?["applied"] as? String == "2027-01-15T08:00:00Z", "\(status)")
+        }
+    }
 }

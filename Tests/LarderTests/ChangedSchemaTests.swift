@@ -114,6 +114,26 @@ struct ChangedSchemaTests {
         try FileManager.default.setAttributes([.modificationDate: time], ofItemAtPath: file.path)
     }
 
+    @Test("An object whose type the changed schema does not allow in its place is fetched again, and never shown")
+    func misfitType() async throws {
+        let objects = "type A { id: ID! name: String } type B { id: ID! name: String }"
+        try await withTemporaryFolder { folder in
+            let before = try Store.open(at: folder, schemaText: ["\(objects) union U = A | B type Query { u: U }"])
+            try await before.partition().write(
+                GraphQLOperation("{ u { ... on B { name } } }"),
+                json: Array(#"{"u":{"__typename":"B","id":"1","name":"b"}}"#.utf8))
+            try before.close()
+            let after = try Store.open(at: folder, schemaText: ["\(objects) type Query { u: A }"])
+            let answer = #"{"data":{"u":{"__typename":"A","id":"2","name":"a"}}}"#
+            let app = try after.partition(server: ScriptedServer { _ in answer })
+            let question = GraphQLOperation("{ u { name } }")
+            let error = #expect(throws: LarderError.self) { try app.read(question) }
+            #expect(error?.code.rawValue == "records.schemaMismatch")
+            #expect(try await app.fetch(question)["u"]?["name"]?.string == "a")
+            try after.close()
+        }
+    }
+
     @Test("Cached data that does not fit the changed schema is fetched again, and never shown", arguments: changes)
     func misfit(_ change: Change) async throws {
         func schema(_ type: String) throws -> Schema {

@@ -1,4 +1,5 @@
 import Foundation
+import LarderFiles
 import LarderRecords
 import LarderTestSupport
 import Testing
@@ -225,4 +226,28 @@ struct ClosingTests {
             try store.close()
         }
     }
+
+    #if os(Linux)
+    @Test("A store closes each of its caches, also after one that could not be closed in order, and says so")
+    func closesOthers() async throws {
+        try await withTemporaryFolder { folder in
+            var options = Store.Options()
+            options.files = FileSystem(injecting: { call in
+                call.kind == .open && call.path.hasSuffix("/clean.stamp.new") ? .failure(EIO) : nil
+            })
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+            var handles: [Partition] = []
+            for name in ["a", "b"] {
+                let app = try await store.switch(to: backend(name)).partition
+                try await app.write(recipeList, json: soupAndBread("Soup"))
+                handles.append(app)
+            }
+            #expect(Set(try openFiles(below: folder).filter { $0.hasSuffix("/data.mdb") }).count == 2)
+            let error = #expect(throws: LarderError.self) { try store.close() }
+            #expect(error?.code.rawValue.hasPrefix("records.") == true)
+            #expect(try openFiles(below: folder).filter { $0.hasSuffix("/data.mdb") } == [])
+            withExtendedLifetime(handles) {}
+        }
+    }
+    #endif
 }

@@ -298,6 +298,29 @@ struct DeadlineTests {
             try store.close()
         }
     }
+
+    @Test("A caller whose refresh waits for another process's is told which process that is")
+    func holderOfRefresh() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            bench.clock.advance(by: .seconds(3600))
+            let lock = try await HeldLock.acquire(
+                "main" + Session.lockSuffix(of: .userPool), in: bench.locks, FileSystem(), for: "a test",
+                label: "holder", until: .now + soon)
+            let (holder, end) = ("which is held by process ", SuspendingClock.now + .seconds(10))
+            var message = ""
+            // The refresh may not have come to the lock by the first deadline.
+            while !message.contains(holder), .now < end {
+                let error = await larderError { try await session.userPoolTokens(within: .milliseconds(50)) }
+                #expect(error?.code == .timedOut)
+                message = error?.message ?? ""
+            }
+            #expect(message.contains(holder) && message.contains("(holder), a test, since "), "\(message)")
+            lock.release()
+            _ = try await session.userPoolTokens(within: soon)
+        }
+    }
 }
 
 extension File {

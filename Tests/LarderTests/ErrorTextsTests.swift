@@ -165,6 +165,17 @@ struct ErrorTextsTests {
     }
 
     @Test(
+        "The remedy is to wait for a locked device, to sign in anew, or to choose another file or password",
+        arguments: [
+            (.protected, .tryAgain(after: nil)), (.unfinishedTransfer, .nothing),
+            (.objectExpiredCredentials, .signIn), (.destinationExists, .correctInput),
+            (LarderError.Code(rawValue: "cognito.weakPassword"), .correctInput),
+        ] as [(LarderError.Code, LarderError.Remedy)])
+    func leftToUser(_ code: LarderError.Code, _ remedy: LarderError.Remedy) {
+        #expect(LarderError(code, "").remedy == remedy)
+    }
+
+    @Test(
         "A user reads the same of an HTTP status as of the code that means it",
         arguments: [
             ([401, 511], LarderError.Code.identityUserPoolRefused), ([403], .objectAccessDenied),
@@ -197,6 +208,23 @@ struct ErrorTextsTests {
         ]
         let code = try #require(Situation.ofCodes.keys.first { LarderError($0, "").situation == situation })
         let text = ErrorTexts.english.text(for: code)
+        let asked = try #require(words[situation.remedy(after: nil)])
+        if asked.isEmpty {
+            #expect(!words.values.joined().contains(where: text.contains), "\(text)")
+        } else {
+            #expect(asked.contains(where: text.contains), "\(text)")
+        }
+    }
+
+    @Test("The Japanese text of a situation asks the user for what its remedy says", arguments: Situation.allCases)
+    func askedForInJapanese(_ situation: Situation) throws {
+        let words: [LarderError.Remedy: [String]] = [
+            .tryAgain(after: nil): ["もう一度お試し"], .signIn: ["サインインし"], .connect: ["接続"],
+            .freeSpace: ["空き容量を増やし"], .updateApp: ["アプリを更新"], .askForHelp: ["サポートにお問い合わせ"],
+            .correctInput: ["入力", "選択", "確認", "再設定"], .nothing: [],
+        ]
+        let code = try #require(Situation.ofCodes.keys.first { LarderError($0, "").situation == situation })
+        let text = ErrorTexts.japanese.text(for: code)
         let asked = try #require(words[situation.remedy(after: nil)])
         if asked.isEmpty {
             #expect(!words.values.joined().contains(where: text.contains), "\(text)")

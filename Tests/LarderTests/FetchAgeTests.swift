@@ -244,6 +244,29 @@ struct FetchAgeTests {
         }
     }
 
+    @Test("An old answer is fetched again although the server has not yet answered for another one")
+    func staleSideBySide() async throws {
+        let isFree = Flag()
+        defer { isFree.set() }
+        let bread = #"{"data":{"recipe":{"__typename":"Recipe","id":"2","title":"Bread","author":null}}}"#
+        let server = ScriptedServer { number, request in
+            if number == 2 { await isFree.wait() }
+            return request.document.contains("recipes") ? titled(number) : bread
+        }
+        try await withAgedStore(server) { app, wait in
+            for operation in [recipeList, recipe(2)] { _ = try await app.fetch(operation) }
+            wait(100)
+            let options = FetchOptions(maxAge: .seconds(60), staleAllowed: true)
+            _ = try await app.fetch(recipeList, options: options)
+            _ = try await server.requests(3, within: .seconds(20))
+            _ = try await app.fetch(recipe(2), options: options)
+            #expect(try await server.requests(4, within: .seconds(20)).last?.operationName == "One")
+            isFree.set()
+            var states = try app.watch(recipeList).makeAsyncIterator()
+            while let state = try await next(&states), state.response.map(title) != "Soup 2" {}
+        }
+    }
+
     @Test("What is old is fetched again in the background with the headers of the program's options")
     func staleHeaders() async throws {
         let server = server()
@@ -354,6 +377,28 @@ struct FetchAgeTests {
             let old = try await fetching.value
             #expect(title(old) == "Soup 0")
             try await eventually { try title(app.read(recipeList)) == "Soup 1" }
+        }
+    }
+
+    @Test("What is old is fetched again in the background by the next call, where the one before failed")
+    func staleAfterFailure() async throws {
+        let server = ScriptedServer { number, _ in
+            guard number != 1 else { throw TransportError.away }
+            return titled(number)
+        }
+        try await withAgedStore(server) { app, wait in
+            _ = try await app.fetch(recipeList)
+            wait(100)
+            let options = FetchOptions(maxAge: .seconds(60), staleAllowed: true)
+            _ = try await app.fetch(recipeList, options: options)
+            try await eventually { server.requests.count == 2 }
+            // Whether that has ended already nobody is told.
+            for _ in 0..<2_000 where server.requests.count < 3 {
+                _ = try await app.fetch(recipeList, options: options)
+                try await Task.sleep(for: .milliseconds(2))
+            }
+            try #require(server.requests.count == 3)
+            try await eventually { try title(app.read(recipeList)) == "Soup 2" }
         }
     }
 }

@@ -66,6 +66,56 @@ struct FetchErrorTests {
         }
     }
 
+    @Test("The answers of networkFirst are the cache's where the server is away")
+    func answersOfNetworkFirst() async throws {
+        let isAway = Flag()
+        let server = ScriptedServer { _ in
+            if isAway.isSet { throw TransportError.away }
+            return recipeListAnswer
+        }
+        try await withStoreFixture(server) { app in
+            _ = try await app.fetch(recipeList)
+            isAway.set()
+            var titles: [String?] = []
+            for try await answer in app.fetches(recipeList, policy: .networkFirst) {
+                titles.append(answer["recipes"]?[0]?["title"]?.string)
+            }
+            #expect(titles == ["Soup"])
+        }
+    }
+
+    @Test("The answers of cacheFirst are the cache's alone, and ask no server, where the cache has all")
+    func answersOfCacheFirst() async throws {
+        let server = ScriptedServer { number, _ in recipeListAnswer.replacing("Soup", with: "Soup \(number)") }
+        try await withStoreFixture(server) { app in
+            _ = try await app.fetch(recipeList)
+            var titles: [String?] = []
+            for try await answer in app.fetches(recipeList, policy: .cacheFirst) {
+                titles.append(answer["recipes"]?[0]?["title"]?.string)
+            }
+            #expect(titles == ["Soup 0"])
+            #expect(server.requests.count == 1)
+        }
+    }
+
+    @Test(
+        "networkFirst answers from the cache in whatever way the attempt failed",
+        arguments: [TransportError.Code.interrupted, .status, .unusableAnswer, .notPrepared, .insecure])
+    func networkFirstFailed(code: TransportError.Code) async throws {
+        let isFailing = Flag()
+        let server = ScriptedServer { _ in
+            if isFailing.isSet { throw TransportError(code, "as told") }
+            return recipeListAnswer
+        }
+        try await withStoreFixture(server) { app in
+            _ = try await app.fetch(recipeList, policy: .networkFirst)
+            isFailing.set()
+            let cached = try await app.fetch(recipeList, policy: .networkFirst)
+            #expect(cached["recipes"]?.count == 2)
+            #expect(server.requests.count == 2)
+        }
+    }
+
     @Test("A syntax error names the line and the column at which the document is wrong")
     func syntaxPlace() async throws {
         try await withStoreFixture { app in
@@ -119,6 +169,20 @@ struct FetchErrorTests {
             let error = await larderError { try app.read("Recipe:1", more) }
             #expect(error?.code == .miss && error?.missing.map(\.description) == ["rating", "author"])
             #expect(error?.response?["title"]?.string == "Soup")
+        }
+    }
+
+    @Test("Only a query is fetched, watched or updated, and only a mutation queued: others are refused")
+    func otherKinds() async throws {
+        let server = ScriptedServer { _ in recipeListAnswer }
+        try await withStoreFixture(server) { (app) async throws in
+            let rate = giveStars("1", 5)
+            await expectCode(.operation) { _ = try await app.fetch(rate) }
+            await expectCode(.operation) { _ = try app.watch(rate) }
+            await expectCode(.operation) { try await app.update(rate) { _ in } }
+            await expectCode(.operation) { _ = try await app.enqueue(recipeList) }
+            #expect(server.requests.isEmpty)
+            #expect(try app.mutations().isEmpty)
         }
     }
 }

@@ -273,6 +273,16 @@ struct GarbageTests {
         }
     }
 
+    @Test("An eviction is refused while garbage is being collected in its partition")
+    func evictionMeanwhile() async throws {
+        try await withStoreFixture { app in
+            #expect(app.core.watchers.beginNoting())
+            await expectCode(.init(rawValue: "records.busy")) { _ = try await app.evict(maxAge: .seconds(60)) }
+            app.core.watchers.endNoting()
+            _ = try await app.evict(maxAge: .seconds(60))
+        }
+    }
+
     @Test("A pin keeps the answer to that operation of its document which was named")
     func operationOfDocument() async throws {
         try await withStoreFixture { app in

@@ -54,4 +54,19 @@ struct LockNameTests {
             try await running.value
         }
     }
+
+    @Test("A caller that has waited in vain for a lock says which lock that was")
+    func named() async throws {
+        try await withSessions { bench in
+            let lock = try await HeldLock.acquire(
+                "keys", in: bench.locks, FileSystem(), for: "a test", label: "other", until: .now + soon)
+            let error = await larderError {
+                try await HeldLock.acquire(
+                    "keys", in: bench.locks, FileSystem(), for: "a test", label: "this", until: .now)
+            }
+            #expect(error?.code == .timedOut)
+            #expect(error?.message.contains("waited for the lock keys,") == true, "\(error?.message ?? "none")")
+            lock.release()
+        }
+    }
 }

@@ -90,6 +90,21 @@ struct RouteConnectivityTests {
         observation.stop()
     }
 
+    @Test("Each of two observers hears that the network has gone, and that it is back", .timeLimit(.minutes(1)))
+    func twoObservers() async throws {
+        let kernel = try Kernel(hasNetwork: true)
+        let (connectivity, first, second) = (kernel.connectivity, Heard(), Heard())
+        let observations = [first, second].map { heard in connectivity.observe { heard.hear($0) } }
+        for isConnected in [false, true] {
+            kernel.change(to: isConnected)
+            for heard in [first, second] {
+                var news = heard.stream.makeAsyncIterator()
+                #expect(await news.next() == isConnected)
+            }
+        }
+        for observation in observations { observation.stop() }
+    }
+
     @Test("An observer that was stopped hears nothing more")
     func stopped() async throws {
         let kernel = try Kernel(hasNetwork: true)

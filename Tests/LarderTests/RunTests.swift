@@ -351,4 +351,17 @@ struct RunTests {
             #expect(server.requests.count == 2)
         }
     }
+
+    @Test("drain sends mutations as the options that it is given say")
+    func drainHeaders() async throws {
+        let server = ScriptedServer.rating()
+        try await withStoreFixture(server) { app in
+            try await app.enqueue(giveStars("1", 5))
+            let tenant = GraphQLRequest.Header(name: "x-tenant", value: "7")
+            var options = RunOptions()
+            options.mutations.headers = [tenant]
+            try await app.drain(options)
+            #expect(server.requests.map { $0.headers.contains(tenant) } == [true])
+        }
+    }
 }

@@ -157,4 +157,18 @@ struct SuspendedWorkTests {
             try expectSound(folder)
         }
     }
+
+    @Test("A suspension breaks off all work that is under way when half of its time is over")
+    func breaksOffAll() async throws {
+        let suspension = Suspension()
+        let areBrokenOff = [Flag(), Flag(), Flag()]
+        for isBrokenOff in areBrokenOff {
+            let work = suspension.begin { isBrokenOff.set() }
+            _ = try #require(work)
+        }
+        let number = try await suspension.ask()
+        let hasEnded = try await suspension.workHasEnded(number, within: .milliseconds(40))
+        #expect(!hasEnded)
+        #expect(areBrokenOff.allSatisfy { $0.isSet })
+    }
 }

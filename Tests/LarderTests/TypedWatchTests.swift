@@ -229,4 +229,31 @@ struct TypedWatchTests {
             #expect(server.requests.map(\.headers) == [[tenant]])
         }
     }
+
+    @Test("A typed watcher has no data any more once something of it is evicted, and names what is missing then")
+    func evicted() async throws {
+        try await withStoreFixture { app in
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            var states = try app.watch(Recipes()).makeAsyncIterator()
+            #expect(await states.next()?.data?.recipes.map(\.title) == ["Soup", "Bread"])
+            try await app.remove("Recipe:2", as: .evicted)
+            let state = try #require(await states.next())
+            #expect(state.data == nil && state.missing.map(\.description) == ["recipes[1]"])
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            #expect(await states.next()?.data?.recipes.map(\.title) == ["Soup", "Bread"])
+        }
+    }
+
+    @Test("A typed watcher has no data any more once something of its answer is missing")
+    func partlyGone() async throws {
+        try await withStoreFixture { app in
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            var states = try app.watch(Recipes()).makeAsyncIterator()
+            #expect(await states.next()?.data?.recipes.count == 2)
+            try await app.remove("Recipe:1", as: .evicted)
+            let state = try #require(await states.next())
+            #expect(state.data == nil)
+            #expect(state.missing.map(\.description) == ["recipes[0]"])
+        }
+    }
 }

@@ -145,6 +145,38 @@ struct WatchLoadTests {
         }
     }
 
+    @Test("A watcher of 17 streams rests between two readings")
+    func restsForSeventeen() async throws {
+        try await withStoreFixture { app in
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            let readings = Mutex<[SuspendingClock.Instant]>([])
+            let watchers = app.core.watchers
+            let watcher = Watcher(app.core, try app.core.operations.bound(recipeList), .query) {
+                let count = readings.withLock { readings in
+                    readings.append(.now)
+                    return readings.count
+                }
+                guard count <= 100 else { return }
+                // Marks the watcher while it reads: if it does not rest, it reads again at once.
+                let position = ChangePosition(epoch: 0, number: 0)
+                watchers.publish(Commit(generation: 0, changes: .everything, position: position))
+            }
+            var streams: [AsyncStream<WatchState>] = []
+            for _ in 0..<17 {
+                let (stream, continuation) = AsyncStream.makeStream(
+                    of: WatchState.self, bufferingPolicy: .bufferingNewest(1))
+                #expect(watcher.add(continuation))
+                streams.append(stream)
+            }
+            watcher.start()
+            try await eventually { readings.withLock { $0.count } > 100 }
+            let times = readings.withLock { $0 }
+            #expect(times[100] - times[0] >= .microseconds(100 * 17 * 20))
+            watcher.end()
+            withExtendedLifetime(streams) {}
+        }
+    }
+
     @Test("A watcher of an object whose reader takes nothing keeps one state, with all that changed")
     func slowObjectWatcher() async throws {
         try await withTemporaryFolder { folder in

@@ -377,6 +377,26 @@ struct WatchTests {
             #expect(server.requests.isEmpty)
         }
     }
+
+    @Test("A watcher shows an answer that came in part, without an error where its options take such answers")
+    func partialAnswer() async throws {
+        let server = ScriptedServer { _ in
+            #"{"data":{"recipe":{"__typename":"Recipe","id":"1","title":"Soup","author":null}},"#
+                + #""errors":[{"message":"no author","path":["recipe","author"]}]}"#
+        }
+        try await withStoreFixture(server) { app in
+            let policies: [(ErrorPolicy, LarderError.Code?)] = [(.fail, .serverErrors), (.partial, nil)]
+            for (policy, code) in policies {
+                let options = FetchOptions(errorPolicy: policy)
+                let watch = try app.watch(recipe(1), policy: .networkOnly, options: options)
+                for await state in watch where !state.isFetching {
+                    #expect(state.error?.code == code)
+                    #expect(state.response?["recipe"]?["title"]?.string == "Soup")
+                    break
+                }
+            }
+        }
+    }
 }
 
 func soupAndBread(_ soup: String) -> [UInt8] {

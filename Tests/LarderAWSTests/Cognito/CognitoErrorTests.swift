@@ -324,4 +324,22 @@ struct CognitoErrorTests {
             } catch { #expect(error.code == code) }
         }
     }
+
+    @Test("A refresh or a sign-out that Cognito refuses has Cognito's own error as its cause")
+    func causeOfRefusal() async throws {
+        try await CognitoScript.run { (script) async throws in
+            for operation in ["RevokeToken", "GetTokensFromRefreshToken"] {
+                script.fail(operation, "NotAuthorizedException", "Refresh Token has been revoked")
+            }
+            let (provider, user) = (script.provider(), Credentials(userPool: try CognitoScript.tokens()))
+            let out = await #expect(throws: IdentityError.self) { try await provider.signOut(user, within: ample) }
+            let refresh = await #expect(throws: IdentityError.self) {
+                _ = try await provider.refresh(.userPool, of: user, within: ample)
+            }
+            for error in [out, refresh] {
+                let cause = error?.cause as? CognitoError
+                #expect(cause?.code == .signInAgain && cause?.serverCode == "NotAuthorizedException")
+            }
+        }
+    }
 }

@@ -59,6 +59,16 @@ struct HostedSignInTests {
         }
     }
 
+    @Test("A hosted sign-in is described by the host of its page, without the page's URL, which has the state in it")
+    func described() async throws {
+        try await CognitoScript.run { (script) async throws in
+            let pool = script.pool { $0.random = { Array(repeating: 7, count: $0) } }
+            let attempt = try pool.beginHostedSignIn(on: try script.pages())
+            #expect(attempt.url.absoluteString.contains("Bwc"))
+            #expect("\(attempt)" == "sign-in on \(attempt.url.host() ?? "none")")
+        }
+    }
+
     @Test(
         "An answer of the pages that cannot be used is an error of its kind, whatever its status",
         arguments: [

@@ -380,6 +380,61 @@ struct SignInTextsTests {
         #expect(texts.label(of: .choose(.other("NEW")), at: .chooseFactor([])) == "NEW")
     }
 
+    @Test("A screen has the heading and the explanation of its own step")
+    func headings() {
+        let texts = SignInTexts.english
+        let titles: [(SignInState.Step, String)] = [
+            (.signIn, "Sign in"), (.code(.emailCode, Self.delivery), "Enter the code"),
+            (.chooseFactor([]), "How do you want to sign in?"),
+            (.setUpAuthenticator(secret: "", uri: ""), "Set up an authenticator app"),
+            (.newPassword, "Choose a new password"), (.question([:]), "One more question"),
+            (.passkey(options: ""), "Use your passkey"), (.signUp, "Create an account"),
+            (.confirmAccount(Self.delivery), "Confirm your account"), (.forgotPassword, "Forgot your password?"),
+            (.resetPassword(Self.delivery), "Set a new password"), (.done, "You are signed in"),
+            (.cancelled, "Sign-in cancelled"),
+        ]
+        for (step, title) in titles { #expect(texts.title(of: step) == title, "\(step)") }
+        #expect(texts.explanation(of: .forgotPassword)?.hasPrefix("We will send you a code") == true)
+        #expect(texts.explanation(of: .newPassword)?.contains("works once") == true)
+    }
+
+    @Test("Each field, button and rule is called by its own text")
+    func ownTexts() {
+        let texts = SignInTexts.english
+        let fields: [(SignInField.Kind, String)] = [
+            (.name, "User name"), (.password, "Password"), (.newPassword, "New password"), (.code, "Code"),
+            (.text, "Answer"), (.credential, "Passkey"), (.attribute("given_name"), "First name"),
+            (.attribute("family_name"), "Last name"),
+        ]
+        for (kind, text) in fields { #expect(texts.label(of: SignInField("x", kind)) == text, "\(kind)") }
+        let actions: [(SignInAction, String)] = [
+            (.resendCode, "Send the code again"), (.forgotPassword, "Forgot your password?"),
+            (.signUp, "Create an account"), (.back, "Back"), (.cancel, "Cancel"),
+            (.choose(.password), "With your password"), (.choose(.passwordProof), "With your password"),
+            (.choose(.emailCode), "With a code by e-mail"), (.choose(.messageCode), "With a code by text message"),
+            (.choose(.secondMessageCode), "With a code by text message"),
+            (.choose(.authenticator), "With an authenticator app"), (.choose(.passkey), "With a passkey"),
+        ]
+        for (action, text) in actions { #expect(texts.label(of: action, at: .signIn) == text, "\(action)") }
+        let rules: [(PasswordRules.Violation, String)] = [
+            (.tooShort, "8 characters"), (.noLowercaseLetter, "lowercase letter"),
+            (.noUppercaseLetter, "uppercase letter"), (.noDigit, "digit"), (.noSymbol, "symbol"),
+        ]
+        for (rule, words) in rules {
+            #expect(texts.text(for: rule, of: PasswordRules()).contains(words), "\(rule)")
+        }
+    }
+
+    @Test("Each of Cognito's symbols is one in a password, and no other sign is")
+    func symbols() {
+        for symbol in #"^$*.[]{}()?-"!@#%&/\,><':;|_~`+= "# {
+            #expect(PasswordRules().violations(of: "Abcdefg1\(symbol)") == [], "\(symbol)")
+        }
+        for sign in ["§", "é", "\t", "！"] {
+            #expect(PasswordRules().violations(of: "Abcdefg1\(sign)") == [.noSymbol], "\(sign)")
+        }
+    }
+
     @Test("The length of a password is counted in characters")
     func length() {
         #expect(PasswordRules().violations(of: "Ab1!ééé") == [.tooShort])

@@ -130,4 +130,11 @@ struct BackgroundTransportTests {
             #expect(outcome == nil)
         }
     }
+
+    @Test("An answer of 200 whose body is an error is a failure, and no object")
+    func errorAfterSuccess() async throws {
+        let body = "<Error><Code>InternalError</Code><Message>We encountered an internal error</Message></Error>"
+        let error = await #expect(throws: ObjectError.self) { try await outcome(200, ["Etag": "\"abc\""], body) }
+        #expect(error?.code == .serverFault && error?.serverCode == "InternalError")
+    }
 }

@@ -97,6 +97,20 @@ struct HandshakeTests {
         #expect(error.code == .unusableRequest)
     }
 
+    @Test("A socket of the scheme ws is asked for in the clear, and one of wss by TLS alone", arguments: ["ws", "wss"])
+    func schemes(scheme: String) async throws {
+        try await ScriptedServer.run({ _ in Reply(status: .forbidden) }) { server in
+            let port = try #require(server.url.port)
+            let url = try #require(URL(string: "\(scheme)://127.0.0.1:\(port)/graphql"))
+            let connection = WebSocketConnection(url: url, subprotocols: ["ours"])
+            let error = try await transportError {
+                try await connection.run(on: MultiThreadedEventLoopGroup.singleton, openedBy: .now + .ample) { _, _ in }
+            }
+            #expect((error.code == .notSignedIn) == (scheme == "ws"), "\(error)")
+            #expect(server.requests.count == (scheme == "ws" ? 1 : 0))
+        }
+    }
+
     @Test("A socket whose handshake has a head of more than 32 KiB is not asked for")
     func longHead() async throws {
         let long = GraphQLRequest.Header(name: "X-Long", value: String(repeating: "x", count: 33_000))

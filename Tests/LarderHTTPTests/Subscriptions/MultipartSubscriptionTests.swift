@@ -94,6 +94,38 @@ struct MultipartSubscriptionTests {
         }
     }
 
+    @Test("A subscription whose answer breaks off is asked for again, and another one beside it is not")
+    func cutShortAlone() async throws {
+        let headers: HTTPHeaders = ["Content-Type": #"multipart/mixed;boundary="b";subscriptionSpec=1.0"#]
+        let part = Array("--b\r\nContent-Type: application/json\r\n\r\n{}\r\n--b\r\n".utf8)
+        @Sendable func asks(_ request: Received, for field: String) -> Bool {
+            request.json["query"]?.string?.contains(field) == true
+        }
+        try await ScriptedServer.run({ request in
+            Reply(headers: headers, body: part, ending: asks(request, for: "other") ? .complete : .hang)
+        }) { server in
+            var options = HTTPTransport.Options()
+            options.subscriptions.carrier = .multipart
+            options.subscriptions.pacing.backoff = Backoff(first: .milliseconds(5), cap: .milliseconds(50))
+            try await HTTPTransport.withTransport(to: server.url, options: options) { transport in
+                try await withTemporaryFolder { folder in
+                    let schema = "type Query { a: Int } type Subscription { changed: Int other: Int }"
+                    let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
+                    let app = try store.partition(server: transport)
+                    let kept = try await app.subscribe(GraphQLOperation("subscription { changed }"))
+                    try await server.waitUntil("the first is asked for") { $0.requests.count == 1 }
+                    let other = try await app.subscribe(GraphQLOperation("subscription { other }"))
+                    try await server.waitUntil("the other is asked for again and again") { seen in
+                        seen.requests.count { asks($0, for: "other") } > 3
+                    }
+                    #expect(server.requests.count { asks($0, for: "changed") } == 1)
+                    withExtendedLifetime([kept, other]) {}
+                    try store.close()
+                }
+            }
+        }
+    }
+
     @Test("Where the server does not take the proof of who asks, a sign-in is awaited", arguments: [401, 403])
     func refused(status: Int) async throws {
         try await run(answering: Reply(status: .init(statusCode: status))) { _, subscription in

@@ -148,6 +148,20 @@ struct TemporaryIDTests {
         }
     }
 
+    @Test("Of two temporary ids the one that the answer leaves out is lost, and the other has its real one")
+    func oneOfTwo() async throws {
+        try await withOperations { database in
+            let missing = TemporaryID()
+            let maker = try await database.enqueue(draft(temporaryIDs: [id, missing]))
+            let user = try await database.enqueue(draft(variables: variables))
+            let loser = try await database.enqueue(draft(variables: #"{"id":"\#(missing.text)"}"#))
+            try await database.complete(maker, temporaryIDs: [id: "7"])
+            #expect(text(try database.mutation(user)?.content.variables) == #"{"id":"7"}"#)
+            #expect(try database.state(user) == .pending)
+            #expect(try database.mutation(loser)?.failure?.class == .temporaryIDLost)
+        }
+    }
+
     @Test("A mutation answered, set aside and replayed keeps the real id, though the second answer gives none")
     func answeredTwice() async throws {
         try await withOperations { database in

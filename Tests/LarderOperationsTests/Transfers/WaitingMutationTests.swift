@@ -45,6 +45,49 @@ struct WaitingMutationTests {
         }
     }
 
+    @Test("All mutations that wait for one upload are set aside when it fails, and can be sent once it is done")
+    func severalWaiters() async throws {
+        try await withOperations { database in
+            let (uploads, first) = try await queue(1, database)
+            var other = draft("other")
+            other.transfers = uploads
+            let second = try await database.enqueue(other)
+            try await fail(uploads[0], database)
+            for mutation in [first, second] { #expect(try database.state(mutation) == .deadLetter) }
+            try await database.transfers.retry(uploads[0], source: source)
+            for mutation in [first, second] { #expect(try database.state(mutation) == .pending) }
+            #expect(try database.heads() == [])
+            let begun = try #require(try await database.transfers.begin(uploads[0], owner: "me", now: noon))
+            try await database.transfers.finish(begun.attempt, etag: nil, now: noon)
+            #expect(try Set(database.heads()) == [first, second])
+        }
+    }
+
+    @Test("A mutation whose one upload is retried is pending again, though one before it waits for another as well")
+    func retriedForOne() async throws {
+        try await withOperations { database in
+            let (uploads, both) = try await queue(2, database)
+            var other = draft("other")
+            other.transfers = [uploads[0]]
+            let one = try await database.enqueue(other)
+            for upload in uploads { try await fail(upload, database) }
+            try await database.transfers.retry(uploads[0], source: source)
+            #expect(try database.state(both) == .deadLetter)
+            #expect(try database.state(one) == .pending)
+        }
+    }
+
+    @Test("The caller is told of all mutations that wait for an upload when it is cancelled")
+    func toldOfAllWaiters() async throws {
+        try await withOperations { database in
+            let (uploads, first) = try await queue(1, database)
+            var other = draft("other")
+            other.transfers = uploads
+            let second = try await database.enqueue(other)
+            #expect(try await database.transfers.cancel(uploads[0], now: noon) == [first, second])
+        }
+    }
+
     @Test("A mutation that was set aside for another reason is not pending again when its upload is retried")
     func otherReason() async throws {
         try await withOperations { database in

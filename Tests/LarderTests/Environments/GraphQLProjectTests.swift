@@ -110,6 +110,14 @@ struct GraphQLProjectTests {
         #expect(said.hasPrefix(".graphqlconfig.yml: \(message)"), "\(said)")
     }
 
+    @Test("A value that begins with a sign of YAML's own is refused with its line, and is no text")
+    func ownSigns() {
+        for sign in ["{", "|", ">", "&", "*", "!", "%", "@", "`", "]", "}", ",", "?"] {
+            let said = fault("schemaPath: s\nextensions: \(sign)a: b")
+            #expect(said.hasPrefix(".graphqlconfig.yml: line 2: a value that begins with \(sign) "), "\(said)")
+        }
+    }
+
     @Test("Null and a tilde stand for nothing, and every other value is a text", arguments: ["null", "~"])
     func nothing(sign: String) throws {
         #expect(try project("projects: \(sign)\nschemaPath: s.graphql").schema.path == "/p/s.graphql")

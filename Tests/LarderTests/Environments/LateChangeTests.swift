@@ -153,6 +153,22 @@ struct LateChangeTests {
         #expect(!index.isEmpty)
     }
 
+    @Test("Each of several readers of the current partitions is told of a switch")
+    func severalReaders() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try open(folder)
+            _ = try store.partition(of: backend("a"))
+            var first = try store.currentPartitions().makeAsyncIterator()
+            var second = try store.currentPartitions().makeAsyncIterator()
+            #expect(try await next(&first)??.environment == "a")
+            #expect(try await next(&second)??.environment == "a")
+            _ = try await store.switch(to: backend("b"))
+            #expect(try await next(&first, within: .seconds(20))??.environment == "b")
+            #expect(try await next(&second, within: .seconds(20))??.environment == "b")
+            try store.close()
+        }
+    }
+
     @Test("A reader of the current partition is told of it once, however often the store looks at it")
     func toldOnce() async throws {
         try await withTemporaryFolder { folder in

@@ -105,4 +105,22 @@ struct LeavingTests {
             try store.close()
         }
     }
+
+    @Test(
+        "A switch or sign-in to the partition that is the current one leaves its queue alone, whatever is said of it",
+        arguments: PendingWork.allCases)
+    func sameAgain(_ work: PendingWork) async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema))
+            let app = try await store.switch(to: backend("a"), user: .user("ada")).partition
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            let again = try await store.switch(to: backend("a"), user: .user("ada"), pending: work)
+            #expect(again.left == nil && again.carried == 0 && again.discarded == 0)
+            #expect(try receipt.status()?.state == .pending)
+            let tokens = Credentials.UserPoolTokens(idToken: "i", accessToken: "a", refreshToken: "r", expires: nil)
+            _ = try await store.signIn(Credentials(userPool: tokens), as: "ada", pending: work, within: soon)
+            #expect(try receipt.status()?.state == .pending)
+            try store.close()
+        }
+    }
 }

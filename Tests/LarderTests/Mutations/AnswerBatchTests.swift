@@ -121,4 +121,38 @@ struct AnswerBatchTests {
             #expect(try app.mutations().isEmpty)
         }
     }
+
+    @Test("The errors of each mutation are kept with its outcome, also where several answers are stored together")
+    func errorsOfEach() async throws {
+        let schema = fixtureSchema.replacing("rate(input: Rating!): Recipe!", with: "rate(input: Rating!): Recipe")
+        try await withStoreFixture(schema: schema) { app in
+            let queue = try app.core.operationsStore.database().mutations
+            var receipts: [MutationReceipt] = []
+            for stars in 1...3 {
+                let both = GraphQLOperation(
+                    """
+                    mutation {
+                      first: rate(input: {recipe: "1", stars: \(stars)}) { id rating }
+                      second: rate(input: {recipe: "2", stars: \(stars)}) { id rating }
+                    }
+                    """)
+                receipts.append(try await app.enqueue(both, options: .init(lane: MutationLane("\(stars)"))))
+                let begun = try await queue.begin(receipts[stars - 1].id.uuid, owner: "me", now: Date())
+                let answer = """
+                    {"data":{"first":{"__typename":"Recipe","id":"1","rating":\(stars)},"second":null},
+                     "errors":[{"message":"no \(stars)","path":["second"]}]}
+                    """
+                try await queue.answer(begun.attempt, Array(answer.utf8), now: Date())
+            }
+            let attempts = AttemptRunner(
+                core: app.core, queue: queue, transport: ScriptedServer.away, owner: "me",
+                options: MutationRunner.Options(), executor: OutsideExecutor())
+            for mutation in try queue.list() { await attempts.answers.add(NotedAnswer(mutation: mutation)) }
+            attempts.answers.close()
+            try await attempts.storeAnswers()
+            for (stars, receipt) in zip(1...3, receipts) {
+                #expect(try receipt.status()?.errors.map(\.message) == ["no \(stars)"])
+            }
+        }
+    }
 }

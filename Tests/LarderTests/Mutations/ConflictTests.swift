@@ -283,4 +283,23 @@ struct ConflictTests {
             #expect(try question.serverItem == Value(json: Array(theirs.utf8)))
         }
     }
+
+    @Test("The cache keeps what it has of an object where a mutation that was sent at once ends in a conflict")
+    func sentAtOnce() async throws {
+        let server = ScriptedServer { _ in
+            #"""
+            {"data":{"update":null},"errors":[{"message":"changed","errorType":"ConflictUnhandled",
+             "path":["update"],"data":\#(Self.todo("theirs", 7))}]}
+            """#
+        }
+        try await withStoreFixture(server, schema: SyncServer.schema) { app in
+            let one = GraphQLOperation(#"{ todo(id: "a") { id title } }"#)
+            _ = try await app.take(Array(#"{"data":{"todo":\#(Self.todo("old", 2))}}"#.utf8), of: one)
+            let update = GraphQLOperation(
+                "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
+                variables: ["input": ["id": "a", "title": "mine"]])
+            #expect(await larderError { try await app.send(update) }?.code == .serverErrors)
+            #expect(try app.read(one)["todo"]?["title"]?.string == "old")
+        }
+    }
 }

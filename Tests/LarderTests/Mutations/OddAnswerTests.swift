@@ -65,6 +65,34 @@ struct OddAnswerTests {
         }
     }
 
+    @Test("A mutation that is applied leaves the faults of one in another lane as they are counted")
+    func faultsBesideOthers() async throws {
+        let counts = Mutex((bad: 0, good: 0))
+        let server = ScriptedServer(ScriptedServer.key) { request in
+            let isBad = request.document.contains("Add")
+            let number = counts.withLock { counts in
+                if isBad { counts.bad += 1 } else { counts.good += 1 }
+                return isBad ? counts.bad : counts.good
+            }
+            // While the server is asked for each fault, another mutation is answered, and the next one sent.
+            for _ in 0..<5_000 {
+                let (bad, good) = counts.withLock { $0 }
+                if isBad ? good >= min(number + 1, 8) : bad >= min(number, 3) { break }
+                try await Task.sleep(for: .milliseconds(2))
+            }
+            return isBad
+                ? #"{"data":{"nonsense":1}}"# : #"{"data":{"rate":{"__typename":"Recipe","id":"1","stars":5}}}"#
+        }
+        try await withStoreFixture(server, schema: schema) { (app) throws in
+            let bad = try await app.enqueue(add("Soup"), options: MutationOptions(lane: "bad"))
+            for _ in 0..<8 { _ = try await app.enqueue(rateOdd("1"), options: MutationOptions(lane: "good")) }
+            try await quickRunner(app) { $0.maximumFaults = 3 }.drain()
+            #expect(try bad.status()?.state == .deadLetter)
+            #expect(counts.withLock { $0.bad } == 3)
+            #expect(counts.withLock { $0.good } == 8)
+        }
+    }
+
     @Test("The faults of a run do not count in the runner's next")
     func faultsOfRun() async throws {
         let faults = Mutex(2)

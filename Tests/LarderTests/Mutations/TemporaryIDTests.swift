@@ -336,4 +336,27 @@ struct TemporaryIDTests {
             #expect(bodies == ["Fine", "Fine"])
         }
     }
+
+    @Test("A subscription tells the server the real id, once that is known")
+    func subscribed() async throws {
+        let line = ScriptedLine()
+        let subscriptions = "type Subscription { changed(review: ID!): Review }"
+        try await withStoreFixture(line, schema: schema + subscriptions) { app in
+            let id = TemporaryObjectID()
+            try await app.enqueue(
+                GraphQLOperation("mutation { add(body: \"Fine\") { id } }"),
+                options: MutationOptions(optimisticResponse: ["add": ["id": id.value]], temporaryIDs: [id]))
+            try await quickRunner(app.with(server: ScriptedServer { _ in Self.added })).drain()
+            let subscription = try await app.subscribe(
+                GraphQLOperation(
+                    "subscription S($id: ID!) { changed(review: $id) { body } }", variables: ["id": id.value]))
+            let connection = try #require(await line.next())
+            await connection.line.take(.opened)
+            for await case .start(_, let request) in connection.commands {
+                #expect(request.variableValues == ["id": "7"])
+                break
+            }
+            withExtendedLifetime(subscription) {}
+        }
+    }
 }

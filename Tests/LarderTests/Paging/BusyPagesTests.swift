@@ -125,4 +125,26 @@ struct BusyPagesTests {
             #expect(try await loading.value?.skus == skus(1...2))
         }
     }
+
+    @Test(
+        "Calls that load at once what comes before, or the whole list, load each page once",
+        arguments: ["previous", "all"])
+    func loadsOnce(call: String) async throws {
+        let desk = OrderDesk([
+            "": OrderDesk.connectionPage(5...6, previous: "x"), "x": OrderDesk.connectionPage(3...4, previous: "y"),
+            "y": OrderDesk.connectionPage(1...2),
+        ])
+        // Time for a call that does not wait to ask for the same page.
+        desk.hold { _ in try? await Task.sleep(for: .milliseconds(30)) }
+        var operation = orderConnection
+        operation.variables = ["last": 2]
+        try await withStoreFixture(desk.transport, schema: orderSchema) { [operation] app in
+            let pages = try app.pages(operation)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<3 { group.addTask { try await load(pages, by: call) } }
+                try await group.waitForAll()
+            }
+            #expect(desk.requests == ["/2", "x/2", "y/2"])
+        }
+    }
 }

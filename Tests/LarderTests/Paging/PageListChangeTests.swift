@@ -434,4 +434,11 @@ struct PageListChangeTests {
             }
         }
     }
+
+    @Test("A list by offset without a limit lets no mutation take an object out")
+    func refusesRemoving() async throws {
+        try await withStoreFixture(schema: orderSchema) { app in
+            #expect(await larderError { try app.pages(ordersAt).removing("Order:1") }?.code == .operation)
+        }
+    }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import LarderTestSupport
 import Testing
 
@@ -170,6 +171,24 @@ struct PagesWatchTests {
             try await pages.all(startingOver: true)
             let state = try await state(&states) { _ in true }
             #expect(skus(state) == ["s7", "s8"])
+        }
+    }
+
+    @Test("Each of two watchers that wait for whole lists is shown the list that was loaded anew")
+    func twoWaitForWhole() async throws {
+        try await withPages { (pages, desk, _) async throws in
+            try await pages.all()
+            var first = try pages.watch(.whenComplete).makeAsyncIterator()
+            var second = try pages.watch(.whenComplete).makeAsyncIterator()
+            #expect(try await state(&first) { _ in true }.objects.count == 6)
+            #expect(try await state(&second) { _ in true }.objects.count == 6)
+            desk.set(OrderDesk.tokenPage([7], next: "b"), at: "")
+            desk.set(OrderDesk.tokenPage([8], next: nil), at: "b")
+            // Both have time to read what they do not show yet.
+            try await pages.all(startingOver: true) { _ in Thread.sleep(forTimeInterval: 0.1) }
+            let firstState = try await state(&first, within: .seconds(20)) { _ in true }
+            let secondState = try await state(&second, within: .seconds(20)) { _ in true }
+            #expect(skus(firstState) == ["s7", "s8"] && skus(secondState) == ["s7", "s8"])
         }
     }
 
@@ -392,6 +411,20 @@ struct PagesWatchTests {
             try await app.write("Order:5", GraphQLFragment("fragment F on Order { sku }"), ["sku": "new"])
             let later = try await state(&states, within: .seconds(20)) { skus($0).contains("new") }
             #expect(skus(later) == ["s1", "s2", "s3", "s4", "new", "s6"])
+        }
+    }
+
+    @Test("A page that is stored anew and shows what it showed gives the list's watcher no state")
+    func sameAgain() async throws {
+        try await withPages { (pages, desk, app) async throws in
+            try await pages.all()
+            try await app.remove("Order:2", as: .deleted)
+            var states = try pages.watch().makeAsyncIterator()
+            _ = try await state(&states) { skus($0) == ["s1", "s3", "s4", "s5", "s6"] }
+            // The page is another one; what is deleted was not shown on it before.
+            desk.set(OrderDesk.tokenPage([1, 3], next: "a"), at: "")
+            try await pages.refresh()
+            await #expect(throws: Silence.self) { _ = try await next(&states, within: .milliseconds(200)) }
         }
     }
 }

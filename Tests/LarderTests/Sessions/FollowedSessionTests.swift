@@ -85,6 +85,42 @@ struct FollowedSessionTests {
         }
     }
 
+    @Test("A session refreshes the tokens while its own call for cloud credentials is not yet answered")
+    func tokensBesideCloud() async throws {
+        struct Provider: IdentityProvider {
+            let isAsked = Flag()
+            let isFree = Flag()
+
+            func refresh(
+                _ part: Credentials.Part, of credentials: Credentials, within time: Duration
+            ) async throws(IdentityError) -> Credentials {
+                guard part == .cloud else {
+                    return Credentials(userPool: .init(idToken: "i2", accessToken: "a2", expires: .distantFuture))
+                }
+                isAsked.set()
+                await isFree.wait()
+                return Credentials(cloud: .init(accessKeyID: "AK", secretAccessKey: "s", expires: .distantFuture))
+            }
+            func signOut(_ credentials: Credentials, within time: Duration) async throws(IdentityError) {}
+        }
+        try await withSessions { bench in
+            let provider = Provider()
+            let session = Session(
+                database: bench.database, partition: "main", identity: "x", keys: bench.keys, provider: provider,
+                locksFolder: bench.locks)
+            let old = Credentials.UserPoolTokens(
+                idToken: "i", accessToken: "a", refreshToken: "r", expires: .distantFuture)
+            try await session.signIn(Credentials(userPool: old), within: soon)
+            let waiting = Task { try await session.cloudCredentials(within: soon) }
+            await provider.isAsked.wait()
+            let failure = await larderError { try await session.userPoolTokens(within: .seconds(20), refused: old) }
+            #expect(failure == nil)
+            #expect(try await session.userPoolTokens(within: soon).accessToken == "a2")
+            provider.isFree.set()
+            #expect(try await waiting.value.accessKeyID == "AK")
+        }
+    }
+
     @Test("The callers of a process share the refresh that is under way")
     func sharedUnderWay() async throws {
         final class Failing: IdentityProvider {

@@ -127,4 +127,19 @@ struct SubscriptionEventsTests {
         let left = try told(await events.next())
         #expect(left == .data(7))
     }
+
+    @Test("A state is told whose error has the same code as the one before, and another message")
+    func otherMessage() async throws {
+        let events = SubscriptionEvents(limit: 2)
+        var state = SubscriptionState()
+        state.error = LarderError(.serverErrors, "first")
+        events.set(state)
+        guard case .state? = await events.next() else { throw Silence() }
+        state.error = LarderError(.serverErrors, "second")
+        events.set(state)
+        // A state that was not added leaves nothing to wait for.
+        events.end()
+        guard case .state(let told)? = await events.next() else { throw Silence() }
+        #expect(told.error?.message == "second")
+    }
 }

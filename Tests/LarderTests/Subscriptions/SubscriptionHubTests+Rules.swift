@@ -452,4 +452,18 @@ extension SubscriptionHubTests {
             #expect(await state(subscription) { $0.phase == .ended }?.staleSince == stale)
         }
     }
+
+    @Test("An event that does not fit loses no other that came with it")
+    func storesOthers() async throws {
+        let transport = ScriptedLine()
+        try await withApp(transport) { app in
+            let subscription = try await app.subscribe(Self.changed)
+            let (connection, id) = try await transport.started()
+            #expect(await state(subscription) { $0.phase == .live } != nil)
+            let texts = [#"{"data":{"changed":3}}"#, #"{"data":{"changed":{"id":"1","text":"kept"}}}"#]
+            await connection.line.take(texts.map { .event(id: id, response: Array($0.utf8)) })
+            try await eventually { text(app) == "kept" }
+            #expect(subscription.state.error != nil)
+        }
+    }
 }

@@ -75,6 +75,51 @@ extension SubscriptionHubTests {
         }
     }
 
+    @Test("Each reader of a shared subscription is told its events")
+    func tellsEachReader() async throws {
+        let transport = ScriptedLine()
+        try await withApp(transport) { app in
+            let first = try await app.subscribe(Self.changed)
+            let (connection, id) = try await transport.started()
+            let second = try await app.subscribe(Self.changed)
+            await connection.line.tell(id, #"{"id":"1","text":"new"}"#)
+            for subscription in [first, second] {
+                var (events, text) = (subscription.makeAsyncIterator(), String?.none)
+                while text == nil, let event = try await next(&events, within: .seconds(20)) {
+                    if case .data(let response) = event { text = response["changed"]?["text"]?.string }
+                }
+                #expect(text == "new")
+            }
+        }
+    }
+
+    @Test("The events of a subscription are stored and told while another subscription catches up")
+    func storesBesideCatchingUp() async throws {
+        let (isAsked, isFree) = (Flag(), Flag())
+        defer { isFree.set() }
+        let transport = ScriptedLine { _ in
+            isAsked.set()
+            await isFree.wait()
+            return #"{"data":{"items":[]}}"#
+        }
+        try await withApp(transport) { app in
+            let plain = try await app.subscribe(Self.changed)
+            let (connection, id) = try await transport.started()
+            let other = try await app.subscribe(Self.ids, options: SubscriptionOptions(catchUp: Self.items))
+            let otherID = try #require(await connection.nextStart())
+            await connection.line.take(.started(id: otherID))
+            await isAsked.wait()
+            await connection.line.tell(id, #"{"id":"1","text":"new"}"#)
+            var (events, isTold) = (plain.makeAsyncIterator(), false)
+            while !isTold, let event = try await next(&events, within: .seconds(20)) {
+                if case .data = event { isTold = true }
+            }
+            #expect(isTold && text(app) == "new")
+            #expect(other.state.phase == .catchingUp)
+            isFree.set()
+        }
+    }
+
     @Test("A subscription that joins one which is live is told so at once")
     func joinsLive() async throws {
         let transport = ScriptedLine()
@@ -201,6 +246,120 @@ extension SubscriptionHubTests {
             #expect((waiting.error?.cause as? TransportError)?.code == .interrupted)
             #expect(await connection.nextStart() != nil)
             #expect(transport.attemptCount == 1)
+        }
+    }
+
+    @Test("A subscription whose gaps a synchronization closes shares no start with one without")
+    func synchronizationApart() async throws {
+        let server = SyncServer()
+        let transport = ScriptedLine(nulls: .ignore) { (try? await server.answer($0)) ?? "{}" }
+        try await withStoreFixture(transport, schema: SyncServer.schema) { app in
+            let changed = GraphQLOperation("subscription { changed { id title } }")
+            let plain = try await app.subscribe(changed)
+            let (connection, _) = try await transport.started()
+            let synchronized = try await app.subscribe(changed, options: SubscriptionOptions(sync: SyncServer.sync))
+            // Commands arrive in order: if this start is the next one, the other one was not sent.
+            let last = try await app.subscribe(GraphQLOperation("subscription Last { changed { id } }"))
+            for await case .start(_, let request) in connection.commands {
+                #expect(request.operationName == nil)
+                break
+            }
+            withExtendedLifetime([plain, synchronized, last]) {}
+        }
+    }
+
+    @Test("A change that deltas do not tell of lets a subscription fetch its query at once")
+    func missedByQuery() async throws {
+        let server = SyncServer()
+        let asked = Mutex(0)
+        let transport = ScriptedLine(nulls: .ignore) { request in
+            asked.withLock { $0 += 1 }
+            return (try? await server.answer(request)) ?? "{}"
+        }
+        try await withStoreFixture(transport, schema: SyncServer.schema) { app in
+            let subscription = try await app.subscribe(
+                GraphQLOperation("subscription { changed { id title } }"),
+                options: SubscriptionOptions(catchUp: GraphQLOperation("{ todos { id title } }")))
+            _ = try await transport.started()
+            #expect(await state(subscription) { $0.phase == .live } != nil)
+            #expect(asked.withLock { $0 } == 1)
+            let late = #"{"message":"m","errorType":"DeltaSyncWriteError","path":["update"]}"#
+            let failing = ScriptedServer { (_: GraphQLRequest) in #"{"data":{"update":null},"errors":[\#(late)]}"# }
+            let update = GraphQLOperation(
+                "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
+                variables: ["input": ["id": "a", "title": "mine"]])
+            await #expect(throws: LarderError.self) { _ = try await app.with(server: failing).send(update) }
+            try await eventually { asked.withLock { $0 } == 2 }
+            withExtendedLifetime(subscription) {}
+        }
+    }
+
+    @Test("A gap that was not closed stays one when the store is closed")
+    func closedStale() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema))
+            let transport = ScriptedLine()
+            let subscription = try await store.partition(server: transport).subscribe(Self.changed)
+            _ = try await transport.started()
+            let stale = try #require(await state(subscription) { $0.phase == .live }?.staleSince)
+            try store.close()
+            #expect(await state(subscription) { $0.phase == .ended }?.staleSince == stale)
+        }
+    }
+
+    /// Two subscriptions of one connection, of which the first misses nothing, with the id of the second.
+    private func withTwo(
+        _ body: (Subscription, Subscription, ScriptedLine.Opened, _ id: String) async throws -> Void
+    ) async throws {
+        let transport = ScriptedLine()
+        try await withApp(transport) { app in
+            let first = try await app.subscribe(Self.changed)
+            let (connection, _) = try await transport.started()
+            let second = try await app.subscribe(Self.ids)
+            let id = try #require(await connection.nextStart())
+            await connection.line.take(.started(id: id))
+            #expect(await state(second) { $0.phase == .live } != nil)
+            let live = try #require(await state(first) { $0.phase == .live })
+            await first.noteCaughtUp(since: live)
+            try await body(first, second, connection, id)
+        }
+    }
+
+    @Test("What a program has fetched for one subscription closes the gap of no other")
+    func closesOwnGap() async throws {
+        try await withTwo { first, second, _, _ in
+            #expect(first.state.staleSince == nil)
+            #expect(second.state.staleSince != nil)
+        }
+    }
+
+    @Test("An event that one subscription has lost is a gap of no other")
+    func losesOwnEvent() async throws {
+        try await withTwo { first, second, connection, id in
+            await second.noteCaughtUp(since: second.state)
+            #expect(second.state.staleSince == nil)
+            await connection.line.take(.event(id: id, response: Array("3".utf8)))
+            try await eventually { second.state.staleSince != nil }
+            #expect(first.state.staleSince == nil)
+        }
+    }
+
+    @Test("A synchronization that closes a gap after a restart asks for what has changed alone")
+    func synchronizesChanges() async throws {
+        let server = SyncServer()
+        server.put("a", "a1")
+        try await withTemporaryFolder { folder in
+            for _ in 0..<2 {
+                let store = try Store.open(at: folder, schema: try Schema(parsing: SyncServer.schema))
+                let transport = ScriptedLine(nulls: .ignore) { (try? await server.answer($0)) ?? "{}" }
+                let subscription = try await store.partition(server: transport).subscribe(
+                    GraphQLOperation("subscription { changed { id title } }"),
+                    options: SubscriptionOptions(sync: SyncServer.sync))
+                _ = try await transport.started()
+                #expect(await state(subscription) { $0.phase == .live } != nil)
+                try store.close()
+            }
+            #expect(server.requests.map { $0.lastSync == nil } == [true, false])
         }
     }
 }

@@ -97,6 +97,19 @@ final class SyncServer: Sendable {
 
     func wait(_ milliseconds: Int64) { change { $0.now += milliseconds } }
 
+    /// Says when it is asked first, and does not answer that before it is free to.
+    func holdFirst(_ isAsked: Flag, _ isFree: Flag, _ isAnswered: Flag) {
+        change { state in
+            state.script = { number in
+                guard number == 0 else { return nil }
+                isAsked.set()
+                await isFree.wait()
+                isAnswered.set()
+                return nil
+            }
+        }
+    }
+
     /// The transport to it.
     var transport: ScriptedServer {
         ScriptedServer { [self] (request: GraphQLRequest) in try await answer(request) }

@@ -395,4 +395,26 @@ extension SyncTests {
             #expect(todo.age != nil)
         }
     }
+
+    @Test("A garbage collection forgets the version of a deleted object whose type is not synchronized")
+    func forgetsDeletedVersion() async throws {
+        let versions = [3, 4, 2, 2]
+        let server = ScriptedServer { number, _ in
+            """
+            {"data":{"todo":{"__typename":"Todo","id":"a","title":"version \(versions[number])",
+             "_version":\(versions[number]),"_deleted":\(number == 1),"_lastChangedAt":9}}}
+            """
+        }
+        try await withStoreFixture(server, schema: SyncServer.schema) { app in
+            let todo = GraphQLOperation(#"{ todo(id: "a") { id title } }"#)
+            for shown in ["version 3", nil, nil] {
+                _ = try await app.fetch(todo, policy: .networkOnly)
+                #expect(title(app, "a") == shown)
+            }
+            try await app.remove(field: "todo")
+            _ = try await app.collectGarbage()
+            _ = try await app.fetch(todo, policy: .networkOnly)
+            #expect(title(app, "a") == "version 2")
+        }
+    }
 }

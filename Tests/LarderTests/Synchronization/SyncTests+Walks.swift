@@ -174,6 +174,24 @@ extension SyncTests {
         }
     }
 
+    @Test("A token of changes that an earlier call has left and that is refused lets the changes be asked for at once")
+    func oldTokenOfChanges() async throws {
+        let refusal = #"{"data":null,"errors":[{"message":"The token is not valid","errorType":"BadRequest"}]}"#
+        try await withServer(["a", "b", "c"]) { (server, app) async throws in
+            try await app.sync(paged)
+            server.wait(10_000)
+            for id in ["a", "b", "c"] { server.put(id, "\(id)2") }
+            var limited = paged
+            limited.maximumPageCount = 1
+            try await app.sync(limited)
+            let count = server.requests.count
+            server.change { $0.script = { $0 == count ? refusal : nil } }
+            let report = try await app.sync(paged)
+            #expect(report.isFinished && !report.isBase)
+            #expect(title(app, "c") == "c2")
+        }
+    }
+
     @Test("Tokens that lead in a circle, and more than a thousand pages in a row without objects, are errors")
     func endless() async throws {
         @Sendable func page(_ token: Int, _ items: String = "") -> String {
@@ -306,6 +324,23 @@ extension SyncTests {
             let reports = try await [first, second]
             #expect(reports.filter(\.isBase).count == 1)
             #expect(title(app, "c") == "c1")
+        }
+    }
+
+    @Test("A synchronization that waits for another call of its own ends at once when its task is cancelled")
+    func cancelledWait() async throws {
+        try await withServer(["a"]) { server, app in
+            let (isAsked, isFree, isAnswered) = (Flag(), Flag(), Flag())
+            server.holdFirst(isAsked, isFree, isAnswered)
+            let all = paged
+            let first = Task { _ = try await app.sync(all) }
+            await isAsked.wait()
+            let waiting = Task { _ = try await app.sync(all) }
+            waiting.cancel()
+            #expect(await larderError { try await waiting.value }?.code == .cancelled)
+            #expect(!isAnswered.isSet)
+            isFree.set()
+            try await first.value
         }
     }
 

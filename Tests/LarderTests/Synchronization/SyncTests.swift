@@ -200,6 +200,21 @@ struct SyncTests {
         }
     }
 
+    @Test("A synchronization does not wait for another one that is under way")
+    func besideAnother() async throws {
+        try await withServer(["a"]) { server, app in
+            let (isAsked, isFree, isAnswered) = (Flag(), Flag(), Flag())
+            server.holdFirst(isAsked, isFree, isAnswered)
+            let all = paged
+            let first = Task { _ = try await app.sync(all) }
+            await isAsked.wait()
+            try await app.sync(filtered)
+            #expect(!isAnswered.isSet)
+            isFree.set()
+            try await first.value
+        }
+    }
+
     @Test("A partition whose server is another begins with everything, and removes what that one has not")
     func otherServer() async throws {
         try await withServer(["a", "b"]) { _, app in

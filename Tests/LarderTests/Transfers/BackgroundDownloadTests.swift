@@ -194,4 +194,16 @@ struct BackgroundDownloadTests {
             #expect(try download.status().failure?.code == .diskFull)
         }
     }
+
+    @Test("A file that a killed runner has put in its place is the download's, though the executor still knows it")
+    func placedBefore() async throws {
+        try await withDownload { app, download, background in
+            try await handOver(app, background)
+            try background.receive(download.id.uuid, as: bytes)
+            try Data(bytes).write(to: try download.status().file)
+            try await runner(app, background).drain()
+            try expectArrived(download)
+            #expect(background.handedOver.count == 1)
+        }
+    }
 }

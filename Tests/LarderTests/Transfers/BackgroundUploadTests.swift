@@ -464,4 +464,18 @@ struct BackgroundUploadTests {
             try await expectWait(behind: upload, app)
         }
     }
+
+    @Test("An upload whose file is written to while an executor has it has failed, whatever the object has")
+    func writtenMeanwhile() async throws {
+        try await withUpload { app, upload, background in
+            let running = Task { try await runner(app, background).run() }
+            try await eventually { !background.handedOver.isEmpty }
+            let file = try upload.status().file
+            try Data("other content".utf8).write(to: file)
+            try background.send(upload.id.uuid, as: Array("some bytes".utf8))
+            await expectCode(.sourceChanged) { try await upload.finished(within: .seconds(60)) }
+            running.cancel()
+            try await running.value
+        }
+    }
 }

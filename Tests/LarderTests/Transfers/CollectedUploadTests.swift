@@ -170,4 +170,72 @@ struct CollectedUploadTests {
             #expect(try download.status().state == .cancelled)
         }
     }
+
+    @Test("An upload that was retried after the look keeps what the storage has of it")
+    func retriedSince() async throws {
+        try await withLeftUploads { fixture, _, failed in
+            let store = fixture.folder.appending(path: "store")
+            let remains = try await OperationsDatabase.using(store) { try TransferRemains(in: store, $0.transfers) }
+            #expect(remains.transfers.count == 2)
+            fixture.storage.onCall { _ in }
+            try await failed.retry()
+            let cleared = try await OperationsDatabase.using(store) { database in
+                try await remains.clear(database.transfers, storage: fixture.storage, timeout: .seconds(30))
+            }
+            #expect(cleared.uploads.count == 1 && cleared.left.isEmpty)
+            #expect(fixture.storage.state.withLock { $0.uploads.values.map(\.location.key) } == ["failing"])
+            #expect(try failed.status().state == .pending)
+        }
+    }
+
+    @Test("An upload that the storage does not abort keeps no other from being aborted")
+    func oneRefused() async throws {
+        try await withLeftUploads { fixture, _, _ in
+            let uploads = fixture.storage.state.withLock { $0.uploads.mapValues(\.location.key) }
+            let refused = try #require(uploads.first { $0.value == TransferFixture.location.key }?.key)
+            fixture.storage.onCall { call throws(ObjectError) in
+                if call == .abort(refused) { throw ObjectError(.accessDenied, "not you") }
+            }
+            let cleared = try await collect(fixture, fixture.storage)
+            #expect(cleared.left.count == 1 && cleared.uploads.count == 1)
+            #expect(fixture.storage.state.withLock { Array($0.uploads.keys) } == [refused])
+        }
+    }
+
+    /// A store's folder with two partial files that no transfer knows, by their names.
+    private func withStrayFiles(_ body: (_ store: URL, _ ids: [UUID]) async throws -> Void) async throws {
+        try await withTransferFixture { fixture in
+            let store = fixture.folder.appending(path: "store")
+            let folder = store.appending(path: "transfers")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            let ids = (0..<2).map { _ in UUID() }.sorted { $0.uuidString < $1.uuidString }
+            for id in ids { try Data([1]).write(to: folder.appending(path: "\(TransferID(id)).part")) }
+            try await body(store, ids)
+        }
+    }
+
+    @Test("A partial file that is gone already is not told as removed")
+    func goneSince() async throws {
+        try await withStrayFiles { store, ids in
+            let remains = try TransferRemains(in: store, nil)
+            #expect(remains.files.map(\.transfer) == ids)
+            let file = store.appending(path: "transfers/\(TransferID(ids[0])).part")
+            try FileManager.default.removeItem(at: file)
+            let cleared = try await remains.clear(nil, storage: nil, timeout: .zero)
+            #expect(cleared.files.map(\.transfer) == [ids[1]] && cleared.left.isEmpty)
+        }
+    }
+
+    @Test("A partial file that cannot be removed is told with its transfer, and the others are removed")
+    func oneStuck() async throws {
+        try await withStrayFiles { store, ids in
+            let name = "\(TransferID(ids[0])).part"
+            let system = FileSystem(injecting: { call in
+                call.kind == .remove && call.path.hasSuffix(name) ? .failure(EIO) : nil
+            })
+            let cleared = try await TransferRemains(in: store, nil, system).clear(nil, storage: nil, timeout: .zero)
+            #expect(cleared.files.map(\.transfer) == [ids[1]])
+            #expect(cleared.left.map(\.transfer) == [ids[0]])
+        }
+    }
 }

@@ -130,4 +130,42 @@ struct DigestTests {
             #expect(try fixture.app.transfers.all().isEmpty)
         }
     }
+
+    @Test("Of a file that has another nothing is handed over to an executor")
+    func refusedHandOver() async throws {
+        try await withTransferFixture { fixture in
+            let file = fixture.folder.appending(path: "source")
+            try Data(Self.bytes).write(to: file)
+            let upload = try await fixture.app.transfers.upload(
+                file, to: TransferFixture.location, options: UploadOptions(sha256: Self.other))
+            let background = ScriptedBackground(fixture.storage)
+            let runner = fixture.runner { $0.background = background }
+            let running = Task { try await runner.run() }
+            try await eventually { try !background.handedOver.isEmpty || upload.status().isEnded }
+            running.cancel()
+            try await running.value
+            #expect(background.handedOver.isEmpty && fixture.storage.calls.isEmpty)
+            #expect(try upload.status().failure?.code == .otherContent)
+        }
+    }
+
+    @Test("An object that has another never gets to its place where an executor has received it")
+    func unexpectedFromExecutor() async throws {
+        try await withTransferFixture { fixture in
+            fixture.storage.keep(Self.bytes, at: TransferFixture.location)
+            let file = fixture.folder.appending(path: "copy")
+            let download = try await fixture.app.transfers.download(
+                TransferFixture.location, to: file, options: DownloadOptions(sha256: Self.other))
+            let background = ScriptedBackground(fixture.storage)
+            let runner = fixture.runner { $0.background = background }
+            let running = Task { try await runner.run() }
+            try await eventually { !background.handedOver.isEmpty }
+            running.cancel()
+            try await running.value
+            try background.receive(download.id.uuid, as: Self.bytes)
+            try await fixture.drain { $0.background = background }
+            await expectCode(.otherContent) { try await download.finished() }
+            #expect(!FileManager.default.fileExists(atPath: file.path) && fixture.partials.isEmpty)
+        }
+    }
 }

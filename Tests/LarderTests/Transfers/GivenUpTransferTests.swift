@@ -192,6 +192,23 @@ struct GivenUpTransferTests {
         }
     }
 
+    @Test("The partial files of all downloads of a forgotten partition go with it")
+    func forgottenFilesOfAll() async throws {
+        try await withSwitch { fixture, _ in
+            let folder = fixture.folder.appending(path: "store/transfers")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            for name in ["a", "b", "c"] {
+                let download = try await fixture.app.transfers.download(
+                    .init(bucket: "media", key: name), to: fixture.folder.appending(path: name))
+                try Data("half".utf8).write(to: folder.appending(path: "\(download.id).part"))
+            }
+            _ = try await fixture.store.switch(to: Self.backends.1)
+            #expect(fixture.partials.count == 3)
+            #expect(try await fixture.store.forget(environment: "a", losingUnsent: true).isEmpty)
+            #expect(fixture.partials.isEmpty)
+        }
+    }
+
     @Test("Forgetting names the storage of an upload that it leaves there, and gives no id where none has arrived")
     func forgottenInNamedStorage() async throws {
         try await withSwitch { fixture, leave in

@@ -58,6 +58,47 @@ struct HandOverTests {
         }
     }
 
+    /// Knows transfers of which the store knows nothing, and does not end the one that it is to end first.
+    private final class StubbornBackground: BackgroundTransport {
+        private let state = Mutex((known: Set((0..<5).map { _ in UUID() }), kept: UUID?.none))
+        let isLeftWithOne = Flag()
+
+        func known() async throws(ObjectError) -> Set<UUID> { state.withLock { $0.known } }
+
+        func upload(
+            _ file: URL, as id: UUID, to location: ObjectLocation, _ attributes: ObjectAttributes, crc32c: UInt32
+        ) async throws(ObjectError) {}
+
+        func download(
+            _ location: ObjectLocation, etag: String, as id: UUID, to file: URL
+        ) async throws(ObjectError) {}
+
+        func outcome(of id: UUID) async throws(ObjectError) -> StoredObject? { nil }
+
+        func end(_ id: UUID) async throws(ObjectError) {
+            let isKept = state.withLock { state in
+                state.kept = state.kept ?? id
+                if state.kept != id { state.known.remove(id) }
+                if state.known.count == 1 { isLeftWithOne.set() }
+                return state.kept == id
+            }
+            if isKept { throw ObjectError(.unreachable, "as the test says") }
+        }
+    }
+
+    @Test("A transfer that its executor does not break off keeps no other one from being broken off")
+    func brokenOffBesideAnother() async throws {
+        try await withTransferFixture { fixture in
+            let background = StubbornBackground()
+            let runner = fixture.runner { $0.background = background }
+            let running = Task { try await runner.run() }
+            await background.isLeftWithOne.wait()
+            #expect(background.isLeftWithOne.isSet)
+            running.cancel()
+            try await running.value
+        }
+    }
+
     @Test("An upload is handed over again when the storage has no checksum of its equally long object")
     func untold() async throws {
         try await withTransferFixture(MemoryStorage(isSealed: true)) { fixture in
@@ -166,6 +207,54 @@ struct HandOverTests {
             options.background = background
             try await TransferRunner(other, storage: fixture.storage, options: options).drain()
             #expect(background.ended.isEmpty && background.uploads == [upload.id.uuid])
+        }
+    }
+
+    @Test("An executor forgets an upload that it has sent only once the end is on disk")
+    func forgottenLast() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 100)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let background = ScriptedBackground(fixture.storage)
+            try await handOver(upload, to: background, fixture, times: 1)
+            try background.send(upload.id.uuid)
+            let isKnown = Mutex<Bool?>(nil)
+            let runner = fixture.runner {
+                $0.background = background
+                $0.reached = { step in
+                    guard step == .finished else { return }
+                    isKnown.withLock { $0 = background.uploads.contains(upload.id.uuid) }
+                }
+            }
+            try await runner.drain()
+            #expect(isKnown.withLock { $0 } == true)
+            #expect(try upload.status().state == .done)
+            #expect(background.uploads.isEmpty)
+        }
+    }
+
+    @Test("A storage that asks for patience is left alone also where an executor has got that answer")
+    func patience() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 100)
+            let transfers = fixture.app.transfers
+            let first = try await transfers.upload(file, to: TransferFixture.location)
+            let background = ScriptedBackground(fixture.storage)
+            let runner = fixture.runner {
+                $0.background = background
+                $0.backoff = Backoff(first: .seconds(3600), cap: .seconds(3600))
+                $0.random = { 1 }
+            }
+            let running = Task { try await runner.run() }
+            try await eventually { background.handedOver.count == 1 }
+            background.fail(first.id.uuid, .throttled)
+            try await eventually { try first.status().failure != nil }
+            let next = try await transfers.upload(file, to: .init(bucket: "media", key: "next"))
+            let other = try await transfers.upload(file, to: .init(bucket: "other", key: "next"))
+            try await eventually { background.handedOver.contains(other.id.uuid) }
+            #expect(try next.status().attempts == 0)
+            running.cancel()
+            try await running.value
         }
     }
 }

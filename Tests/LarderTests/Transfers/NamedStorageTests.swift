@@ -332,4 +332,19 @@ struct NamedStorageTests {
             #expect(objects(storage) == ["k"])
         }
     }
+
+    @Test("The progress of a transfer that names no storage says that the one without a name is missing")
+    func progressOfUnnamed() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 100)
+            let upload = try await fixture.app.transfers.upload(file, to: .init(bucket: "media", key: "x"))
+            let runner = runner(fixture, ["photos": MemoryStorage()], hasUnnamed: false)
+            let running = Task { try await runner.run() }
+            try await eventually { try upload.status().failure?.code == .noStorage }
+            var progress = upload.progress.makeAsyncIterator()
+            #expect(await progress.next(isolation: #isolation)?.waiting == .noStorage(named: nil))
+            running.cancel()
+            try await running.value
+        }
+    }
 }

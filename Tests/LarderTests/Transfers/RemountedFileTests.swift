@@ -2,6 +2,7 @@ import Foundation
 import LarderFiles
 import LarderOperations
 import LarderTestSupport
+import Synchronization
 import Testing
 
 @testable import Larder
@@ -134,26 +135,52 @@ struct RemountedFileTests {
             var other = bytes
             other[700] ^= 1
             try Data(isSame ? bytes : other).write(to: copy)
-            // The partial file stays until the copy is noted.
-            let store = fixture.folder.appending(path: "store")
-            let partial = URL(filePath: PartialFile.path(of: download.id.uuid, in: store))
-            try FileManager.default.createDirectory(
-                at: partial.deletingLastPathComponent(), withIntermediateDirectories: true)
-            try Data(bytes).write(to: partial)
-            let object = try #require(fixture.storage.object(TransferFixture.location))
-            try await note(
-                [
-                    .object(etag: object.etag, size: 2000, crc32c: CRC32C(of: bytes).value), .partSize(1024),
-                    .file(try FileIdentity(ofSource: partial.path)),
-                    .parts([
-                        .init(number: 1, size: 1024, crc32c: CRC32C(of: bytes[..<1024]).value),
-                        .init(number: 2, size: 976, crc32c: CRC32C(of: bytes[1024...]).value),
-                    ]),
-                ], of: download, fixture)
+            _ = try await noteArrived(download, bytes, fixture)
             try await fixture.drain()
             #expect(try download.status().failure?.code == (isSame ? nil : .destinationExists))
             #expect(try Array(Data(contentsOf: copy)) == (isSame ? bytes : other))
             #expect(!fixture.storage.calls.contains { if case .get = $0 { true } else { false } })
+        }
+    }
+
+    /// Makes the partial file of 2,000 bytes that have arrived, and notes them: it stays until the copy is noted.
+    private func noteArrived(_ download: Transfer, _ bytes: [UInt8], _ fixture: TransferFixture) async throws -> URL {
+        let store = fixture.folder.appending(path: "store")
+        let partial = URL(filePath: PartialFile.path(of: download.id.uuid, in: store))
+        try FileManager.default.createDirectory(
+            at: partial.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try Data(bytes).write(to: partial)
+        let object = try #require(fixture.storage.object(TransferFixture.location))
+        try await note(
+            [
+                .object(etag: object.etag, size: 2000, crc32c: CRC32C(of: bytes).value), .partSize(1024),
+                .file(try FileIdentity(ofSource: partial.path)),
+                .parts([
+                    .init(number: 1, size: 1024, crc32c: CRC32C(of: bytes[..<1024]).value),
+                    .init(number: 2, size: 976, crc32c: CRC32C(of: bytes[1024...]).value),
+                ]),
+            ], of: download, fixture)
+        return partial
+    }
+
+    @Test("The partial file beside a copy on another volume stays until it is noted that the download is done")
+    func keptUntilNoted() async throws {
+        try await withTransferFixture { fixture in
+            let (_, bytes) = try fixture.file(bytes: 2000)
+            fixture.storage.keep(bytes, at: TransferFixture.location)
+            let copy = fixture.folder.appending(path: "copy")
+            let download = try await fixture.app.transfers.download(TransferFixture.location, to: copy)
+            try Data(bytes).write(to: copy)
+            let partial = try await noteArrived(download, bytes, fixture)
+            let isThere = Mutex<Bool?>(nil)
+            try await fixture.drain {
+                $0.reached = { step in
+                    guard step == .finished else { return }
+                    isThere.withLock { $0 = FileManager.default.fileExists(atPath: partial.path) }
+                }
+            }
+            #expect(isThere.withLock { $0 } == true)
+            #expect(try download.status().state == .done && fixture.partials.isEmpty)
         }
     }
 }

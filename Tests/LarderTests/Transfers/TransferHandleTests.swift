@@ -210,6 +210,49 @@ struct TransferHandleTests {
         }
     }
 
+    @Test("Each of two readers of the events is told what the program does to a transfer", .timeLimit(.minutes(1)))
+    func toldToEachReader() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            var first = fixture.app.transfers.events.makeAsyncIterator()
+            var second = fixture.app.transfers.events.makeAsyncIterator()
+            try await upload.pause()
+            #expect(await first.next(isolation: #isolation)?.state == .paused)
+            #expect(await second.next(isolation: #isolation)?.state == .paused)
+        }
+    }
+
+    @Test("Pausing an upload leaves another one that is under way as it is")
+    func pausedAlone() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 100)
+            var uploads: [Transfer] = []
+            for key in ["a", "b"] {
+                uploads.append(try await fixture.app.transfers.upload(file, to: .init(bucket: "media", key: key)))
+            }
+            let (isFree, isBrokenOff) = (Flag(), Flag())
+            fixture.storage.onCall { call throws(ObjectError) in
+                guard case .put = call else { return }
+                do { while !isFree.isSet { try await Task.sleep(for: .milliseconds(2)) } } catch {
+                    if call == .put("b") { isBrokenOff.set() }
+                    throw ObjectError(.cancelled, "cancelled")
+                }
+            }
+            let runner = fixture.runner()
+            let running = Task { try await runner.run() }
+            try await eventually { fixture.storage.state.withLock { $0.busy } == 2 }
+            try await uploads[0].pause()
+            try await eventually { fixture.storage.state.withLock { $0.busy } == 1 }
+            isFree.set()
+            #expect(try await uploads[1].finished().attempts == 1)
+            #expect(!isBrokenOff.isSet)
+            #expect(try uploads[0].status().state == .paused)
+            running.cancel()
+            try await running.value
+        }
+    }
+
     @Test("Starting and finishing say what went wrong by one and the same way")
     func unknown() async throws {
         try await withTransferFixture { fixture in

@@ -131,6 +131,26 @@ struct TransferPieceTests {
         #expect(progress(.running, 0, 0).fraction == 0 && progress(.done, 0, 0).fraction == 1)
     }
 
+    @Test("A transfer is tried again after what may pass, of which faults are counted, and fails of everything else")
+    func consequences() {
+        /// Whether it counts as a fault; nil where the transfer is not tried again after a pause.
+        func isFault(_ code: ObjectError.Code) -> Bool? {
+            if case .retry(let isFault, _) = TransferConsequence(of: ObjectError(code, "")) { isFault } else { nil }
+        }
+        let faults: [ObjectError.Code] = [
+            .timedOut, .interrupted, .serverFault, .checksum, .wrongLength, .unusableAnswer, .incomplete, .noSuchUpload,
+        ]
+        for code in faults { #expect(isFault(code) == true, "\(code.rawValue)") }
+        for code in [.unreachable, .insecure, .notPrepared, .throttled] as [ObjectError.Code] {
+            #expect(isFault(code) == false, "\(code.rawValue)")
+        }
+        let others: [ObjectError.Code] = [
+            .accessDenied, .notFound, .noSuchBucket, .changed, .tooLarge, .rejected, .unusableRequest,
+            .invalidCredentials, .expiredCredentials,
+        ]
+        for code in others { #expect(isFault(code) == nil, "\(code.rawValue)") }
+    }
+
     @Test("An upload is in doubt only after errors that do not tell whether the storage has taken it")
     func doubts() {
         let leaving: [ObjectError] = [

@@ -154,6 +154,17 @@ struct UploadTests {
         }
     }
 
+    @Test("A content type of 2 KiB is taken")
+    func longestContentType() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10)
+            let attributes = ObjectAttributes(contentType: String(repeating: "t", count: 2048))
+            let upload = try await fixture.app.transfers.upload(
+                file, to: TransferFixture.location, options: .init(attributes: attributes))
+            #expect(try upload.status().state == .pending)
+        }
+    }
+
     @Test("Metadata has at most 2 KiB, however many letters that is", arguments: [("ab", true), ("abc", false)])
     func metadataBytes(name: String, isTaken: Bool) async throws {
         try await withTransferFixture { fixture in

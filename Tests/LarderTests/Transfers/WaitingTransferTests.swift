@@ -197,4 +197,14 @@ struct WaitingTransferTests {
             try await session.accept(isGuest ? guest : user, as: isGuest ? .guest : .user, within: .seconds(300))
         }
     }
+
+    @Test("A paused transfer does not say that it waits, also where nothing carries transfers out")
+    func paused() async throws {
+        try await withTransferFixture { fixture in
+            let upload = try await upload(fixture)
+            try await upload.pause()
+            let progress = await first(upload) { _ in true }
+            #expect(progress?.state == .paused && progress?.waiting == nil)
+        }
+    }
 }

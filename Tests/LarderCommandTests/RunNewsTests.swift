@@ -1,0 +1,93 @@
+import Foundation
+import Larder
+import LarderCommandLine
+import LarderOperations
+import LarderTestSupport
+import RecipeServer
+import Testing
+
+@testable import LarderCommand
+
+@Suite("What run tells of what waits, and of what has ended", .timeLimit(.minutes(10)))
+struct RunNewsTests {
+    private var output: Output {
+        Output(tool: .init(name: "larder", version: 1), command: "run", isJSON: true)
+    }
+
+    @Test(
+        "A transfer whose credentials are not taken waits for a sign-in; any other is tried again after pauses",
+        arguments: [
+            ("object.invalidCredentials", "waits for a sign-in"), ("object.expiredCredentials", "waits for a sign-in"),
+            ("object.serverFault", "is tried again after pauses"),
+        ])
+    func waitingTransfer(code: String, waits: String) async throws {
+        try await TransferFixture.run { fixture in
+            let id = try await fixture.upload()
+            try await fixture.withPartition { app in
+                var news = try RunNews(app)
+                let attempt = try await fixture.begin(id)
+                let failure = TransferFailure(code: code, message: "who?", time: Date() + 1)
+                try await fixture.withTable { try await $0.retryLater(attempt, at: nil, failure, now: Date()) }
+                try news.tell(app, output)
+                #expect(news.waits() == ["waiting: transfer \(id.text) \(waits): who?"])
+            }
+        }
+    }
+
+    @Test("run says once that there is no network, whichever of its two runners has noticed")
+    func offline() async throws {
+        try await TransferFixture.run { fixture in
+            try await fixture.withPartition { app in
+                for (mutations, transfers) in [(.offline, nil), (.running, .offline)] as [(RunnerState, RunnerState?)] {
+                    var news = try RunNews(app)
+                    let (first, second) = (news.change(mutations, transfers), news.change(mutations, transfers))
+                    #expect(first == "there is no network" && second == nil)
+                }
+            }
+        }
+    }
+
+    @Test("run tells of a mutation that the server refuses that it was set aside, and why")
+    func reason() async throws {
+        try await withTemporaryFolder { folder in
+            let fixture = CommandFixture(folder: folder)
+            let server = try await RecipeServer.start()
+            let rate = """
+                mutation Rate($id: ID!, $stars: Int!) { rateRecipe(id: $id, stars: $stars) { __typename id rating } }
+                """
+            let queued = try await fixture.larder([
+                "enqueue", "--schema", fixture.write(RecipeServer.schema, to: "recipes.graphqls"), "--operation",
+                fixture.write(rate, to: "rate.graphql"), "--variables",
+                fixture.write(#"{"id":"no-such","stars":2}"#, to: "rating.json"),
+            ])
+            let outcome = try await fixture.larder("run", "--until-idle", "--endpoint", server.url.absoluteString)
+            try await server.stop()
+            let id = queued.output.trimmingCharacters(in: .newlines)
+            #expect(outcome.status == 1 && outcome.output.hasPrefix("set aside \(id): "), "\(queued) \(outcome)")
+        }
+    }
+
+    @Test("A transfer that is cancelled, and a mutation that is discarded, have ended, which is progress of a run")
+    func givenUp() async throws {
+        try await TransferFixture.run { fixture in
+            let upload = try await fixture.upload()
+            try await fixture.withPartition { app in
+                let mutation = try await app.enqueue(GraphQLOperation("mutation { add(title: \"a\") { id } }")).id
+                var news = try RunNews(app)
+                try news.tell(app, output)
+                var progress = news.lastProgress
+                try await app.transfers[TransferID(upload)].cancel()
+                try news.tell(app, output)
+                #expect(news.lastProgress > progress)
+                progress = news.lastProgress
+                try await OperationsDatabase.using(URL(filePath: fixture.store)) { database in
+                    let failure = MutationFailure(.rejected, message: "no", time: Date())
+                    try await database.mutations.setAside(mutation.uuid, expecting: .pending, failure, now: Date())
+                    _ = try await database.mutations.discard(mutation.uuid, dependents: .release, now: Date())
+                }
+                try news.tell(app, output)
+                #expect(news.lastProgress > progress)
+            }
+        }
+    }
+}
