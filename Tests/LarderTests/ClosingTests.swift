@@ -231,9 +231,10 @@ struct ClosingTests {
     @Test("A store closes each of its caches, also after one that could not be closed in order, and says so")
     func closesOthers() async throws {
         try await withTemporaryFolder { folder in
+            let isFailing = Flag()
             var options = Store.Options()
             options.files = FileSystem(injecting: { call in
-                call.kind == .open && call.path.hasSuffix("/clean.stamp.new") ? .failure(EIO) : nil
+                isFailing.isSet && call.kind == .open && call.path.hasSuffix("/clean.stamp.new") ? .failure(EIO) : nil
             })
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
             var handles: [Partition] = []
@@ -243,6 +244,7 @@ struct ClosingTests {
                 handles.append(app)
             }
             #expect(Set(try openFiles(below: folder).filter { $0.hasSuffix("/data.mdb") }).count == 2)
+            isFailing.set()
             let error = #expect(throws: LarderError.self) { try store.close() }
             #expect(error?.code.rawValue.hasPrefix("records.") == true)
             #expect(try openFiles(below: folder).filter { $0.hasSuffix("/data.mdb") } == [])
