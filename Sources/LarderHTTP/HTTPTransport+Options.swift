@@ -21,7 +21,8 @@ extension HTTPTransport {
             /// (`PersistedQueryNotFound`), once more with hash and text. A server that answers
             /// `PersistedQueryNotSupported` gets the text from then on. Mutations are sent with their text.
             case automatic
-            /// Every operation by hash alone. The server holds the documents; one it does not know is its error.
+            /// Every query and mutation by hash alone. The server holds the documents; one it does not know is its error.
+            /// Subscriptions are sent with their text.
             case trustedDocuments
         }
 
