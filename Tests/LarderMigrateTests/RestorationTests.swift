@@ -384,7 +384,8 @@ struct RestorationTests {
     @Test("A mutation that comes back keeps the idempotency key that it had")
     func keptKeys() async throws {
         try await MigrationFixture.with { fixture in
-            try await fixture.queue(2)
+            try await fixture.queue(1)
+            _ = try await fixture.queueByOwnKey()
             let before = try await fixture.withDatabase { try $0.mutations.list().map(\.idempotencyKey) }
             let backup = try await fixture.makeBackup()
             try fixture.execute("DELETE FROM mutation")

@@ -441,4 +441,19 @@ struct PageListChangeTests {
             #expect(await larderError { try app.pages(ordersAt).removing("Order:1") }?.code == .operation)
         }
     }
+
+    @Test("The next page comes after the last one that was loaded, though an object of an earlier page has gone since")
+    func nextAfterEviction() async throws {
+        let desk = OrderDesk([
+            "": OrderDesk.tokenPage(1...2, next: "a"), "a": OrderDesk.tokenPage(3...4, next: "b"),
+            "b": OrderDesk.tokenPage(5...6, next: nil),
+        ])
+        try await withStoreFixture(desk.transport, schema: orderSchema) { (app) async throws in
+            let pages = try app.pages(orderList)
+            for _ in 0..<2 { _ = try await pages.next() }
+            try await app.remove("Order:1", as: .evicted)
+            #expect(try await pages.next()?.skus == skus(5...6))
+            #expect(desk.requests.count == 3)
+        }
+    }
 }
