@@ -348,35 +348,39 @@ struct GarbageTests {
         }
     }
 
-    @Test("A pin whose row is damaged keeps all garbage, since what it pins is not known")
-    func damagedPin() async throws {
+    /// Expects that what a damaged row of a table needs keeps all garbage until that row is removed.
+    private func expectKept(
+        by table: String, _ put: (Partition) async throws -> Void, removing: (Partition) async throws -> Void
+    ) async throws {
         try await withTemporaryFolder { folder in
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
             let app = try store.partition()
             try await fill(app, 1...2)
-            try await app.pin(named: "soup", title(1))
-            try OtherProgram(folder).run("UPDATE pin SET variables = x'7b'")
+            try await put(app)
+            try OtherProgram(folder).run("UPDATE \(table) SET variables = x'7b'")
             await expectCode(.init(rawValue: "operations.damagedRow")) { _ = try await app.collectGarbage() }
             #expect(try keys(app).count == 4)
-            try await app.unpin(named: "soup")
+            try await removing(app)
             #expect(try await app.collectGarbage().objects == 4)
             try store.close()
         }
     }
 
+    @Test("A pin whose row is damaged keeps all garbage, since what it pins is not known")
+    func damagedPin() async throws {
+        try await expectKept(by: "pin") {
+            try await $0.pin(named: "soup", title(1))
+        } removing: { app in
+            try await app.unpin(named: "soup")
+        }
+    }
+
     @Test("A named watcher whose row is damaged keeps all garbage, since what it needs is not known")
     func damagedWatcher() async throws {
-        try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            let app = try store.partition()
-            try await fill(app, 1...2)
-            _ = try await app.watch(named: "soup", title(1))
-            try OtherProgram(folder).run("UPDATE watcher SET variables = x'7b'")
-            await expectCode(.init(rawValue: "operations.damagedRow")) { _ = try await app.collectGarbage() }
-            #expect(try keys(app).count == 4)
+        try await expectKept(by: "watcher") {
+            _ = try await $0.watch(named: "soup", title(1))
+        } removing: { app in
             try await app.removeWatcher(named: "soup")
-            #expect(try await app.collectGarbage().objects == 4)
-            try store.close()
         }
     }
 
