@@ -290,8 +290,8 @@ struct ScriptedUploadTests {
         try await ScriptedStorage.run { _ in
             .stored()
         } _: { _, transport in
-            let body = ObjectBody(Array("soup".utf8)) { _ in try await Task.sleep(for: .seconds(3)) }
-            _ = try await put(transport, body, idle: .seconds(2))
+            let body = ObjectBody(Array("soup".utf8)) { _ in try await Task.sleep(for: .seconds(9)) }
+            _ = try await put(transport, body, idle: .seconds(8))
         }
     }
 

@@ -115,6 +115,10 @@ final class CredentialVault: Sendable {
             do throws(KeyError) {
                 found.open(of: owner, with: try await ring.open(stored, until: deadline))
             } catch {
+                // A rotation has sealed it anew since it was read, and had the provider forget the old key.
+                if error.code == .unknownKey, try self.snapshot().key != stored {
+                    return try await read(until: deadline, lost: lost)
+                }
                 if let cause = error.cause as? SealError {
                     damagedKey = (stored, cause.reason.rawValue)
                     for row in found.rows { found.suspect(row, .keyDamaged) }
@@ -196,7 +200,10 @@ final class CredentialVault: Sendable {
         guard snapshot.isKnown else { throw LarderError(OperationsError.forgotten(partition)) }
         guard let stored = snapshot.key else { return .otherKey }
         let key: PartitionKey
-        do throws(KeyError) { key = try await ring.open(stored, until: deadline) } catch { throw LarderError(error) }
+        do throws(KeyError) { key = try await ring.open(stored, until: deadline) } catch {
+            if error.code == .unknownKey, try self.snapshot().key != stored { return .otherKey }
+            throw LarderError(error)
+        }
         let new = try seal(credentials, with: key, session: change)
         return try await commit(new) { (new) async throws(OperationsError) in
             try await table.replace(by: new, expecting: expected)

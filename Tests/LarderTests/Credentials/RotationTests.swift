@@ -2,6 +2,7 @@ import Foundation
 import Larder
 import LarderOperations
 import LarderTestSupport
+import Synchronization
 import Testing
 
 @Suite("Changing the program's key", .timeLimit(.minutes(10)))
@@ -56,6 +57,69 @@ struct RotationTests {
                 _ = try await rotation(bench).run(within: soon)
                 #expect(try await session.storedCredentials(within: soon) == .present(Self.secret))
             }
+        }
+    }
+
+    /// Keys that are rotated while somebody asks for them, where that is said.
+    private final class RotatedKeys: KeyProvider {
+        let keys: InMemoryKeyProvider
+        let description = "the rotated keys"
+        private let rotation = Mutex<KeyRotation?>(nil)
+
+        init(_ keys: InMemoryKeyProvider) { self.keys = keys }
+
+        func rotateAtNextRead(by new: KeyRotation) { rotation.withLock { $0 = new } }
+
+        func keys(within time: Duration) async throws(KeyError) -> MasterKeys {
+            let due = rotation.withLock { $0.take() }
+            do { _ = try await due?.run(within: soon) } catch {
+                throw KeyError(.unreadable, "The rotation failed", cause: error)
+            }
+            return try await keys.keys(within: time)
+        }
+
+        func makeKey(within time: Duration) async throws(KeyError) -> MasterKeys {
+            try await keys.makeKey(within: time)
+        }
+
+        func addKey(within time: Duration) async throws(KeyError) -> MasterKeys { try await keys.addKey(within: time) }
+
+        func dropKeys(_ ids: Set<String>, within time: Duration) async throws(KeyError) {
+            try await keys.dropKeys(ids, within: time)
+        }
+    }
+
+    @Test("A session reads credentials whose key is rotated while it asks for it, and gives up none")
+    func readMeanwhile() async throws {
+        for missingKey in [Session.MissingKey.staySignedIn, .startAnew] {
+            try await withSessions { bench in
+                try await bench.session().signIn(Self.secret, within: soon)
+                let keys = RotatedKeys(bench.keys)
+                let session = bench.session(keys: keys) { $0.missingKey = missingKey }
+                keys.rotateAtNextRead(by: rotation(bench))
+                #expect(try await session.storedCredentials(within: soon) == .present(Self.secret))
+                #expect(try session.status().quarantined == [])
+            }
+        }
+    }
+
+    @Test("A session stores refreshed credentials whose key is rotated while it asks for it, and refreshes them once")
+    func refreshedMeanwhile() async throws {
+        try await withSessions { bench in
+            let keys = RotatedKeys(bench.keys)
+            let session = bench.session(keys: keys)
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            bench.clock.advance(by: .seconds(3600))
+            bench.provider.behaviour = .hanging
+            let refresh = Task { try await session.credentials(within: soon) }
+            try await eventually { bench.provider.attempts == 1 }
+            // The session knows the key of before, and has to ask for that of now.
+            _ = try await rotation(bench).run(within: soon)
+            keys.rotateAtNextRead(by: rotation(bench))
+            bench.provider.behaviour = .ready
+            let new = try await refresh.value
+            #expect(bench.provider.refreshes == 1)
+            #expect(try await bench.session().storedCredentials(within: soon) == .present(new))
         }
     }
 
