@@ -436,13 +436,20 @@ struct MutationVerbTests {
         try await withQueue { (store, _, _, pending) throws in
             let id = try #require(UUID(uuidString: pending))
             let time = Date(timeIntervalSince1970: 1_800_000_000)
-            try await OperationsDatabase.using(URL(filePath: store)) { database in
-                let failure = MutationFailure(.rejected, code: "TOO_LATE", message: "no", time: time)
-                try await database.mutations.setAside(id, expecting: .pending, failure, now: time)
+            for isSetAside in [false, true] {
+                try await OperationsDatabase.using(URL(filePath: store)) { database in
+                    let failure = MutationFailure(.rejected, code: "TOO_LATE", message: "no", time: time)
+                    if isSetAside {
+                        try await database.mutations.setAside(id, expecting: .pending, failure, now: time)
+                    } else {
+                        let attempt = try await database.mutations.begin(id, owner: "test", now: time).attempt
+                        try await database.mutations.retryLater(attempt, at: time, failure, now: time)
+                    }
+                }
+                let listed = try await LarderProcess.run(["mutations", "--json", "--store", store]).output
+                let failure = #""failure":{"kind":"rejected","code":"TOO_LATE","message":"no","#
+                #expect(listed.contains(failure + #""time":"2027-01-15T08:00:00Z"}"#), "\(listed)")
             }
-            let listed = try await LarderProcess.run(["mutations", "--json", "--store", store]).output
-            let failure = #""failure":{"kind":"rejected","code":"TOO_LATE","message":"no","#
-            #expect(listed.contains(failure + #""time":"2027-01-15T08:00:00Z"}"#), "\(listed)")
         }
     }
 

@@ -223,11 +223,11 @@ struct RememberedDeviceTests {
         }
     }
 
-    @Test("A clock that is two hours off proves a remembered device by Cognito's time", arguments: [-7_200, 7_200])
-    func wrongClock(seconds: Int) async throws {
+    @Test("A clock that is two hours off proves a remembered device by Cognito's time")
+    func wrongClock() async throws {
         try await CognitoFixture.run { fixture in
             try await fixture.control(#"{"devices": true}"#)
-            let pool = try fixture.pool { $0.wallClock = { Date().addingTimeInterval(TimeInterval(seconds)) } }
+            let pool = try fixture.pool { $0.wallClock = { Date().addingTimeInterval(-7_200) } }
             let tokens = try await pool.signIn("ann", password: "right password", within: ample).tokens
             let device = try #require(try await pool.rememberDevice(of: tokens, within: ample))
             let again = try await pool.signIn(

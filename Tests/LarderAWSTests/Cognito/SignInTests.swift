@@ -116,7 +116,8 @@ struct SignInTests {
     func code(_ step: String, _ factor: SignInFactor) async throws {
         try await CognitoFixture.run(users: ["ann": User(steps: [step])]) { fixture in
             let pool = try fixture.pool()
-            let challenge = try await pool.signIn("ann", password: "right password", within: ample).challenge
+            let challenge = try await pool.signIn("ann", password: "right password", flow: .password, within: ample)
+                .challenge
             guard case .code(factor, _) = challenge.kind else {
                 Issue.record("\(challenge.kind)")
                 return

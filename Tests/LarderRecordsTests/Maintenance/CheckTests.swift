@@ -224,7 +224,7 @@ struct CheckTests {
             let sound = try Data(contentsOf: file)
             var random = SeededNumbers(seed: seed)
             var (refused, unseen) = (0, 0)
-            for round in 0..<350 {
+            for round in 0..<200 {
                 // So that the other seeds' writes find a thread.
                 await Task.yield()
                 var damaged = sound
