@@ -27,6 +27,8 @@ struct AddressTests {
         Case(region: "cn-north-1", host: "photos.s3.cn-north-1.amazonaws.com.cn"),
         Case(bucket: "my.photos", host: "s3.eu-west-1.amazonaws.com", path: "/my.photos/a/b"),
         Case(bucket: "My_Pantry", host: "s3.eu-west-1.amazonaws.com", path: "/My_Pantry/a/b"),
+        Case(bucket: "ab", host: "s3.eu-west-1.amazonaws.com", path: "/ab/a/b"),
+        Case(bucket: "abc", host: "abc.s3.eu-west-1.amazonaws.com"),
         Case(bucket: long, host: "s3.eu-west-1.amazonaws.com", path: "/\(long)/a/b"),
         Case(bucket: longest, host: "\(longest).s3.eu-west-1.amazonaws.com"),
         Case(bucket: "MyPantry", host: "s3.eu-west-1.amazonaws.com", path: "/MyPantry/a/b"),

@@ -83,6 +83,20 @@ struct AnswerTextTests {
         }
     }
 
+    @Test("A storage's Retry-After with a date is measured by its own Date header")
+    func retryAfterDate() async throws {
+        try await ScriptedStorage.run { _ in
+            .error(
+                .serviceUnavailable, "SlowDown",
+                headers: ["Retry-After": "Sun, 06 Nov 1994 08:50:07 GMT", "Date": "Sun, 06 Nov 1994 08:49:37 GMT"])
+        } _: { _, transport in
+            let error = try await objectError { () async throws(ObjectError) in
+                try await transport.parts(of: MultipartUpload(location: .somewhere, id: "u"), within: .ample)
+            }
+            #expect(error.code == .throttled && error.retryAfter == .seconds(30))
+        }
+    }
+
     @Test("The error has both ids of the request where the storage has put another object together")
     func refusedCompletion() async throws {
         let etag = "\"00000000000000000000000000000000-1\""

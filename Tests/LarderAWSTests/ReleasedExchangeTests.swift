@@ -38,6 +38,13 @@ struct ReleasedExchangeTests {
         #expect(ObjectError(ofClient: HTTPClientError.alreadyShutdown).code == .notPrepared)
     }
 
+    @Test("The error of a request without credentials has the time that the identity provider asks to wait")
+    func waitsForCredentials() {
+        let refusal = IdentityError(.throttled, "Too often", retryAfter: .seconds(30))
+        let error = LarderError(.identityThrottled, refusal.message, cause: refusal)
+        #expect(ObjectError(ofCaller: error, .notPrepared, "There are none").retryAfter == .seconds(30))
+    }
+
     @Test("Each is released with its answer, however it ended", .timeLimit(.minutes(3)))
     func released() async throws {
         var early = Reply.error(.badRequest, "ExpiredToken")

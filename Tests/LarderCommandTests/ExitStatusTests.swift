@@ -70,4 +70,22 @@ struct ExitStatusTests {
         let outer = LarderError(.init(rawValue: "records.storage"), "It failed", cause: error)
         #expect(Failure(outer).message.contains("/there/data.mdb"))
     }
+
+    @Test("A failure has the HTTP status also where the server reported errors with it")
+    func statusBesideErrors() {
+        let cause = TransportError(.status, "It failed", status: 429)
+        let failure = Failure(LarderError(.serverErrors, "No", errors: [.init(message: "slow down")], cause: cause))
+        #expect(failure.details.map { $0.name } == ["status", "errors"])
+        #expect(failure.message == "No: slow down")
+    }
+
+    @Test("A miss has all paths of what is missing beside its message, which names the first twenty")
+    func allMissing() throws {
+        let missing = (0...20).map { ResponsePath([.field("f\($0)")]) }
+        let failure = Failure(LarderError(.miss, "No", missing: missing))
+        #expect(failure.message.hasSuffix(", f19 and 1 more"))
+        let told = try #require(failure.details.first { $0.name == "missing" }).value
+        let paths = missing.map { "[\"\($0)\"]" }.joined(separator: ",")
+        #expect(String(decoding: told.bytes, as: UTF8.self) == "[\(paths)]")
+    }
 }

@@ -436,9 +436,9 @@ struct MutationVerbTests {
         try await withQueue { (store, _, _, pending) throws in
             let id = try #require(UUID(uuidString: pending))
             let time = Date(timeIntervalSince1970: 1_800_000_000)
-            for isSetAside in [false, true] {
+            for (isSetAside, code) in [(false, "BUSY"), (true, "TOO_LATE")] {
                 try await OperationsDatabase.using(URL(filePath: store)) { database in
-                    let failure = MutationFailure(.rejected, code: "TOO_LATE", message: "no", time: time)
+                    let failure = MutationFailure(.rejected, code: code, message: "no", time: time)
                     if isSetAside {
                         try await database.mutations.setAside(id, expecting: .pending, failure, now: time)
                     } else {
@@ -447,7 +447,7 @@ struct MutationVerbTests {
                     }
                 }
                 let listed = try await LarderProcess.run(["mutations", "--json", "--store", store]).output
-                let failure = #""failure":{"kind":"rejected","code":"TOO_LATE","message":"no","#
+                let failure = #""failure":{"kind":"rejected","code":"\#(code)","message":"no","#
                 #expect(listed.contains(failure + #""time":"2027-01-15T08:00:00Z"}"#), "\(listed)")
             }
         }

@@ -90,4 +90,97 @@ struct RunNewsTests {
             }
         }
     }
+
+    private static let add = GraphQLOperation("mutation { add(title: \"a\") { id } }")
+
+    private func setAside(_ id: MutationID, _ fixture: TransferFixture) async throws {
+        try await OperationsDatabase.using(URL(filePath: fixture.store)) { database in
+            let failure = MutationFailure(.rejected, message: "no", time: Date())
+            try await database.mutations.setAside(id.uuid, expecting: .pending, failure, now: Date())
+        }
+    }
+
+    private func json(_ news: RunNews) -> String { String(decoding: news.json.bytes, as: UTF8.self) }
+
+    @Test("A mutation that is replayed while run works, and set aside once more, was set aside by that run")
+    func setAsideAgain() async throws {
+        try await TransferFixture.run { fixture in
+            try await fixture.withPartition { app in
+                let id = try await app.enqueue(Self.add).id
+                try await setAside(id, fixture)
+                var news = try RunNews(app)
+                try news.tell(app, output)
+                #expect(!news.hasFailures)
+                try await app.replayMutation(id)
+                try news.tell(app, output)
+                try await setAside(id, fixture)
+                try news.tell(app, output)
+                #expect(news.hasFailures)
+                #expect(json(news).contains(#""setAside":["\#(id)"]"#), "\(json(news))")
+            }
+        }
+    }
+
+    @Test("A transfer that had failed before a run is no failure of it, and no progress")
+    func failedBefore() async throws {
+        try await TransferFixture.run { fixture in
+            try await fixture.fail(fixture.begin(fixture.upload()))
+            try await fixture.withPartition { app in
+                var news = try RunNews(app)
+                let progress = news.lastProgress
+                try news.tell(app, output)
+                #expect(!news.hasFailures && news.lastProgress == progress)
+            }
+        }
+    }
+
+    @Test("A mutation that is queued while run works counts as sent once it is applied")
+    func queuedMutation() async throws {
+        try await TransferFixture.run { fixture in
+            try await fixture.withPartition { app in
+                var news = try RunNews(app)
+                let id = try await app.enqueue(Self.add).id.uuid
+                try news.tell(app, output)
+                try await OperationsDatabase.using(URL(filePath: fixture.store)) { database in
+                    let attempt = try await database.mutations.begin(id, owner: "test", now: Date()).attempt
+                    try await database.mutations.answer(attempt, Array("{}".utf8), now: Date())
+                    try await database.mutations.settle(id, now: Date())
+                }
+                try news.tell(app, output)
+                #expect(json(news).contains(#""sent":1,"#), "\(json(news))")
+            }
+        }
+    }
+
+    @Test("A transfer that is queued while run works counts as transferred once it is done")
+    func queuedTransfer() async throws {
+        try await TransferFixture.run { fixture in
+            // It makes the file.
+            _ = try await fixture.upload()
+            try await fixture.withPartition { app in
+                var news = try RunNews(app)
+                let place = ObjectLocation(bucket: "media", key: "later", region: "eu-west-1")
+                let id = try await app.transfers.upload(fixture.source, to: place).id.uuid
+                try news.tell(app, output)
+                let attempt = try await fixture.begin(id)
+                try await fixture.withTable { try await $0.finish(attempt, etag: "\"e\"", now: Date()) }
+                try news.tell(app, output)
+                #expect(json(news).contains(#""transferred":1,"#), "\(json(news))")
+            }
+        }
+    }
+
+    @Test("The JSON of run names the transfers that remain apart from the mutations that do")
+    func remaining() async throws {
+        try await TransferFixture.run { fixture in
+            let upload = try await fixture.upload()
+            try await fixture.withPartition { app in
+                let id = try await app.enqueue(Self.add).id
+                var news = try RunNews(app)
+                try news.tell(app, output)
+                let named = #""remaining":["\#(id)"],"remainingTransfers":["\#(upload.text)"]"#
+                #expect(json(news).contains(named), "\(json(news))")
+            }
+        }
+    }
 }

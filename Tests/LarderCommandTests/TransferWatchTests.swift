@@ -218,4 +218,19 @@ struct TransferWatchTests {
             }
         }
     }
+
+    @Test("A watch tells of transfers in the order in which they were queued, whichever of them have ended")
+    func ordered() async throws {
+        try await TransferFixture.run { fixture in
+            let (first, second) = (try await fixture.upload(), try await fixture.upload())
+            try await fixture.withTable { table in
+                var news = TransferNews(of: nil)
+                _ = try news.look(table)
+                try await table.pause(first)
+                _ = try await table.cancel(second, now: Date())
+                let found = try news.look(table)
+                #expect(found.news.map(\.id) == [first, second])
+            }
+        }
+    }
 }

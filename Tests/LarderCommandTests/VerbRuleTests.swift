@@ -216,6 +216,13 @@ struct VerbRuleTests {
         #expect(Set(asking) == ["repair", "import", "backup prune"])
     }
 
+    @Test("sync takes a server's deltas for half an hour, unless --delta-lifetime says otherwise")
+    func deltaLifetime() throws {
+        let arguments = ["--operation", "sync.graphql", "--endpoint", "http://host/"]
+        #expect(try Sync.parse(arguments).deltaLifetime == 1_800)
+        #expect(try Sync.parse(arguments + ["--delta-lifetime", "7"]).deltaLifetime == 7)
+    }
+
     @Test("The help of run says that it waits for progress for 60 seconds by default")
     func patience() {
         #expect(Run.helpMessage(columns: 200).contains("nothing was carried out for so long. Default: 60."))

@@ -67,6 +67,27 @@ struct PolicyTests {
         #expect(fault("a", "b", own: #"@fieldPolicy(forField: "node", keyArgs: ["b"])"#) == nil)
     }
 
+    @Test("A type's field has the policies of its interface's field, unless the type says otherwise")
+    func policiesOfInterfaceFields() throws {
+        let schema = try SchemaIndex(
+            parsing: """
+                type Query { shop: Shop stall: Stall }
+                interface Market { cook(id: ID!): Cook times: Times }
+                extend interface Market @fieldPolicy(forField: "cook", keyArgs: "id")
+                extend interface Market @fieldPolicy(forField: "times", parts: merge)
+                type Shop implements Market { cook(id: ID!): Cook times: Times }
+                type Stall implements Market @fieldPolicy(forField: "times", parts: replace) {
+                  cook(id: ID!): Cook times: Times
+                }
+                type Cook { id: ID! } type Times { open: Int }
+                """)
+        for (type, parts) in [("Shop", PartPolicy.merge), ("Stall", .replace)] {
+            let id = try #require(schema.type(named: type))
+            #expect(schema.field(named: "cook", of: id)?.policy == FieldPolicy(keyArgs: ["id"]))
+            #expect(schema.field(named: "times", of: id)?.parts == parts)
+        }
+    }
+
     @Test("Of several policies at one place the last counts, and that of an extension before the definition's")
     func laterPolicy() throws {
         let (name, slug) = (#"@typePolicy(keyFields: "name")"#, #"@typePolicy(keyFields: "slug")"#)

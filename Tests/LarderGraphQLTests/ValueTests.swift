@@ -113,6 +113,28 @@ struct ValueTests {
         #expect(try names("mutation { seat(row: 1) { row number } }") == [])
     }
 
+    @Test("A mutation of several fields names the objects of each, and each of its input objects gets a version")
+    func severalMutatedObjects() throws {
+        let schema = try SchemaIndex(
+            parsing: """
+                type Query { a: Int }
+                type Mutation { one(input: In): Todo }
+                type Todo @typePolicy(versioned: true) { id: ID! _version: Int }
+                input In { id: ID _version: Int }
+                """)
+        let document = try Document(
+            parsing: """
+                mutation M($a: In, $b: In) { a: one(input: $a) { id _version } b: one(input: $b) { id _version } }
+                """)
+        let operation = try #require(document.operations.first)
+        let plan = try Plan.compile(operation, of: document, schema, conditions: [:])
+        let variables: [String: Value] = ["a": ["id": "1"], "b": ["id": "2"]]
+        let inputs = VersionedInput.all(plan, variables, schema)
+        #expect(inputs.map(\.variable).sorted() == ["a", "b"])
+        #expect(inputs.map(\.key).sorted() == ["Todo:1", "Todo:2"])
+        #expect(plan.namedObjects(variables, schema).sorted() == ["Todo:1", "Todo:2"])
+    }
+
     @Test("A mutation is sent without a version where its input object has no field for one")
     func inputWithoutVersion() throws {
         let schema = try SchemaIndex(

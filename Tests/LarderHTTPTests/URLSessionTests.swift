@@ -361,4 +361,20 @@ struct URLSessionTests {
             #expect(answer.age == .seconds(12) && answer.maxAge == .seconds(60))
         }
     }
+
+    @Test("An exchange over URLSession that ends leaves another one under way", .timeLimit(.minutes(1)))
+    func besideEnded() async throws {
+        let gate = Gate()
+        try await overURLSession { received in
+            var reply = Reply.json(Self.answer)
+            if received.number == 0 { reply.gate = gate }
+            return reply
+        } _: { server, transport in
+            let waiting = Task { try await transport.send(.query(), within: .ample) }
+            try await server.waitUntil("the request arrives") { $0.requests.count == 1 }
+            _ = try await transport.send(.query(), within: .ample)
+            gate.open()
+            #expect(try await waiting.value.status == 200)
+        }
+    }
 }

@@ -37,6 +37,7 @@ struct FieldKeyTests {
             ("search(ratio:0.5)", "search(ratio: 0.5)"), ("search(ratio:2)", "search(ratio: 2)"),
             ("search(ratio:1e-05)", "search(ratio: 1e-05)"),
             ("search(deep:true)", "search(deep: true)"), ("search(deep:1)", "search(deep: true)"),
+            ("search(deep:false)", "search(deep: false)"), ("search(deep:0)", "search(deep: false)"),
             ("search([filter:course:MAIN,text:a])", #"search(filter: {course: MAIN, text: "a"})"#),
             ("search([filter:[range:from:1,to:2]],ratio:1.5)", "search(filter: {range: {from: 1, to: 2}}, ratio: 1.5)"),
             ("search([filter:])", "search(filter: {})"),
@@ -99,6 +100,8 @@ struct FieldKeyTests {
         #expect(read(#"search(ids:["a", "b, \"c\"\n"])"#, .appSync) == #"search(ids: ["a", "b, \"c\"\n"])"#)
         #expect(read(#"search(ids:["a\0"])"#, .appSync) == #"search(ids: ["a\u0000"])"#)
         #expect(read(#"search(ids:["caf\u{e9}"])"#, .appSync) == #"search(ids: ["café"])"#)
+        #expect(read(#"search(ids:["a\\b"])"#, .appSync) == #"search(ids: ["a\\b"])"#)
+        #expect(read(#"search(ids:["a\r\tb\'"])"#, .appSync) == #"search(ids: ["a\r\tb'"])"#)
         for cut in [#""a\u"#, #""a\"#, #""a\u{zz}""#, #""a\ux41}""#, #""a\u{41""#] {
             #expect(read("search(ids:[\(cut)])", .appSync) == "argumentsNotUnderstood", "\(cut)")
         }
@@ -131,6 +134,14 @@ struct FieldKeyTests {
         let time = try reader.field("at(time:7)", of: schema.queryType)
         let marks = try reader.field("at(marks:[1, <null>])", of: schema.queryType)
         #expect(time.selection.text == "at(time: 7)" && marks.selection.text == "at(marks: [1, null])")
+    }
+
+    @Test("What AppSync's schemas know as a text is one where it is all digits, too")
+    func phones() throws {
+        let schema = try SchemaIndex(parsing: "scalar AWSPhone type Query { of(phone: AWSPhone): Int }")
+        let reader = FieldKeyReader(schema: schema, style: .appSync)
+        let field = try reader.field("of(phone:5551234)", of: schema.queryType)
+        #expect(field.selection.text == #"of(phone: "5551234")"#)
     }
 
     @Test("A list in which one element can be read in two ways is not guessed")

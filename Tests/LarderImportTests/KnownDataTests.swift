@@ -25,4 +25,23 @@ struct KnownDataTests {
             #expect(try app.json(query) == #"{"recipe":{"rating":null,"author":null},"count":null}"#)
         }
     }
+
+    @Test("A dry run counts a field as taken that only a queued mutation shows, and so does the import")
+    func shownByMutation() async throws {
+        try await withRecipeBox { app, folder in
+            let shown: Value = ["rate": ["__typename": "Recipe", "id": "1", "rating": 5.0]]
+            try await app.enqueue(
+                GraphQLOperation("mutation { rate(id: 1, stars: 5) { id rating } }"),
+                options: MutationOptions(optimisticResponse: shown))
+            #expect(try app.read("Recipe:1", GraphQLFragment("fragment Card on Recipe { rating }"))["rating"] != nil)
+            let fixture = try ForeignFixture(folder.appending(path: "a.sqlite").path, .records)
+            try fixture.record("QUERY_ROOT", #"{"recipe(id:1)":{"$reference":"Recipe:1"}}"#)
+            try fixture.record("Recipe:1", #"{"__typename":"Recipe","id":"1","rating":2}"#)
+            fixture.close()
+            for isDryRun in [true, false] {
+                let report = try await source(fixture.path).run(into: app, isDryRun: isDryRun)
+                #expect(report.fields == .init(taken: 1), "\(isDryRun)")
+            }
+        }
+    }
 }

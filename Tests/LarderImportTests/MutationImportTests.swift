@@ -77,6 +77,18 @@ struct MutationImportTests {
         }
     }
 
+    @Test("A mutation that says nothing of variables is queued without any")
+    func withoutVariables() async throws {
+        try await withRecipeBox { app, folder in
+            let path = try queue(folder) { fixture in
+                try fixture.mutation("A", #"{"query":"mutation { rate(id: 2, stars: 1) { __typename id } }"}"#)
+            }
+            let report = try await source(path, .appSync) { $0.takesMutations = true }.run(into: app)
+            #expect(report.mutations == .init(taken: 1) && report.omissions.isEmpty)
+            #expect(try app.mutations().count == 1)
+        }
+    }
+
     @Test("A query among the mutations is told as refused also where nothing is queued")
     func query() async throws {
         try await withRecipeBox { _, folder in

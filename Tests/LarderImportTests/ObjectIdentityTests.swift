@@ -113,4 +113,28 @@ struct ObjectIdentityTests {
             try store.close()
         }
     }
+
+    @Test("Lists of lists are taken whole: of scalars, and of objects with an identity and without")
+    func listsOfLists() async throws {
+        try await withTemporaryFolder { folder in
+            let schema = """
+                type Query { numbers: [[Int]] cells: [[Cell]] cooks: [[Cook]] }
+                type Cell { text: String }
+                type Cook { id: ID! name: String }
+                """
+            let fixture = try ForeignFixture(folder.appending(path: "a.sqlite").path, .records)
+            try fixture.record(
+                "QUERY_ROOT",
+                #"{"numbers":[[1,null],null,[]],"cells":[[{"$reference":"c"}]],"cooks":[[null,{"$reference":"a"}]]}"#)
+            try fixture.record("c", #"{"__typename":"Cell","text":"x"}"#)
+            try fixture.record("a", #"{"__typename":"Cook","id":"a","name":"Ada"}"#)
+            fixture.close()
+            let store = try Store.open(at: folder.appending(path: "store"), schema: try Schema(parsing: schema))
+            let app = try store.partition()
+            #expect(try await source(fixture.path, schema: schema).run(into: app).omissions == [])
+            let read = try app.json("{ numbers cells { text } cooks { name } }", partial: true)
+            #expect(read == #"{"numbers":[[1,null],null,[]],"cells":[[{"text":"x"}]],"cooks":[[null,{"name":"Ada"}]]}"#)
+            try store.close()
+        }
+    }
 }

@@ -266,4 +266,25 @@ struct BackupPlaceTests {
             #expect(made["files"] as? Int == 2, "\(made)")
         }
     }
+
+    @Test("JSON has the code, the reason and a hint of each backup that is damaged or cannot be read")
+    func reasonsInJSON() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.queue(1)
+            let backup = try await fixture.makeBackup()
+            let other = fixture.backups.appending(path: "notes")
+            try FileManager.default.createDirectory(at: other, withIntermediateDirectories: false)
+            try Data("x".utf8).write(to: backup.appending(path: "larder.sqlite"))
+            let list = try result(await fixture.migrate("backup", "list", "--json"))
+            let verified = try result(await fixture.migrate("backup", "verify", "--json"))
+            let unread = try #require(list["unread"] as? [[String: Any]], "\(list)")
+            let damaged = try #require(verified["damaged"] as? [[String: Any]], "\(verified)")
+            #expect(unread.count == 1 && damaged.count == 2)
+            for row in unread + damaged {
+                #expect(row["code"] as? String == "operations.damagedBackup", "\(row)")
+                #expect((row["message"] as? String)?.isEmpty == false, "\(row)")
+                #expect((row["hint"] as? String)?.hasPrefix("'larder-migrate backup verify' ") == true, "\(row)")
+            }
+        }
+    }
 }

@@ -135,6 +135,19 @@ struct ForgettingTests {
         }
     }
 
+    @Test("Forgetting an environment clears the mark that a killed forgetting left on another partition's cache")
+    func markedBefore() async throws {
+        try await MigrationFixture.with { fixture in
+            let partition = try await fixture.makeParted()
+            _ = try await fixture.add("third")
+            let cache = CacheFolder(store: fixture.store, partition: partition, Store.Options())
+            try cache.markForgotten()
+            #expect(try await fixture.migrate("env", "forget", "third", "--confirm", "third").status == 0)
+            #expect(try StoreStatus.partitionFolders(of: fixture.store, FileSystem()).contains(partition))
+            #expect(try !cache.isForgotten())
+        }
+    }
+
     @Test("A switch that comes while an environment is forgotten finds all of it, or nothing; what it has then stays")
     func switchedMeanwhile() async throws {
         try await MigrationFixture.with { fixture in

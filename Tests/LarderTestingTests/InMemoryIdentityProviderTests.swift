@@ -34,6 +34,16 @@ struct InMemoryIdentityProviderTests {
         #expect(error?.code == .userPoolRefused && provider.refreshes == 0)
     }
 
+    @Test("A user is refreshed as before when another user signs out")
+    func signedOutAlone() async throws {
+        let provider = InMemoryIdentityProvider()
+        let (first, second) = (provider.signIn("ada"), provider.signIn("bob"))
+        try await provider.signOut(first, within: soon)
+        let refreshed = try await provider.refresh(.userPool, of: second, within: soon)
+        #expect(refreshed.userPool != nil && refreshed.userPool != second.userPool)
+        #expect(provider.refreshes == 1)
+    }
+
     @Test("A refresh token that was used before, was revoked or was never issued is refused, and each refusal counted")
     func refusals() async throws {
         let provider = InMemoryIdentityProvider()

@@ -100,6 +100,16 @@ struct MadeUpDataTests {
         }
     }
 
+    @Test("What a mutation says of an object is said of no other object")
+    func saidOfOne() async throws {
+        try await withApp { app, _ in
+            let before = try await app.fetch(one("9", "rating"), policy: .networkOnly)["recipe"]?["rating"]?.double
+            _ = try await app.send(GraphQLOperation(#"mutation { rate(id: "7", rating: 123.5) { id rating } }"#))
+            let after = try await app.fetch(one("9", "rating"), policy: .networkOnly)["recipe"]?["rating"]?.double
+            #expect(before != nil && after == before && after != 123.5)
+        }
+    }
+
     @Test("What a query asks for by an argument is not said of the object")
     func asked() async throws {
         let schema = "type Query { recipe(id: ID!, title: String): Recipe } type Recipe { id: ID! title: String! }"

@@ -39,6 +39,19 @@ struct SwitchedConnectivityTests {
         #expect(told == [false, true])
     }
 
+    @Test("An observer of the network is told of changes after another has stopped")
+    func toldAlone() async {
+        let network = SwitchedConnectivity()
+        let (changes, continuation) = AsyncStream.makeStream(of: Bool.self)
+        let (first, second) = (network.observe { _ in }, network.observe { continuation.yield($0) })
+        first.stop()
+        network.isConnected = false
+        second.stop()
+        continuation.finish()
+        let told = await changes.reduce(into: [Bool]()) { $0.append($1) }
+        #expect(told == [false])
+    }
+
     @Test("A wait for requests ends with those of the name, or when its time is over")
     func awaited() async throws {
         try await withTemporaryStore(schemaText: [kitchenSchema]) { store in

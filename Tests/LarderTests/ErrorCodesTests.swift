@@ -138,13 +138,26 @@ struct ErrorCodesTests {
             (file(EACCES), .operationsNotWritable), (file(EROFS), .operationsNotWritable),
             (CocoaError(.fileWriteNoPermission), .operationsNotWritable),
             (CocoaError(.fileReadNoPermission), .operationsNotWritable),
-            (file(EIO), .backup), (CocoaError(.fileNoSuchFile), .backup),
+            (file(EPERM, isProtected: true), .protected), (file(EIO), .backup), (CocoaError(.fileNoSuchFile), .backup),
         ]
         for failure in failures {
             #expect(BackupFailure.typed(failure.error).code == failure.code, "\(failure.error)")
         }
         #expect(LarderError(translating: file(EACCES, isProtected: true)).code == .protected)
         #expect(LarderError(translating: file(EACCES)).code == .notRunnable)
+    }
+
+    @Test(
+        "Errors may be of a page's token unless their status says that the user or the server's state is why",
+        arguments: [
+            (nil, true), (400, true), (404, true), (410, true), (422, true), (401, false), (403, false), (429, false),
+            (503, false),
+        ] as [(Int?, Bool)])
+    func ofToken(status: Int?, mayBe: Bool) {
+        let error = LarderError(
+            .serverErrors, "no", errors: [GraphQLError(message: "no")],
+            cause: status.map { TransportError(.status, "\($0)", status: $0) })
+        #expect(error.mayBeOfToken == mayBe)
     }
 
     @Test("The error of a failed backup has the file error as its cause")

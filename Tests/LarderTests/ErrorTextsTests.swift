@@ -42,6 +42,8 @@ struct ErrorTextsTests {
         let error = LarderError(.deleted, "")
         #expect(ErrorTexts(languages: ["fr-CA", "ja-JP", "en-US"]).text(for: error).hasSuffix("。"))
         #expect(ErrorTexts(languages: ["ja_JP"]).text(for: error).hasSuffix("。"))
+        #expect(
+            ErrorTexts(languages: ["en-GB", "ja-JP"]).text(for: error) == ErrorTexts.english.text(for: error))
         #expect(ErrorTexts(languages: ["fr"]).text(for: error) == ErrorTexts.english.text(for: error))
         #expect(ErrorTexts(languages: []).text(for: error) == ErrorTexts.english.text(for: error))
     }
@@ -308,5 +310,11 @@ struct ErrorTextsTests {
         ] as [([LarderError.Code], LarderError.Remedy)])
     func told(_ codes: [LarderError.Code], _ remedy: LarderError.Remedy) {
         for code in codes { #expect(LarderError(code, "").remedy == remedy, "\(code.rawValue)") }
+    }
+
+    @Test("The remedy for a miss is to connect, and what goes on by itself has none")
+    func waitingAndMissing() {
+        #expect(LarderError(.miss, "").remedy == .connect)
+        #expect(LarderError(.unsettled, "").remedy == .nothing)
     }
 }

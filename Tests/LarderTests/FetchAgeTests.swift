@@ -293,6 +293,20 @@ struct FetchAgeTests {
         }
     }
 
+    @Test("A maximum age from code takes the place of the schema's own, be it less or more", arguments: [10, 90])
+    func ageInPlaceOfSchema(seconds: Int) async throws {
+        let text = fixtureSchema + " extend type Recipe @cacheControl(maxAge: 30)"
+        try await withAgedStore(
+            server(), schema: text, { try $0.setMaxAge(.seconds(seconds), of: "Recipe") }
+        ) { app, wait in
+            _ = try await app.fetch(recipeList)
+            wait(TimeInterval(seconds) - 1)
+            #expect(try app.read(recipeList).isExpired == false)
+            wait(1)
+            #expect(try app.read(recipeList).isExpired)
+        }
+    }
+
     @Test("An object that a queued mutation alone shows is not expired, for it has not come yet")
     func shownAlone() async throws {
         let card = GraphQLFragment("fragment Card on Recipe { title rating }")

@@ -85,6 +85,25 @@ struct NamedWatchTests {
         }
     }
 
+    @Test("A reader that asks while the store is suspended is given nothing after resume where nothing has changed")
+    func suspendedWithoutChange() async throws {
+        try await withTemporaryFolder { folder in
+            let (store, app) = try open(folder)
+            try await app.write(recipeList, data)
+            var states = try await app.watch(named: "inbox", recipeList).makeAsyncIterator()
+            #expect(try await next(&states)?.changes == .anything)
+            try await store.suspend(within: .seconds(300))
+            let resuming = Task {
+                // The reader asks meanwhile.
+                try await Task.sleep(for: .milliseconds(50))
+                try store.resume()
+            }
+            await #expect(throws: Silence.self) { _ = try await next(&states, within: .milliseconds(500)) }
+            try await resuming.value
+            try store.close()
+        }
+    }
+
     @Test("A reader that asks while the store is suspended waits, and is given what has changed after resume")
     func suspended() async throws {
         try await withTemporaryFolder { folder in

@@ -76,6 +76,16 @@ struct OperationCacheTests {
         }
     }
 
+    @Test("A document is parsed and validated once, whatever variables it is used with")
+    func parsedOnce() throws {
+        let cache = OperationCache(try SchemaIndex(parsing: "type Query { note(text: String): String }"))
+        let document = "query($t: String) { note(text: $t) }"
+        let first = try cache.compiled(GraphQLOperation(document, variables: ["t": "a"]))
+        _ = try cache.bound(GraphQLOperation(document, variables: ["t": "b"]))
+        let later = try cache.compiled(GraphQLOperation(document, variables: ["t": "c"]))
+        #expect(first === later)
+    }
+
     @Test("A compiled document counts with its text")
     func counts() throws {
         let cache = OperationCache(try SchemaIndex(parsing: "type Query { note(text: String): String }"))

@@ -120,6 +120,18 @@ struct RouteConnectivityTests {
         observation.stop()
     }
 
+    @Test("An observer hears of changes also after another was stopped", .timeLimit(.minutes(1)))
+    func stoppedBeside() async throws {
+        let kernel = try Kernel(hasNetwork: true)
+        let (connectivity, stopped, other) = (kernel.connectivity, Heard(), Heard())
+        let observation = connectivity.observe { other.hear($0) }
+        connectivity.observe { stopped.hear($0) }.stop()
+        var news = other.stream.makeAsyncIterator()
+        kernel.change(to: false)
+        #expect(await news.next() == false)
+        observation.stop()
+    }
+
     @Test("A route socket is open until its object goes away, and closed then")
     func closed() throws {
         var pair: [Int32] = [-1, -1]

@@ -142,6 +142,16 @@ struct RunTests {
         }
     }
 
+    @Test("drain without a transport fails as run does, and what is queued stays queued")
+    func drainWithoutTransport() async throws {
+        try await withStoreFixture { app in
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            await expectCode(.noTransport) { try await app.drain() }
+            await expectCode(.noTransport) { try await app.drain(RunOptions(storage: MemoryStorage())) }
+            #expect(try receipt.status()?.state == .pending)
+        }
+    }
+
     @Test(
         "A runner that cannot make or take its lock does not run, and its error has the file error as its cause",
         arguments: [FileCall.Kind.open, .lock])
@@ -362,6 +372,26 @@ struct RunTests {
             options.mutations.headers = [tenant]
             try await app.drain(options)
             #expect(server.requests.map { $0.headers.contains(tenant) } == [true])
+        }
+    }
+
+    @Test("A run that has ended removes nothing more from the cache")
+    func upkeepEnds() async throws {
+        try await withAgedStore { app, wait in
+            var options = RunOptions()
+            options.cache = CacheUpkeep(maxAge: .seconds(60))
+            options.cache.interval = .milliseconds(1)
+            let task = Task { [options] in try await app.run(options) }
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            wait(100)
+            try await eventually { (try? app.read(recipeList)) == nil }
+            task.cancel()
+            _ = await task.result
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            wait(100)
+            // An upkeep that goes on would look within this time; there is no signal to wait for.
+            try await Task.sleep(for: .milliseconds(100))
+            #expect(try app.read(recipeList).isComplete)
         }
     }
 }

@@ -171,4 +171,17 @@ struct SuspendedWorkTests {
         #expect(!hasEnded)
         #expect(areBrokenOff.allSatisfy { $0.isSet })
     }
+
+    @Test("A suspension waits for work that is under way also where other work has ended")
+    func waitsForRest() async throws {
+        let suspension = Suspension()
+        let (ended, other) = (suspension.begin(), suspension.begin())
+        let number = try await suspension.ask()
+        suspension.end(try #require(ended))
+        let hasEnded = try await suspension.workHasEnded(number, within: .milliseconds(40))
+        #expect(!hasEnded)
+        suspension.end(try #require(other))
+        let haveEnded = try await suspension.workHasEnded(number, within: .seconds(60))
+        #expect(haveEnded)
+    }
 }

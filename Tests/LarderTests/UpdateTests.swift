@@ -31,6 +31,26 @@ struct UpdateTests {
         }
     }
 
+    private struct Titled: TypedOperation {
+        struct Data: Codable, Sendable { var recipe: Recipe }
+        struct Recipe: Codable, Sendable {
+            var id: String
+            var title: String
+        }
+        let operation = GraphQLOperation("{ recipe(id: 1) { id title } }")
+    }
+
+    @Test("What an update of an object, or one in the program's own type, throws comes back as it was")
+    func thrownAsItWas() async throws {
+        try await withStoreFixture { app in
+            let card = GraphQLFragment("fragment Card on Recipe { title }")
+            try await app.write(Titled(), data: .init(recipe: .init(id: "1", title: "Soup")))
+            await #expect(throws: Refusal.self) { try await app.update("Recipe:1", card) { _ in throw Refusal() } }
+            await #expect(throws: Refusal.self) { try await app.update(Titled()) { _ in throw Refusal() } }
+            #expect(try app.read("Recipe:1", card)["title"]?.string == "Soup")
+        }
+    }
+
     @Test("An update of what the cache does not know is a miss")
     func missing() async throws {
         try await withStoreFixture { app in

@@ -98,6 +98,27 @@ struct ValueEncoderTests {
         }
     }
 
+    /// Types of Foundation, each in the form in which it is read.
+    private struct Picture: Encodable {
+        var page: URL?
+        var bytes: Data
+        var id: UUID
+        var days: [Date?]
+    }
+
+    @Test("URLs, data, UUIDs and dates become the texts from which they are read")
+    func textsOfFoundation() throws {
+        let id = UUID()
+        let page = try #require(URL(string: "https://example.org/a?b"))
+        let picture = Picture(
+            page: page, bytes: Data([1, 2, 3]), id: id, days: [Date(timeIntervalSince1970: 1_700_000_000), nil])
+        let expected: Value = [
+            "page": "https://example.org/a?b", "bytes": "AQID", "id": .string(id.uuidString),
+            "days": ["2023-11-14T22:13:20Z", .null],
+        ]
+        #expect(try ValueEncoder.value(of: picture) == expected)
+    }
+
     @Test("A date keeps each of its milliseconds, and has none where there are none")
     func milliseconds() throws {
         for millisecond in 0..<1_000 {

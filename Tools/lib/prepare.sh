@@ -3,9 +3,12 @@
 say() { printf '==> %s\n' "$*" >&2; }
 
 # Arguments for the compiler where the environment variable CI is set: no debug information, which saves a sixth of a
-# build's work.
+# build's work; and lld, which links in a third of the time.
 lean=()
-[ -z "${CI:-}" ] || lean=(-Xswiftc -gnone -Xcc -g0)
+if [ -n "${CI:-}" ]; then
+    lean=(-Xswiftc -gnone -Xcc -g0)
+    if [ "$(uname)" = Linux ] && ld.lld --version >/dev/null 2>&1; then lean+=(-Xswiftc -use-ld=lld); fi
+fi
 
 # Something is missing that cannot be installed from here.
 missing() {

@@ -10,6 +10,7 @@ enum BackupFailure {
         case let error as LarderError: error
         case let error as RecordError: LarderError(error)
         case let error as OperationsError: LarderError(error)
+        case let error as FileError where error.code == .protected: .protected(cause: error)
         case let error as FileError where error.code == .noSpace: full(error)
         case let error as FileError where error.code == .permissionDenied || error.code == .readOnlyVolume:
             notWritable(error)

@@ -81,28 +81,32 @@ final class CredentialVault: Sendable {
     func read(
         until deadline: SuspendingClock.Instant, lost: @escaping SessionChange
     ) async throws(LarderError) -> Found {
-        // Before they are read: a commit between the two is read once more.
-        let mark = try translating { () throws(OperationsError) in try database.commitMark() }
-        let snapshot = try snapshot()
-        // Most commits are about something else.
-        let same = known.withLock { known -> Known? in
-            guard let last = known, last.snapshot == snapshot else { return nil }
-            known = Known(snapshot, last.credentials, last.rows, mark)
-            return known
+        // Again only after another has changed the key. Past the deadline the key is unavailable.
+        while true {
+            // Before they are read: a commit between the two is read once more.
+            let mark = try translating { () throws(OperationsError) in try database.commitMark() }
+            let snapshot = try snapshot()
+            // Most commits are about something else.
+            let same = known.withLock { known -> Known? in
+                guard let last = known, last.snapshot == snapshot else { return nil }
+                known = Known(snapshot, last.credentials, last.rows, mark)
+                return known
+            }
+            if let same { return Found(reading: .present(same.credentials.value), rows: same.rows) }
+            guard let found = try await read(snapshot, until: deadline, lost: lost) else { continue }
+            var new: Known?
+            if case .present(let credentials) = found.reading, found.suspects.isEmpty {
+                new = Known(snapshot, HeldCredentials(credentials), found.rows, mark)
+            }
+            known.withLock { [new] in $0 = new }
+            return found
         }
-        if let same { return Found(reading: .present(same.credentials.value), rows: same.rows) }
-        let found = try await read(snapshot, until: deadline, lost: lost)
-        var new: Known?
-        if case .present(let credentials) = found.reading, found.suspects.isEmpty {
-            new = Known(snapshot, HeldCredentials(credentials), found.rows, mark)
-        }
-        known.withLock { [new] in $0 = new }
-        return found
     }
 
+    /// - Returns: Nil where the program's key is missing and the partition's is another one by now.
     private func read(
         _ snapshot: CredentialSnapshot, until deadline: SuspendingClock.Instant, lost: @escaping SessionChange
-    ) async throws(LarderError) -> Found {
+    ) async throws(LarderError) -> Found? {
         guard !snapshot.credentials.isEmpty else { return Found(reading: .absent) }
         var found = Found(reading: .absent)
         var damagedKey: (key: StoredPartitionKey, reason: String)?
@@ -115,10 +119,8 @@ final class CredentialVault: Sendable {
             do throws(KeyError) {
                 found.open(of: owner, with: try await ring.open(stored, until: deadline))
             } catch {
-                // A rotation has sealed it anew since it was read, and had the provider forget the old key.
-                if error.code == .unknownKey, try self.snapshot().key != stored {
-                    return try await read(until: deadline, lost: lost)
-                }
+                // A rotation seals it anew, and has the provider forget the old key.
+                if error.code == .unknownKey, try self.snapshot().key != stored { return nil }
                 if let cause = error.cause as? SealError {
                     damagedKey = (stored, cause.reason.rawValue)
                     for row in found.rows { found.suspect(row, .keyDamaged) }
@@ -178,8 +180,8 @@ final class CredentialVault: Sendable {
                 throw LarderError(
                     .sessionState, "Another session has begun meanwhile; sign out before a guest takes over")
             case .otherKey:
-                // It was destroyed or replaced meanwhile.
-                if expected != nil { return false }
+                // Where it was sealed anew or replaced, the rows tell whether they are the expected ones.
+                if expected != nil, try snapshot().key == nil { return false }
                 try requireTime(until: deadline)
             }
         }
@@ -201,6 +203,7 @@ final class CredentialVault: Sendable {
         guard let stored = snapshot.key else { return .otherKey }
         let key: PartitionKey
         do throws(KeyError) { key = try await ring.open(stored, until: deadline) } catch {
+            // As above.
             if error.code == .unknownKey, try self.snapshot().key != stored { return .otherKey }
             throw LarderError(error)
         }

@@ -47,15 +47,19 @@ extension LarderError {
             ?? (cause as? TransportError)?.status.map(Situation.init(status:)) ?? .rejected
     }
 
-    private var retryAfter: Duration? {
-        switch cause {
-        case let error as TransportError: error.retryAfter
-        case let error as ObjectError: error.retryAfter
-        case let error as IdentityError: error.retryAfter
-        default: nil
-        }
-    }
+    /// How long the server asks to wait, where it has said so.
+    package var retryAfter: Duration? { (cause as? any RetryAfterError)?.retryAfter }
 }
+
+/// An error that may say how long to wait before the next attempt.
+package protocol RetryAfterError: Error {
+    var retryAfter: Duration? { get }
+}
+
+extension LarderError: RetryAfterError {}
+extension TransportError: RetryAfterError {}
+extension ObjectError: RetryAfterError {}
+extension IdentityError: RetryAfterError {}
 
 /// The situations in which a failure leaves a user. Many codes, which developers tell apart, lead to one situation.
 package enum Situation: String, CaseIterable, Sendable {

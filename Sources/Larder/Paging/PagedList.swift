@@ -312,9 +312,11 @@ struct PagedList: Sendable {
 
     // MARK: Errors
 
-    /// - Parameter errors: What the server said beside.
-    func lacking(_ errors: [GraphQLError]) -> LarderError {
-        LarderError(.serverErrors, "The server answered with errors in place of the pages of \(place)", errors: errors)
+    /// - Parameter response: The answer, which has errors in place of the list.
+    func lacking(in response: Response) -> LarderError {
+        LarderError(
+            .serverErrors, "The server answered with errors in place of the pages of \(place)",
+            errors: response.errors, response: response)
     }
 
     func endless(_ count: Int) -> LarderError {

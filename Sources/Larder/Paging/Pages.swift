@@ -331,7 +331,7 @@ public final class Pages: Sendable {
         if options.errorPolicy == .ignore { options.errorPolicy = .partial }
         let place = atFront ? nil : try list.place(of: position)
         let response = try await partition.fetch(list.operation(at: position), endingListAfter: place, options: options)
-        guard !list.isLacking(in: response) else { throw list.lacking(response.errors) }
+        guard !list.isLacking(in: response) else { throw list.lacking(in: response) }
         let answer = try partition.answer(list.bound(at: position), from: .query, allowsPartial: takesPartial)
         do throws(LarderError) {
             return ReadPage(content: try list.content(answer.response, at: position), generation: answer.generation)

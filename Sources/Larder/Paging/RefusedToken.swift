@@ -10,7 +10,7 @@ extension LarderError {
     /// - Parameter depth: How many fields lead from the root to the list's, itself included.
     func mayBeOfToken(ofListAt depth: Int) -> Bool {
         guard code == .serverErrors else { return false }
-        if let status = (cause as? TransportError)?.status, ![400, 422].contains(status) { return false }
+        if let status = (cause as? TransportError)?.status, ![400, 404, 410, 422].contains(status) { return false }
         return errors.contains { error in
             let kind = error.kind.map(ServerErrorKind.init)
             return (error.path?.components.count ?? 1) <= depth

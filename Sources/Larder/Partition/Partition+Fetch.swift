@@ -215,7 +215,7 @@ extension LarderError {
 
 extension GraphQLAnswer {
     /// What the status of HTTP says beside the errors; nil where it says nothing more.
-    fileprivate var refusal: TransportError? {
+    var refusal: TransportError? {
         guard let status, status >= 400 else { return nil }
         return TransportError(
             .status, "The server answered with the HTTP status \(status)", status: status, retryAfter: retryAfter)

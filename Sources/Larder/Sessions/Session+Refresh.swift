@@ -151,6 +151,7 @@ extension Session {
                 // The other part may be another by now: a token that was rotated must not be lost over that. Where the
                 // tokens themselves are others, a user has signed in or out, and the new ones belong to no session.
                 let found = try await read(until: end)
+                if case .unavailable(let error) = found.reading { throw LarderError(error) }
                 guard part == .userPool, case .present(let old) = found.reading, old.userPool == unstored.old.userPool
                 else {
                     unsaved[part] = nil

@@ -60,7 +60,11 @@ struct SyncQuery: Sendable {
         }
         // An object that could not be read would be missing for good.
         guard parsed.hasData, parsed.errors.isEmpty else {
-            throw LarderError(.serverErrors, "The server answered with errors", errors: parsed.errors)
+            // The errors count for more than data beside them that cannot be read.
+            let response = parsed.hasData ? try? parsed.assembled(age: answer.age ?? .zero) : nil
+            throw LarderError(
+                .serverErrors, "The server answered with errors", errors: parsed.errors, response: response,
+                cause: answer.refusal)
         }
         guard case .int(let startedAt)? = parsed.leaf(at: [plan.field, plan.startedAt]),
             SyncPosition.times.contains(startedAt), let count = parsed.elementCount(at: [plan.field, plan.items])

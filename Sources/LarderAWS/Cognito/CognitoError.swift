@@ -109,6 +109,8 @@ extension CognitoError: LocalizedError {
     public var failureReason: String? { message }
 }
 
+extension CognitoError: RetryAfterError {}
+
 extension CognitoError: CustomStringConvertible {
     /// The message, the code and the cause.
     public var description: String {

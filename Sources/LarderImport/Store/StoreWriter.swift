@@ -39,7 +39,7 @@ final class StoreWriter: Sendable {
         if let known = deleted.withLock({ $0.value(for: ExactText(key)) }) { return known }
         // What cannot be read will be told by the write.
         let operation = try? bound("fragment Known on \(key[..<colon]) { __typename }", isFragment: true)
-        let answer = operation.flatMap { try? cache.read($0, from: .object(key: key)) }
+        let answer = operation.flatMap { try? cache.read($0, from: .object(key: key), ignoringLayers: true) }
         deleted.withLock { known in
             _ = known.keep(answer?.isDeleted ?? false, for: ExactText(key), size: key.utf8.count + 96)
         }
@@ -103,7 +103,10 @@ final class StoreWriter: Sendable {
     ) async throws(Refusal) -> Knowledge {
         guard let cache else { return .unknown }
         do throws(RecordError) {
-            if isDryRun { return Self.knowledge(try cache.read(operation, from: root), document.responseKeys) }
+            if isDryRun {
+                let answer = try cache.read(operation, from: root, ignoringLayers: true)
+                return Self.knowledge(answer, document.responseKeys)
+            }
             let found = Locked(Knowledge.unknown)
             let keys = document.responseKeys
             _ = try await cache.update(operation, at: root, deadline: .now + Self.timeout) { answer in

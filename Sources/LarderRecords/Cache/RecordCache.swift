@@ -111,10 +111,14 @@ package final class RecordCache: Sendable {
     }
 
     /// Answers an operation from one snapshot and the optimistic layers over it.
-    package func read(_ operation: BoundOperation, from root: Root = .query) throws(RecordError) -> CacheAnswer {
+    ///
+    /// - Parameter ignoringLayers: Whether the layers are left out: the answer is what is stored.
+    package func read(
+        _ operation: BoundOperation, from root: Root = .query, ignoringLayers: Bool = false
+    ) throws(RecordError) -> CacheAnswer {
         let answer = try translated {
             // Before the snapshot: a layer that is gone by now is gone because what is read then knows of its mutation.
-            if let layers = layers.current {
+            if !ignoringLayers, let layers = layers.current {
                 return try withLayers(layers) { generation, snapshot in
                     try generation.answer(operation, from: root, snapshot)
                 }

@@ -28,13 +28,22 @@ struct AppSyncRealTimeTests {
         try await body(app, try await app.subscribe(Self.renamed))
     }
 
+    /// The next state of a phase; nil where there is none within a minute.
     private func wait(
         _ subscription: Subscription, for phase: SubscriptionState.Phase
     ) async -> SubscriptionState? {
-        for await event in subscription {
-            if case .state(let state) = event, state.phase == phase { return state }
+        let reading = Task { () -> SubscriptionState? in
+            for await event in subscription {
+                if case .state(let state) = event, state.phase == phase { return state }
+            }
+            return nil
         }
-        return nil
+        let limit = Task {
+            try await Task.sleep(for: .seconds(60))
+            reading.cancel()
+        }
+        defer { limit.cancel() }
+        return await reading.value
     }
 
     /// Waits until so many subscriptions have begun at the server.

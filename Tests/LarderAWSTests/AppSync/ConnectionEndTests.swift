@@ -172,6 +172,26 @@ struct ConnectionEndTests {
     }
 
     @Test(
+        "A start that AppSync refuses for its proof is made again, whatever AppSync has said of another start",
+        arguments: [
+            #"{"type":"start_ack","id":"1"}"#,
+            #"{"type":"error","id":"1","payload":{"errors":[{"errorType":"BadRequestException"}]}}"#,
+        ])
+    func startsAgainBesideOther(said: String) async throws {
+        let dialect = try dialect(.lambda { refused, _ in refused == nil ? "old" : "new" })
+        for id in ["1", "2"] {
+            _ = try await dialect.messages(for: [.start(id: id, .appSync("subscription { renamed { id } }"))])
+        }
+        _ = try dialect.reaction(to: JSONMembers(Array(said.utf8)))
+        let text = #"{"type":"error","id":"2","payload":{"errors":[{"errorType":"UnauthorizedException"}]}}"#
+        var answers: [Bool] = []
+        for message in try dialect.reaction(to: JSONMembers(Array(text.utf8))).messages {
+            if case .failed(_, _, let mayRecover) = message { answers.append(mayRecover) }
+        }
+        #expect(answers == [true])
+    }
+
+    @Test(
         "A connection is to be replaced a minute before its token ends, or after nine tenths of a shorter life",
         arguments: [(1_000, 940.0), (100, 90)])
     func lifetime(seconds: Int, expected: Double) async throws {

@@ -104,4 +104,16 @@ struct SilenceTests {
             ("http://[::1]:9000/", "[::1]:9000"),
         ])
     func host(url: String, host: String) throws { #expect(try #require(URL(string: url)).hostOnTheWire == host) }
+
+    @Test(
+        "The proof of a handshake has only letters that a sub-protocol's name may have",
+        arguments: ["a", "ab", "abc", ">>>???~~~"])
+    func lettersOfProof(token: String) async throws {
+        let dialect = AppSyncRealTime(
+            try #require(URL(string: "https://127.0.0.1/graphql")), .lambda { _, _ in token }, SubscriptionPacing(),
+            wallClock: { Date() }, signing: SigningClock { Date() })
+        let connection = try await dialect.connection(by: .now + .seconds(60))
+        let proof = try #require(connection.subprotocols.last)
+        #expect(proof.wholeMatch(of: /header-[A-Za-z0-9_-]+/) != nil, "\(proof)")
+    }
 }

@@ -157,6 +157,27 @@ struct ChallengeTests {
         }
     }
 
+    @Test("A step of a sign-in for which the caller says no time has that of the pool's options")
+    func timeOfOptions() async throws {
+        let answers = [
+            "InitiateAuth": try Script.challenge("MFA_SETUP", ["MFAS_CAN_SETUP": #"["SOFTWARE_TOKEN_MFA"]"#]),
+            "AssociateSoftwareToken": #"{"SecretCode": "KEY", "Session": "s2"}"#,
+            "VerifySoftwareToken": #"{"Status": "SUCCESS", "Session": "s3"}"#,
+            "RespondToAuthChallenge": try Script.result(),
+        ]
+        try await Script.run(answers) { (script) async throws in
+            let pool = script.pool { $0.timeout = .zero }
+            let challenge = try await pool.signIn("ann", password: nil, flow: .custom, within: ample).challenge
+            let key = try await pool.authenticatorKey(for: challenge, within: ample)
+            let asked = script.operations.count
+            let codes = [
+                try await cognitoCode { try await pool.authenticatorKey(for: challenge) },
+                try await cognitoCode { try await pool.answer(key.challenge, .code("1")) },
+            ]
+            #expect(codes == [.unreachable, .unreachable] && script.operations.count == asked)
+        }
+    }
+
     @Test("What an authenticator app reads from a picture has every character of the names encoded")
     func picture() async throws {
         let answers = [

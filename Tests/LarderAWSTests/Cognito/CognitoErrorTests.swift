@@ -64,6 +64,13 @@ struct CognitoErrorTests {
         }
     }
 
+    @Test("The remedy of an error of Cognito has the time that Cognito asks to wait")
+    func remedyWithTime() {
+        let error = CognitoError(.throttled, "Too often", retryAfter: .seconds(9))
+        let told = LarderError(.init(rawValue: error.code.rawValue), error.message, cause: error)
+        #expect(told.remedy == .tryAgain(after: .seconds(9)))
+    }
+
     @Test("Each code keeps the name that programs compare with")
     func codes() {
         let names: [(CognitoError.Code, String)] = [
@@ -125,6 +132,19 @@ struct CognitoErrorTests {
             let found = try await error(script)
             #expect(found.code == .codeMismatch && found.serverCode == "CodeMismatchException")
             #expect(found.message == "said" && found.retryAfter == .seconds(7))
+        }
+    }
+
+    @Test("Cognito's Retry-After with a date is measured by its own Date header")
+    func retryAfterDate() async throws {
+        try await CognitoScript.run { (script) async throws in
+            script.set(
+                "ForgotPassword", "{}", status: 429,
+                headers: [
+                    ("Retry-After", "Sun, 06 Nov 1994 08:50:07 GMT"), ("Date", "Sun, 06 Nov 1994 08:49:37 GMT"),
+                ])
+            let found = try await error(script)
+            #expect(found.code == .throttled && found.retryAfter == .seconds(30))
         }
     }
 

@@ -82,6 +82,26 @@ struct HostedPageTests {
         }
     }
 
+    @Test("The code and the error's words in a callback's URL are percent-decoded")
+    func escapedCallback() async throws {
+        try await CognitoScript.run { (script) async throws in
+            let (pool, pages) = (script.pool(), try script.pages())
+            let attempt = try pool.beginHostedSignIn(on: pages)
+            let items = URLComponents(url: attempt.url, resolvingAgainstBaseURL: false)?.queryItems ?? []
+            let state = try #require(items.first { $0.name == "state" }?.value)
+            let callback = try #require(URL(string: "movies://in?code=a%2Fb%3D%26c&state=\(state)"))
+            _ = try? await pool.finishHostedSignIn(attempt, on: pages, callback: callback, within: ample)
+            let body = String(decoding: try #require(script.server.requests.last).body, as: UTF8.self)
+            #expect(body.contains("code=a%2Fb%3D%26c&"))
+            let text = "movies://in?error=server_error&error_description=caf%C3%A9%20is%20shut&state=\(state)"
+            let refusal = try #require(URL(string: text))
+            let error = await #expect(throws: CognitoError.self) {
+                _ = try await pool.finishHostedSignIn(attempt, on: pages, callback: refusal, within: ample)
+            }
+            #expect(error?.message == "café is shut")
+        }
+    }
+
     @Test(
         "A URL that answers another sign-in on the pages, or none, is refused before a token is asked for",
         arguments: [
@@ -119,6 +139,21 @@ struct HostedPageTests {
         }
     }
 
+    @Test("The code of the pages is exchanged within the time of the pool's options, where the caller says none")
+    func exchangedInTimeOfOptions() async throws {
+        try await CognitoScript.run { (script) async throws in
+            let (pool, pages) = (script.pool { $0.timeout = .zero }, try script.pages())
+            let attempt = try pool.beginHostedSignIn(on: pages)
+            let items = URLComponents(url: attempt.url, resolvingAgainstBaseURL: false)?.queryItems ?? []
+            let state = try #require(items.first { $0.name == "state" }?.value)
+            let callback = try #require(URL(string: "movies://in?code=c&state=\(state)"))
+            let code = try await cognitoCode {
+                try await pool.finishHostedSignIn(attempt, on: pages, callback: callback)
+            }
+            #expect(code == .unreachable && script.server.requests.isEmpty)
+        }
+    }
+
     @Test("The sign-out page leads where the program says, and otherwise to the first of the pages' redirects")
     func signOutRedirect() async throws {
         try await CognitoScript.run { (script) async throws in
@@ -128,6 +163,16 @@ struct HostedPageTests {
             )
             #expect(first.query()?.hasSuffix("logout_uri=movies%3A%2F%2Fout") == true)
             #expect(other.query()?.hasSuffix("logout_uri=movies%3A%2F%2Fbye") == true)
+        }
+    }
+
+    @Test("Of several redirects the sign-out page leads to the first, where the program names none")
+    func firstSignOutRedirect() async throws {
+        try await CognitoScript.run { (script) async throws in
+            var pages = try script.pages()
+            pages.signOutRedirects = ["movies://out", "movies://other"]
+            let url = try script.pool().hostedSignOutURL(on: pages)
+            #expect(url.query()?.hasSuffix("logout_uri=movies%3A%2F%2Fout") == true)
         }
     }
 

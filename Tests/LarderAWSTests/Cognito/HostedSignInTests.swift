@@ -223,7 +223,7 @@ struct RememberedDeviceTests {
         }
     }
 
-    @Test("A clock that is two hours off proves a remembered device by Cognito's time")
+    @Test("A clock that is two hours slow proves a remembered device by Cognito's time")
     func wrongClock() async throws {
         try await CognitoFixture.run { fixture in
             try await fixture.control(#"{"devices": true}"#)
@@ -262,6 +262,19 @@ struct RememberedDeviceTests {
             try await script.pool().forgetDevice(device, of: CognitoScript.tokens(device: "D"), within: ample)
             #expect(script.operations == ["ForgetDevice"])
             #expect(try script.members()["DeviceKey"] as? String == "k")
+        }
+    }
+
+    @Test("A device is forgotten within the time that the caller says, and otherwise within that of the pool's options")
+    func forgottenInTime() async throws {
+        let kept = Data(#"{"key": "k", "group": "g", "password": "p"}"#.utf8)
+        let device = try JSONDecoder().decode(RememberedDevice.self, from: kept)
+        try await CognitoScript.run { (script) async throws in
+            let (pool, tokens) = (script.pool { $0.timeout = .zero }, try CognitoScript.tokens())
+            let late = try await cognitoCode { try await pool.forgetDevice(device, of: tokens) }
+            #expect(late == .unreachable && script.operations.isEmpty)
+            try await pool.forgetDevice(device, of: tokens, within: ample)
+            #expect(script.operations == ["ForgetDevice"])
         }
     }
 

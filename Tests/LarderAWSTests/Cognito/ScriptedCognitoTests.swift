@@ -342,6 +342,12 @@ struct ScriptedCognitoTests {
         }
     }
 
+    @Test("Calls of the pools have half a minute each, unless the program says otherwise")
+    func defaultTimes() {
+        #expect(CognitoUserPool.Options().timeout == .seconds(30))
+        #expect(CognitoIdentityPool.Options().timeout == .seconds(30))
+    }
+
     @Test("An answer of more than a mebibyte is given up, whatever it says")
     func longAnswer() async throws {
         let more = String(repeating: "x", count: 1 << 20)
@@ -373,6 +379,23 @@ struct ScriptedCognitoTests {
                 _ = try await transport.send(request, within: ample)
                 #expect(server.requests.last?.headers[name] == ["mine"])
             }
+        }
+    }
+
+    @Test("The device of a sign-in can be remembered after that of another sign-in was")
+    func rememberedEach() async throws {
+        try await CognitoScript.run { (script) async throws in
+            func named(_ key: String) throws -> String {
+                let device = #"{"DeviceKey": "\#(key)", "DeviceGroupKey": "G"}"#
+                return try CognitoScript.result(more: #", "ExpiresIn": 3600, "NewDeviceMetadata": \#(device)"#)
+            }
+            let pool = script.pool()
+            script.set("InitiateAuth", try named("D"))
+            let first = try await pool.signIn("ann", password: "word", flow: .password, within: ample).tokens
+            script.set("InitiateAuth", try named("E"))
+            let second = try await pool.signIn("bob", password: "word", flow: .password, within: ample).tokens
+            #expect(try await pool.rememberDevice(of: first, within: ample)?.key == "D")
+            #expect(try await pool.rememberDevice(of: second, within: ample)?.key == "E")
         }
     }
 }

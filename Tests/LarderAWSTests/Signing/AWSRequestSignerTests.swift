@@ -76,6 +76,26 @@ struct AWSRequestSignerTests {
         }
     }
 
+    @Test(
+        "A signature covers the URL as it is sent: no default port, a path, and an empty value for a bare name",
+        arguments: [
+            ("https://example.com:443/items", "https://example.com/items"),
+            ("http://example.com:80/items", "http://example.com/items"),
+            ("https://example.com?a=1", "https://example.com/?a=1"),
+            ("https://example.com/items?flag&a=1", "https://example.com/items?flag=&a=1"),
+        ])
+    func sameRequest(_ short: String, _ whole: String) async throws {
+        try await withSession { session in
+            try await session.signIn(Credentials(cloud: AppSyncFixture.credentials), within: ample)
+            let signer = AWSRequestSigner(
+                service: "execute-api", region: "eu-west-1", session: { session },
+                wallClock: { Date(timeIntervalSince1970: 1_440_938_160) })
+            let signed = try await signer.headers(to: try #require(URL(string: short)), within: .seconds(60))
+            let expected = try await signer.headers(to: try #require(URL(string: whole)), within: .seconds(60))
+            #expect(signed == expected)
+        }
+    }
+
     @Test("A signer waits for the credentials no longer than the program says")
     func time() async throws {
         try await CognitoScript.run { (script) async throws in

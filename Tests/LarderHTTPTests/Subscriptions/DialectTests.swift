@@ -160,4 +160,9 @@ struct DialectTests {
         let reaction = try reaction(#"{"type":"pong","payload":{"larder":"\#(key)"}}"#)
         #expect(reaction.messages.contains { if case .completed("1") = $0 { true } else { false } })
     }
+
+    @Test("A server may be silent for a minute, unless the program says otherwise")
+    func defaultSilence() {
+        #expect(HTTPTransport.Options().subscriptions.silence == .seconds(60))
+    }
 }

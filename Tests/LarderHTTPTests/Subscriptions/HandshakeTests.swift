@@ -43,6 +43,14 @@ struct HandshakeTests {
         #expect(error.retryAfter == .seconds(7))
     }
 
+    @Test("A server's Retry-After with a date is measured by its own Date header")
+    func retryAfterDate() async throws {
+        let reply = Reply(
+            status: .serviceUnavailable,
+            headers: ["Retry-After": "Sun, 06 Nov 1994 08:50:07 GMT", "Date": "Sun, 06 Nov 1994 08:49:37 GMT"])
+        #expect(try await refusal(reply).error.retryAfter == .seconds(30))
+    }
+
     @Test("The server's time is known from a refusal too, and its connection is closed at once")
     func date() async throws {
         let date = "Sun, 06 Nov 1994 08:49:37 GMT"

@@ -453,4 +453,26 @@ struct MultipartSubscriptionTests {
         #expect(MultipartReader.boundary(of: "application/json; boundary=g") == nil)
         #expect(MultipartReader.boundary(of: "") == nil)
     }
+
+    @Test("A subscription's request goes by POST and with its text, whatever the options say of queries")
+    func byPostWithText() async throws {
+        let options = options {
+            ($0.method, $0.persistedQueries) = (.getForQueries, .trustedDocuments)
+            $0.subscriptions.carrier = .multipart
+        }
+        try await withServer(options: options) { _ in
+            Reply(status: .unauthorized)
+        } _: { server, transport in
+            let (commands, commanding) = AsyncStream.makeStream(of: [SubscriptionLine.Command].self)
+            let line = SubscriptionLine(commands: commands) { _ in }
+            let request = GraphQLRequest(
+                kind: .subscription, operationName: nil, document: "subscription { changed }",
+                documentHash: GraphQLRequest.someHash, variables: Array("{}".utf8))
+            commanding.yield([.start(id: "1", request)])
+            let error = try await transportError { try await transport.carry(line, openedWithin: .ample) }
+            #expect(error.code == .notSignedIn)
+            #expect(server.requests.map(\.method) == [.POST])
+            #expect(server.requests.first?.json["query"]?.string == request.document)
+        }
+    }
 }

@@ -435,6 +435,25 @@ struct EnvironmentTests {
             #expect(try database.environments.partitions().map(\.environment) == ["third", "new"])
         }
     }
+
+    @Test("The refusal to forget a partition says how many mutations and uploads the server does not have")
+    func countedUnsent() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), as: "pa")
+            for _ in 0..<2 { _ = try await database.enqueue(draft(in: "pa")) }
+            try await database.transfers.enqueue([
+                TransferDraft(
+                    partition: "pa", kind: .upload, bucket: "media", key: "k", path: "/file",
+                    source: .init(device: 1, inode: 1, size: 1, modified: 1), created: noon)
+            ])
+            try await database.enter(environment("b"), as: "pb")
+            let refusal = await failure {
+                try await database.environments.forget(partitions: ["pa"], losingUnsent: false)
+            }
+            #expect(refusal?.code == .unsentWork)
+            #expect(refusal?.unsent?.mutations == 2 && refusal?.unsent?.uploads == 1)
+        }
+    }
 }
 
 extension OperationsDatabase {

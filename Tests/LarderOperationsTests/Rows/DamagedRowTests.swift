@@ -83,6 +83,19 @@ struct DamagedRowTests {
         }
     }
 
+    @Test("What has arrived of the other transfers is known as before when a damaged one is set aside")
+    func othersParts() async throws {
+        try await withOperations { database in
+            let ids = try await queueUploads(2, database)
+            let arrived = try database.transfers.parts(of: ids[1])
+            try await run("UPDATE transfer SET attempts = 9223372036854775807 WHERE sequence = 1", database)
+            #expect(try await database.setAsideDamagedRows(in: app, now: noon).count == 1)
+            #expect(try database.transfers.find(ids[0])?.state == .failed)
+            #expect(arrived.count == 2)
+            #expect(try database.transfers.parts(of: ids[1]) == arrived)
+        }
+    }
+
     @Test(
         "A mutation whose row cannot be read is set aside and never sent again, and others of its lane go on",
         arguments: [

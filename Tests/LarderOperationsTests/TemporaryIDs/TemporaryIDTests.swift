@@ -269,4 +269,27 @@ struct TemporaryIDTests {
             #expect(try database.mutations.realIDs(of: [id], in: "other").isEmpty)
         }
     }
+
+    @Test("Pruning outcomes keeps the real id of an answer that is not stored yet")
+    func keptUntilSettled() async throws {
+        try await withOperations { database in
+            let queue = database.mutations
+            let maker = try await database.enqueue(draft("a", temporaryIDs: [id]))
+            try await queue.answer(database.begin(maker).attempt, json("{}"), temporaryIDs: [id: "7"], now: noon)
+            try await queue.prune(before: after(1))
+            let later = try await database.enqueue(draft("b", variables: variables))
+            #expect(text(try database.mutation(later)?.content.variables) == #"{"id":"7"}"#)
+        }
+    }
+
+    @Test("Forgetting outcomes leaves a queued mutation its temporary id, in whose place the real one comes")
+    func forgottenBesideQueued() async throws {
+        try await withOperations { database in
+            let maker = try await database.enqueue(draft("a", temporaryIDs: [id]))
+            let user = try await database.enqueue(draft("b", variables: variables))
+            try await database.mutations.forgetOutcomes(in: app)
+            try await database.complete(maker, temporaryIDs: [id: "7"])
+            #expect(text(try database.mutation(user)?.content.variables) == #"{"id":"7"}"#)
+        }
+    }
 }

@@ -13,6 +13,81 @@ private func upload(_ key: String, in partition: String = app) -> TransferDraft 
 
 @Suite("Transfers that are followed, or forgotten", .timeLimit(.minutes(10)))
 struct TransferFollowingTests {
+    @Test("Noting that one upload was handed back leaves another one handed over")
+    func handedBackAlone() async throws {
+        try await withOperations { database in
+            let table = database.transfers
+            let drafts = [upload("a"), upload("b")]
+            try await table.enqueue(drafts)
+            for draft in drafts {
+                let attempt = try #require(try await table.begin(draft.id, owner: "me", now: noon)).attempt
+                try await table.note(attempt, [.handedOver(noon)])
+                try await table.release(attempt)
+            }
+            try await table.noteHandedBack(drafts[0].id)
+            let found = try table.runnable(in: app, now: after(60), limit: 9, leavingHandedOver: true)
+            #expect(found.ids == [drafts[0].id])
+        }
+    }
+
+    @Test("An upload whose object may still appear holds up no upload of another key")
+    func doubtOfOne() async throws {
+        try await withOperations { database in
+            let table = database.transfers
+            let drafts = ["a", "b", "a", "b"].map { upload($0) }
+            try await table.enqueue(drafts)
+            for draft in drafts.prefix(2) { try await table.pause(draft.id) }
+            try await table.noteDoubt(of: drafts[0].id, until: after(60), now: noon)
+            #expect(try table.runnable(in: app, now: noon, limit: 9).ids == [drafts[3].id])
+        }
+    }
+
+    @Test("Two storages can each have a left upload of the same name")
+    func leftAtEach() async throws {
+        try await withOperations { database in
+            let table = database.transfers
+            let first = upload("a")
+            var second = upload("a")
+            second.storage = "archive"
+            for draft in [first, second] {
+                try await table.enqueue([draft])
+                let begun = try #require(try await table.begin(draft.id, owner: "me", now: noon))
+                try await table.note(begun.attempt, [.upload("u"), .uploadLeft, .restart])
+            }
+            let left = try table.remains(named: [])
+            #expect(left.map(\.upload) == ["u", "u"] && left.map(\.storage) == [nil, "archive"])
+        }
+    }
+
+    @Test(
+        "Losing, restarting or retrying one transfer leaves the parts of all others",
+        arguments: ["lost", "restart", "retry"])
+    func partsOfEach(step: String) async throws {
+        try await withOperations { database in
+            let table = database.transfers
+            let drafts = [upload("a"), upload("b")]
+            try await table.enqueue(drafts)
+            var attempts: [TransferAttempt] = []
+            for draft in drafts {
+                let attempt = try #require(try await table.begin(draft.id, owner: "me", now: noon)).attempt
+                let parts = [StoredPart(number: 1, size: 4), StoredPart(number: 2, size: 4)]
+                try await table.note(attempt, [.partSize(4), .upload("u"), .parts(parts)])
+                attempts.append(attempt)
+            }
+            switch step {
+            case "lost": try await table.note(attempts[0], [.lost([1])])
+            case "restart": try await table.note(attempts[0], [.restart])
+            default:
+                let refused = TransferFailure(code: "object.accessDenied", message: "no", time: noon)
+                try await table.fail(attempts[0], refused, now: noon)
+                try await table.retry(
+                    drafts[0].id, source: FileIdentity(device: 1, inode: 2, size: 10, modified: 4))
+            }
+            #expect(try table.parts(of: drafts[0].id).map(\.number) == (step == "lost" ? [2] : []))
+            #expect(try table.parts(of: drafts[1].id).map(\.number) == [1, 2])
+        }
+    }
+
     @Test("A follower reads transfers that were queued, have changed or are under way, and no other")
     func changes() async throws {
         try await withOperations { database in
@@ -45,6 +120,32 @@ struct TransferFollowingTests {
             try await table.resume(ids[4])
             #expect(try changed() == [ids[4]])
             #expect(try table.changes(in: app, since: .start).transfers.count == 5)
+        }
+    }
+
+    @Test("A follower reads no transfer of another partition that has changed, or is under way")
+    func changesElsewhere() async throws {
+        try await withOperations { database in
+            let table = database.transfers
+            let (paused, begun) = (upload("paused", in: "other"), upload("begun", in: "other"))
+            try await table.enqueue([upload("own"), paused, begun])
+            let position = try table.position(in: app)
+            try await table.pause(paused.id)
+            _ = try #require(try await table.begin(begun.id, owner: "me", now: noon))
+            #expect(try table.changes(in: app, since: position).transfers.isEmpty)
+        }
+    }
+
+    @Test("Pruning forgets ended transfers of its own partition, and none of another partition")
+    func prunesOwn() async throws {
+        try await withOperations { database in
+            let table = database.transfers
+            let (own, foreign) = (upload("a"), upload("b", in: "other"))
+            try await table.enqueue([own, foreign])
+            for id in [own.id, foreign.id] { try await table.cancel(id, now: noon) }
+            try await table.prune(keeping: 0, in: app)
+            #expect(try table.list(in: app).isEmpty)
+            #expect(try table.list(in: "other").map(\.id) == [foreign.id])
         }
     }
 
@@ -298,6 +399,69 @@ struct TransferFollowingTests {
             try await database.transfers.finish(begun.attempt, etag: nil, now: noon)
             _ = try await database.transfers.erase(in: app, keepsQueued: true, now: noon)
             #expect(try database.transfers.find(foreign.id)?.state == .done)
+        }
+    }
+
+    @Test("A runner says which storage it lacks of the transfers of its own partition, and of none in another")
+    func storagesOfOne() async throws {
+        try await withOperations { database in
+            let table = database.transfers
+            var drafts = [upload("v/1"), upload("v/2", in: "other")]
+            for index in drafts.indices { drafts[index].storage = "archive" }
+            try await table.enqueue(drafts)
+            try await table.noteUnserved(in: app, having: [nil], now: noon)
+            #expect(try table.list().map { $0.failure != nil } == [true, false])
+            try await table.noteUnserved(in: "other", having: [nil], now: noon)
+            try await table.noteServed(in: app, having: ["archive"])
+            #expect(try table.list().map { $0.failure != nil } == [false, true])
+        }
+    }
+
+    @Test("The refusal to erase says how many uploads joined the queue meanwhile")
+    func countedMeanwhile() async throws {
+        try await withOperations { database in
+            try await database.transfers.enqueue([upload("a"), upload("b")])
+            let refusal = await failure {
+                _ = try await database.transfers.erase(in: app, keepsQueued: false, now: noon)
+            }
+            #expect(refusal?.code == .unsentWork && refusal?.unsent?.uploads == 2)
+        }
+    }
+
+    @Test("Erasing a partition's transfers forgets none that is being cancelled in another partition")
+    func erasedBesideCancelling() async throws {
+        try await withOperations { database in
+            let table = database.transfers
+            let (mine, foreign) = (upload("v/1"), upload("v/2", in: "other"))
+            try await table.enqueue([mine, foreign])
+            try await table.cancel(mine.id, now: noon)
+            let begun = try #require(try await table.begin(foreign.id, owner: "me", now: noon))
+            try await table.note(begun.attempt, [.upload("u")])
+            try await table.cancel(foreign.id, now: noon)
+            _ = try await table.erase(in: app, keepsQueued: false, now: noon)
+            try await table.cleared(foreign.id, now: noon)
+            #expect(try table.find(foreign.id)?.state == .cancelled)
+        }
+    }
+
+    @Test("A transfer that is done or cancelled leaves what has arrived of another", arguments: [true, false])
+    func endedBesideParts(isDone: Bool) async throws {
+        try await withOperations { database in
+            let table = database.transfers
+            let (ending, other) = (upload("v/1"), upload("v/2"))
+            try await table.enqueue([ending, other])
+            for draft in [other, ending] {
+                let attempt = try #require(try await table.begin(draft.id, owner: "me", now: noon)).attempt
+                try await table.note(attempt, [.partSize(4), .parts([StoredPart(number: 1, size: 4)])])
+                guard draft.id == ending.id else { continue }
+                if isDone {
+                    try await table.finish(attempt, etag: nil, now: noon)
+                } else {
+                    try await table.cancel(draft.id, now: noon)
+                }
+            }
+            #expect(try table.parts(of: ending.id).isEmpty)
+            #expect(try table.parts(of: other.id).map(\.number) == [1])
         }
     }
 }

@@ -117,4 +117,34 @@ struct WatcherTests {
             #expect(try database.watchers.list().map(\.partition) == ["other"])
         }
     }
+
+    @Test("Noting the position of one watcher leaves that of all others, in this partition and in another")
+    func notedAlone() async throws {
+        try await withOperations { database in
+            let table = database.watchers
+            for (name, partition) in [("a", app), ("b", app), ("a", "other")] {
+                _ = try await table.put(name, in: partition, document: query, now: noon)
+            }
+            try await table.note(.init(epoch: 1, number: 2), of: "b", in: app, now: noon)
+            try await table.note(.init(epoch: 7, number: 3), of: "a", in: "other", now: noon)
+            try await table.note(.init(epoch: 1, number: 5), of: "a", in: app, now: noon)
+            #expect(try table.get("a", in: app)?.position == StoredWatcher.Position(epoch: 1, number: 5))
+            #expect(try table.get("b", in: app)?.position == StoredWatcher.Position(epoch: 1, number: 2))
+            #expect(try table.get("a", in: "other")?.position == StoredWatcher.Position(epoch: 7, number: 3))
+            #expect(try table.all(in: app).map(\.partition) == [app, app])
+        }
+    }
+
+    @Test("Another watcher, new or of something else now, leaves a watcher's position as it is")
+    func putBeside() async throws {
+        try await withOperations { database in
+            let table = database.watchers
+            _ = try await table.put("a", in: app, document: query, now: noon)
+            try await table.note(.init(epoch: 1, number: 5), of: "a", in: app, now: noon)
+            for document in [query, "{ dishes { name } }"] {
+                _ = try await table.put("b", in: app, document: document, now: noon)
+                #expect(try table.get("a", in: app)?.position == StoredWatcher.Position(epoch: 1, number: 5))
+            }
+        }
+    }
 }

@@ -129,6 +129,27 @@ struct EvictedByAgeTests {
         }
     }
 
+    @Test("An eviction with a bound and a maximum age keeps each of them, also where the other one lets nothing go")
+    func eitherOfBoth() async throws {
+        try await AgedCache.with(schema) { aged in
+            let name = String(repeating: "n", count: 200)
+            for list in 0..<10 {
+                aged.now = Int64(list) * 3600
+                let nodes = (0..<100).map { #"{"id":"\#(list)-\#($0)","name":"\#(name)"}"# }.joined(separator: ",")
+                try await aged.sample.write(query, ["of": .int(Int64(list))], data: #"{"nodes":[\#(nodes)]}"#)
+            }
+            let cache = aged.sample.cache
+            let bytes = try cache.bytesInUse()
+            let aging = EvictionRule(maximumBytes: 2 * bytes, maximumAge: .seconds(4 * 3600 + 60))
+            let removed = try await cache.evict(aging, keeping: StatedRoots())
+            #expect((removed.objects, removed.fields) == (500, 5))
+            let bound = try cache.bytesInUse() * 9 / 10
+            let bounding = EvictionRule(maximumBytes: bound, maximumAge: .seconds(100 * 3600))
+            let bounded = try await cache.evict(bounding, keeping: StatedRoots())
+            #expect(bounded.objects > 0 && bounded.bytesInUse <= bound)
+        }
+    }
+
     @Test("An eviction removes the old fields of a root of many fields, and keeps the young ones")
     func oldFieldsAmongMany() async throws {
         try await AgedCache.with(schema) { aged in

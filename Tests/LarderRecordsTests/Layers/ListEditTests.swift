@@ -295,4 +295,24 @@ struct ListEditTests {
             for count in 2...4 { try expectEdited(after: count) }
         }
     }
+
+    @Test(
+        "An object finds its place also by great numbers and by long texts, which are stored otherwise than small ones",
+        arguments: ["year", "title"])
+    func greatValues(field: String) async throws {
+        try await withSampleCache(movieSchema) { sample in
+            let text = String(repeating: "x", count: 300)
+            func movie(_ id: Int) -> String {
+                #"{"__typename":"Movie","id":"\#(id)","year":\#(2_000_000_000 + id),"title":"\#(text)\#(id)"}"#
+            }
+            try await sample.write(
+                "{ movies { id year title } top { id year title } }",
+                data: #"{"movies":[\#(movie(1)),\#(movie(3))],"top":[\#(movie(2))]}"#)
+            // Long texts lie apart from their records from then on.
+            try await sample.cache.compact()
+            let edit = ListEdit(field: "movies", .insert(key: "Movie:2", at: .ascending(field: field)))
+            try sample.cache.setLayers([OptimisticLayer(key: try #require(AppliedKey("k")), edits: [edit])])
+            #expect(try ids(in: sample) == "1 2 3")
+        }
+    }
 }

@@ -30,4 +30,13 @@ struct SubscriptionPositionTests {
             }
         }
     }
+
+    @Test("Clearing the cache forgets up to when everything has come over subscriptions")
+    func cleared() async throws {
+        try await withSampleCache("type Query { a: Int }") { sample in
+            try await sample.cache.note(["a": .init(name: "S.a", time: 1_000)])
+            try await sample.cache.clear()
+            #expect(try sample.cache.subscriptionPositions().isEmpty)
+        }
+    }
 }

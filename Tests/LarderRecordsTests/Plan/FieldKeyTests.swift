@@ -36,6 +36,47 @@ struct FieldKeyTests {
         #expect(try names(["x": .boolean(!standard)]) == (standard ? skipped : included))
     }
 
+    @Test("A document has one plan for each outcome of its conditions, whatever its other variables are")
+    func planOfOutcome() throws {
+        let text = "query($x: Boolean!, $t: String) { count @include(if: $x) note(text: $t) }"
+        let operation = try CompiledOperation(
+            operation: nil, in: Document(parsing: text), SchemaIndex(parsing: movieSchema))
+        let first = try operation.bound(["x": .boolean(true), "t": .string("a")]).layout
+        let same = try operation.bound(["x": .boolean(true), "t": .string("b")]).layout
+        let other = try operation.bound(["x": .boolean(false), "t": .string("a")]).layout
+        #expect(first === same && first !== other)
+    }
+
+    /// The response keys that are selected of the root.
+    private func selected(_ text: String, _ variables: [String: Value]) throws -> [String] {
+        let operation = try CompiledOperation(
+            operation: nil, in: Document(parsing: text), SchemaIndex(parsing: movieSchema))
+        let plan = try operation.bound(variables).layout.plan
+        return plan.cases[plan.selections[plan.root].types[0].caseIndex].names
+    }
+
+    @Test(
+        "A variable that decides about a fragment alone is heeded, be the fragment named or not",
+        arguments: [
+            "query($w: Boolean!) { count ...F @include(if: $w) } fragment F on Query { note }",
+            "query($w: Boolean!) { count ... @include(if: $w) { note } }",
+        ], [true, false])
+    func fragmentCondition(_ text: String, _ isIncluded: Bool) throws {
+        let found = try selected(text, ["w": .boolean(isIncluded)])
+        #expect(found == (isIncluded ? ["count", "note"] : ["count"]))
+    }
+
+    @Test(
+        "A field with both @skip and @include is selected only where both let it be, whichever stands first",
+        arguments: ["@skip(if: $s) @include(if: $i)", "@include(if: $i) @skip(if: $s)"])
+    func bothConditions(_ directives: String) throws {
+        let text = "query($s: Boolean!, $i: Boolean!) { count note \(directives) }"
+        for (skips, includes) in [(false, false), (false, true), (true, false), (true, true)] {
+            let found = try selected(text, ["s": .boolean(skips), "i": .boolean(includes)])
+            #expect(found == (!skips && includes ? ["count", "note"] : ["count"]), "\(skips) \(includes)")
+        }
+    }
+
     private func keys(_ text: String, _ variables: [String: Value] = [:]) throws -> Set<String> {
         let schema = try SchemaIndex(parsing: movieSchema)
         let operation = try CompiledOperation(operation: nil, in: Document(parsing: text), schema).bound(variables)

@@ -278,6 +278,15 @@ struct FoundationDecodingTests {
     }
 
     @Test(
+        "A decimal that is written with an exponent is read exactly",
+        arguments: [("15e-1", "1.5"), ("-25e1", "-250"), ("12345678901234567890123e-22", "1.2345678901234567890123")])
+    func decimalWithExponent(_ written: String, _ plain: String) throws {
+        let decimal = try #require(Decimal(string: plain))
+        #expect(try decode("\"\(written)\"", as: Decimal.self) == decimal)
+        #expect(try decode("[\(written)]", as: [Decimal].self) == [decimal])
+    }
+
+    @Test(
         "A text that is no decimal is refused", arguments: ["\"\"", "\"1 apple\"", "1e400", "true", "\"0x10\"", "{}"])
     func badDecimal(_ json: String) throws {
         #expect(throws: DecodingError.self) { try decode(json, as: Decimal.self) }

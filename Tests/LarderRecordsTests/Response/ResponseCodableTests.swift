@@ -121,6 +121,13 @@ struct OpaqueScalarTests {
         #expect(try response("[1, 2]").decode() == ["a": [1, 2]])
     }
 
+    @Test("A custom scalar is decoded by itself as what its text says")
+    func decodedAlone() throws {
+        let value = try #require(try response(#"{"x": 1, "y": [2.5]}"#)["a"])
+        #expect(value.kind == .json)
+        #expect(try value.decode(Holder.Point.self) == Holder.Point(x: 1, y: [2.5]))
+    }
+
     @Test("Dates inside a custom scalar are read as the options say")
     func dates() throws {
         let options = Response.DecodingOptions(dates: .secondsSince1970)

@@ -301,4 +301,18 @@ struct WaitingWriteTests {
             #expect(try sample.json("{ count }") == #"{"count":1}"#)
         }
     }
+
+    @Test("A write that has had its turn leaves the deadline of another that waits", .timeLimit(.minutes(1)))
+    func deadlineBeside() async {
+        let deadlines = TurnDeadlines()
+        let (ends, continuation) = AsyncStream.makeStream(of: Int.self)
+        let first = deadlines.add(.now + .seconds(300)) { continuation.yield(1) }
+        _ = deadlines.add(.now) { continuation.yield(2) }
+        deadlines.remove(first)
+        for await end in ends {
+            #expect(end == 2)
+            break
+        }
+        withExtendedLifetime(deadlines) {}
+    }
 }

@@ -25,6 +25,13 @@ struct KeptKeyTests {
         #expect(error?.code == .damaged)
     }
 
+    @Test(
+        "The keys of a store are beside its folder, in whatever way its path is written",
+        arguments: ["/a/store", "/a/store/", "/a/store/.", "/a/b/../store"])
+    func besideStore(path: String) {
+        #expect(FileKeyProvider.defaultFile(of: URL(filePath: path)).path == "/a/store.key")
+    }
+
     @Test("A key file lists its current key first")
     func firstKey() throws {
         let keys = MasterKeys(current: MasterKey(), previous: [MasterKey(), MasterKey()])

@@ -33,6 +33,18 @@ struct QuarantineTests {
         }
     }
 
+    @Test("Readers of a session's state see that all credentials went into quarantine")
+    func toldOfState() async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(bench.provider.signIn("ada"), within: soon)
+            let other = bench.session(identity: "identity-of-b")
+            var changes = other.changes.makeAsyncIterator()
+            #expect(try await next(&changes) == .signedIn)
+            #expect(try await other.storedCredentials(within: soon) == .absent)
+            #expect(try await next(&changes, within: .seconds(20)) == .signedOut)
+        }
+    }
+
     @Test("A process that has an environment as it was before its pool changed moves nothing and signs no user out")
     func stale() async throws {
         try await withSessions { bench in

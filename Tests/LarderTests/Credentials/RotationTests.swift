@@ -60,22 +60,26 @@ struct RotationTests {
         }
     }
 
-    /// Keys that are rotated while somebody asks for them, where that is said.
+    /// Runs a rotation within its next read, once it was told to.
     private final class RotatedKeys: KeyProvider {
         let keys: InMemoryKeyProvider
         let description = "the rotated keys"
-        private let rotation = Mutex<KeyRotation?>(nil)
+        private let next = Mutex<(rotation: KeyRotation, isLockedAfter: Bool)?>(nil)
 
         init(_ keys: InMemoryKeyProvider) { self.keys = keys }
 
-        func rotateAtNextRead(by new: KeyRotation) { rotation.withLock { $0 = new } }
+        func rotateAtNextRead(by rotation: KeyRotation, isLockedAfter: Bool = false) {
+            next.withLock { $0 = (rotation, isLockedAfter) }
+        }
 
         func keys(within time: Duration) async throws(KeyError) -> MasterKeys {
-            let due = rotation.withLock { $0.take() }
-            do { _ = try await due?.run(within: soon) } catch {
+            let due = next.withLock { $0.take() }
+            do { _ = try await due?.rotation.run(within: soon) } catch {
                 throw KeyError(.unreadable, "The rotation failed", cause: error)
             }
-            return try await keys.keys(within: time)
+            let answer = try await keys.keys(within: time)
+            if due?.isLockedAfter == true { keys.behaviour = .locked }
+            return answer
         }
 
         func makeKey(within time: Duration) async throws(KeyError) -> MasterKeys {
@@ -99,6 +103,9 @@ struct RotationTests {
                 keys.rotateAtNextRead(by: rotation(bench))
                 #expect(try await session.storedCredentials(within: soon) == .present(Self.secret))
                 #expect(try session.status().quarantined == [])
+                let reads = bench.keys.reads
+                #expect(try await session.storedCredentials(within: soon) == .present(Self.secret))
+                #expect(bench.keys.reads == reads)
             }
         }
     }
@@ -119,6 +126,27 @@ struct RotationTests {
             bench.provider.behaviour = .ready
             let new = try await refresh.value
             #expect(bench.provider.refreshes == 1)
+            #expect(try await bench.session().storedCredentials(within: soon) == .present(new))
+        }
+    }
+
+    @Test("Refreshed credentials are kept until they can be stored, where the keys are locked after a rotation")
+    func lockedMeanwhile() async throws {
+        try await withSessions { bench in
+            let keys = RotatedKeys(bench.keys)
+            let session = bench.session(keys: keys)
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            bench.clock.advance(by: .seconds(3600))
+            bench.provider.behaviour = .hanging
+            let refresh = Task { try await session.credentials(within: soon) }
+            try await eventually { bench.provider.attempts == 1 }
+            _ = try await rotation(bench).run(within: soon)
+            keys.rotateAtNextRead(by: rotation(bench), isLockedAfter: true)
+            bench.provider.behaviour = .ready
+            await expectCode(.keysLocked) { _ = try await refresh.value }
+            bench.keys.behaviour = .ready
+            let new = try await session.credentials(within: soon)
+            #expect(bench.provider.refreshes == 1 && bench.provider.refusals == 0)
             #expect(try await bench.session().storedCredentials(within: soon) == .present(new))
         }
     }
@@ -336,6 +364,37 @@ struct RotationTests {
             #expect(report.current != old && report.resealed == 0 && report.dropped == [old])
             let new = try await keys.keys(within: soon)
             #expect(new.current.id == report.current && new.previous == [])
+        }
+    }
+
+    @Test("A rotation whose provider is locked says so, and leaves the keys and what they seal as they were")
+    func locked() async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(Self.secret, within: soon)
+            let (old, before) = (try await bench.keys.keys(within: soon), try bench.snapshot())
+            bench.keys.behaviour = .locked
+            await expectCode(.keysLocked) { _ = try await rotation(bench).run(within: soon) }
+            bench.keys.behaviour = .ready
+            #expect(try await bench.keys.keys(within: soon) == old)
+            #expect(try bench.snapshot() == before)
+        }
+    }
+
+    @Test("A rotation whose provider cannot forget the old key says so, and one that is run again forgets it")
+    func undropped() async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(Self.secret, within: soon)
+            var hindered = rotation(bench)
+            hindered.reached = { [keys = bench.keys] point in
+                if point == .resealed { keys.behaviour = .locked }
+            }
+            let first = hindered
+            await expectCode(.keysLocked) { _ = try await first.run(within: soon) }
+            bench.keys.behaviour = .ready
+            #expect(try await bench.keys.keys(within: soon).previous.count == 1)
+            #expect(try await bench.session().storedCredentials(within: soon) == .present(Self.secret))
+            _ = try await rotation(bench).run(within: soon)
+            #expect(try await bench.keys.keys(within: soon).previous == [])
         }
     }
 }

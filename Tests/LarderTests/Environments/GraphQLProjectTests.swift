@@ -162,4 +162,10 @@ struct GraphQLProjectTests {
         let text = (0..<1_000).map { String(repeating: " ", count: $0) + "a:" }.joined(separator: "\n")
         #expect(fault(text).contains("nested more than 32 deep"))
     }
+
+    @Test("A schema's path may be absolute, and is then not looked for in the file's folder")
+    func absolutePath() throws {
+        #expect(try project("schemaPath: /elsewhere/s.graphql").schema.path == "/elsewhere/s.graphql")
+        #expect(try project("schemaPath: below/s.graphql").schema.path == "/p/below/s.graphql")
+    }
 }

@@ -105,6 +105,20 @@ struct SigningInTests {
         }
     }
 
+    @Test("A user of an identity pool alone is signed in under the name that the program gives, and under no other")
+    func cloudAlone() async throws {
+        try await withGuest { store, _ in
+            let cloud = Credentials(
+                cloud: .init(identityID: "region:7", accessKeyID: "AK", secretAccessKey: "s", expires: .distantFuture))
+            await expectCode(.sessionState) { _ = try await store.signIn(cloud, pending: .park, within: soon) }
+            #expect(try store.current()?.user == .guest)
+            let app = try await store.signIn(cloud, as: "ada", pending: .park, within: soon).partition
+            #expect(try store.current()?.user == .user("ada"))
+            #expect(try app.session.state == .signedIn)
+            #expect(try await app.session.storedCredentials(within: soon) == .present(cloud))
+        }
+    }
+
     @Test("Tokens that another library has left are not taken over in another user's partition")
     func adoption() async throws {
         try await withGuest { store, _ in
@@ -190,6 +204,19 @@ struct SigningInTests {
             try await waiting
             #expect(change.left == nil && change.entered.partition.name == name)
             #expect(try await session.storedCredentials(within: soon) == .present(tokens(2)))
+        }
+    }
+
+    @Test("The readers of a session's state are told when its user signs in again by the store")
+    func toldAgain() async throws {
+        try await withGuest { store, _ in
+            let app = try await store.signIn(tokens(1), as: "ada", pending: .park, within: soon).partition
+            let session = try app.session
+            try await session.signOut(within: soon)
+            var changes = session.changes.makeAsyncIterator()
+            #expect(try await next(&changes) == .signedOut)
+            _ = try await store.signIn(tokens(2), as: "ada", pending: .park, within: soon)
+            #expect(try await next(&changes, within: .seconds(20)) == .signedIn)
         }
     }
 

@@ -306,4 +306,16 @@ struct StaleCredentialTests {
             try store.close()
         }
     }
+
+    @Test("An environment that the store does not know cannot be forgotten, and the others stay")
+    func unknownForgotten() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try open(folder)
+            _ = try store.partition(of: prototype)
+            _ = try await store.switch(to: development)
+            await expectCode(.operationsUnknownEnvironment) { try await store.forget(environment: "protoype") }
+            #expect(try store.partitionIdentities().map(\.environment) == ["prototype", "development"])
+            try store.close()
+        }
+    }
 }

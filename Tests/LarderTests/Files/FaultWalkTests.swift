@@ -221,7 +221,7 @@ private final class FaultyStore: Sendable {
 @Suite("Faults at every call of the file system", .timeLimit(.minutes(10)))
 struct FaultWalkTests {
     /// How many calls of a work fail in a run, each in a run of its own; all of them by the environment.
-    private static let most = ProcessInfo.processInfo.environment["LARDER_ALL_FAULTS"] == nil ? 8 : .max
+    private static let most = ProcessInfo.processInfo.environment["LARDER_ALL_FAULTS"] == nil ? 6 : .max
 
     @Test(
         "Work with a fault ends in a typed error or goes on, and loses nothing that was acknowledged",

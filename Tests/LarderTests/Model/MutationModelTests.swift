@@ -7,7 +7,7 @@ struct MutationModelTests {
     /// More of them by the environment, for a long night. Each run then says when it begins and ends, so that one which
     /// hangs is known.
     private static let asked = number("LARDER_MODEL_SEEDS")
-    private static let seeds = asked ?? 16
+    private static let seeds = asked ?? 12
     private static let groups = 4
 
     private static func number(_ name: String) -> Int? { ProcessInfo.processInfo.environment[name].flatMap(Int.init) }

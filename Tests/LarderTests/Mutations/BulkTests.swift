@@ -1,7 +1,8 @@
 import Foundation
-import Larder
 import LarderTestSupport
 import Testing
+
+@testable import Larder
 
 @Suite("Many mutations queued at once", .timeLimit(.minutes(10)))
 struct BulkTests {
@@ -32,6 +33,21 @@ struct BulkTests {
             let states = try receipts.map { try $0.status()?.state }
             #expect(states == [.applied, .applied, .deadLetter, .applied])
             await expectCode(.miss) { _ = try app.read("Recipe:3", card) }
+        }
+    }
+
+    @Test("Mutations that are queued together are published to watchers once")
+    func shownInOneStep() async throws {
+        try await withStoreFixture { app in
+            try await app.write("Recipe:8", card, ["title": "Stew", "rating": 1])
+            var states = try app.watch("Recipe:1", card).makeAsyncIterator()
+            _ = try await next(&states)
+            let before = app.core.watchers.published
+            try await app.enqueue((1...4).map { shown("\($0)", $0) })
+            while let state = try await next(&states), state.response?["rating"]?.double != 1 {}
+            // By the end of a write the writer's thread has told all that there was to tell.
+            try await app.write("Recipe:9", card, ["title": "Stew", "rating": 1])
+            #expect(app.core.watchers.published == before + 2)
         }
     }
 

@@ -133,4 +133,17 @@ struct ClockTests {
             #expect(try receipt.status()?.failure?.time == clock.now)
         }
     }
+
+    @Test("The failure of a mutation that was discarded says when that was")
+    func discarded() async throws {
+        let server = ScriptedServer.rating(errors: { _ in #"{"data":null,"errors":[{"message":"no"}]}"# })
+        try await withClock(server) { (app, clock) throws in
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            try await quickRunner(app).drain()
+            clock.jump(60)
+            try await app.discardMutation(receipt.id, dependents: .release)
+            let failure = try receipt.status()?.failure
+            #expect(failure?.kind == .rejected && failure?.time == clock.now)
+        }
+    }
 }

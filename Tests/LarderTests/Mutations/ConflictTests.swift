@@ -222,6 +222,22 @@ struct ConflictTests {
         }
     }
 
+    @Test("What is read shows the mutation until its resolver keeps the server's object, and the cache's from then on")
+    func shownAfterKept() async throws {
+        let server = ScriptedServer(ScriptedServer.key) { _, _ in ScriptedServer.status(409) }
+        try await withStoreFixture(server) { app in
+            try await app.write(recipe(1), ["recipe": ["id": "1", "title": "Soup", "author": nil]])
+            let expected: Value = ["rate": ["__typename": "Recipe", "id": "1", "title": "Stew", "rating": 5]]
+            let kept = try await app.enqueue(
+                giveStars("1", 5), options: .init(optimisticResponse: expected, resolver: "merge"))
+            func shown() throws -> String? { try app.read(recipe(1))["recipe"]?["title"]?.string }
+            #expect(try shown() == "Stew")
+            try await quickRunner(app) { $0.resolvers["merge"] = { _ in .keepServers } }.drain()
+            #expect(try kept.status()?.state == .discarded)
+            #expect(try shown() == "Soup")
+        }
+    }
+
     @Test("A resolver is told what was sent under which key, what the server said and what it has")
     func told() async throws {
         let theirs = Self.todo("theirs", 7)

@@ -121,6 +121,29 @@ struct OddAnswerTests {
         }
     }
 
+    @Test("The runner that has counted a mutation's faults counts them anew once the mutation is replayed")
+    func faultsOfReplay() async throws {
+        let server = ScriptedServer(ScriptedServer.key) { number, _ in
+            number < 3 ? #"{"data":{"nonsense":1}}"# : added("1", "Soup")
+        }
+        try await withStoreFixture(server, schema: schema) { (app) throws in
+            let receipt = try await app.enqueue(add("Soup"))
+            let runner = quickRunner(app) { $0.maximumFaults = 2 }
+            let service = Task { try await runner.run() }
+            try await eventually { try receipt.status()?.state == .deadLetter }
+            #expect(server.requests.count == 2)
+            try await app.replayMutation(receipt.id)
+            try await eventually {
+                let state = try receipt.status()?.state
+                return state == .applied || state == .deadLetter
+            }
+            #expect(try receipt.status()?.state == .applied)
+            #expect(server.requests.count == 4)
+            service.cancel()
+            try await service.value
+        }
+    }
+
     @Test("Attempts that found no server do not count as its faults")
     func offlineIsNoFault() async throws {
         let server = ScriptedServer(ScriptedServer.key) { number, _ in

@@ -222,6 +222,25 @@ struct QueueStatusTests {
         }
     }
 
+    @Test("The status tells of the queue of its own partition alone, whatever waits or was set aside in another one")
+    func ownPartition() async throws {
+        let server = ScriptedServer { _ in #"{"data":null,"errors":[{"message":"no"}]}"# }
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            let parked = try await store.switch(to: backend("a"), server: server).partition
+            try await parked.enqueue(rate)
+            try await MutationRunner(parked).drain()
+            #expect(try parked.mutations().map(\.state) == [.deadLetter])
+            let app = try await store.switch(to: backend("b")).partition
+            try await app.enqueue(rate, options: MutationOptions(lane: "b"))
+            var iterator = app.queue.makeAsyncIterator()
+            let status = try #require(await iterator.next(isolation: #isolation))
+            #expect(status.lanes == [MutationLane("b"): [.pending: 1]])
+            #expect(status.newlySetAside.isEmpty)
+            try store.close()
+        }
+    }
+
     @Test("The first status names what was set aside in the order in which the mutations were queued")
     func setAsideInOrder() async throws {
         let server = ScriptedServer { _ in #"{"data":null,"errors":[{"message":"no"}]}"# }

@@ -37,6 +37,19 @@ struct ReceiptTests {
         }
     }
 
+    @Test("Another attempt is told of a mutation whose state is the same as before")
+    func otherAttempt() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            let reader = Reader(try await store.partition().enqueue(giveStars("1", 5)))
+            try await eventually { reader.states.map(\.attempts) == [0] }
+            try OtherProgram(folder).run("UPDATE mutation SET attempts = 1")
+            try await eventually { reader.states.map(\.attempts) == [0, 1] }
+            #expect(reader.states.map(\.state) == [.pending, .pending])
+            try store.close()
+        }
+    }
+
     @Test("What is told of a mutation goes on where it was set aside, and ends where it is discarded")
     func discarded() async throws {
         let server = ScriptedServer.rating(errors: { _ in #"{"data":null,"errors":[{"message":"no"}]}"# })
@@ -113,6 +126,30 @@ struct ReceiptTests {
             let failure = try #require(try receipt.status()?.failure)
             #expect(failure.code == .transportUnreachable)
             #expect(failure.serverCode == nil)
+        }
+    }
+
+    @Test("The status says how many attempts of a mutation were begun")
+    func attempts() async throws {
+        try await withStoreFixture(ScriptedServer.away) { app in
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            #expect(try receipt.status()?.attempts == 0)
+            try await runIntoPause(app, receipt) { _ in }
+            #expect(try receipt.status()?.attempts == 1)
+        }
+    }
+
+    @Test("The status says of a mutation that it waits for one that was set aside, for as long as it does")
+    func stalled() async throws {
+        let server = ScriptedServer.rating(errors: { _ in #"{"data":null,"errors":[{"message":"no"}]}"# })
+        try await withStoreFixture(server) { app in
+            let first = try await app.enqueue(giveStars("1", 5))
+            let second = try await app.enqueue(giveStars("1", 4), options: MutationOptions(dependencies: [first.id]))
+            #expect(try second.status()?.isStalled == false)
+            try await quickRunner(app).drain()
+            #expect(try second.status()?.isStalled == true)
+            try await app.discardMutation(first.id, dependents: .release)
+            #expect(try second.status()?.isStalled == false)
         }
     }
 

@@ -38,6 +38,31 @@ struct ReplayTests {
         }
     }
 
+    @Test("Of a document with several operations the one that is named is queued, sent and edited")
+    func namedOperation() async throws {
+        let document = """
+            mutation Other { rate(input: {recipe: "9", stars: 1}) { id } }
+            mutation Rate($recipe: ID!, $stars: Int!) {
+              rate(input: {recipe: $recipe, stars: $stars}) { id title rating }
+            }
+            """
+        let server = ScriptedServer.rating(errors: {
+            $0 == 0 ? #"{"data":null,"errors":[{"message":"not today"}]}"# : nil
+        })
+        try await withStoreFixture(server) { app in
+            let receipt = try await app.enqueue(
+                GraphQLOperation(document, name: "Rate", variables: ["recipe": "1", "stars": 5]))
+            try await quickRunner(app).drain()
+            #expect(server.requests.map(\.operationName) == ["Rate"])
+            #expect(try receipt.status()?.state == .deadLetter)
+            try await app.editMutation(receipt.id, variables: ["recipe": "1", "stars": 4])
+            try await app.replayMutation(receipt.id)
+            try await quickRunner(app).drain()
+            #expect(try receipt.status()?.state == .applied)
+            #expect(server.effects == ["1 4"])
+        }
+    }
+
     @Test("Replay does not run mutations side by side, and keeps the order of writes to one object")
     func inOrder() async throws {
         let crowd = Mutex((now: 0, most: 0))

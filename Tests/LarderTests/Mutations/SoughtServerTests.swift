@@ -107,7 +107,8 @@ struct SoughtServerTests {
         arguments: [401, 409, 412, 425, 429])
     func ownStatus(status: Int) async throws {
         let server = ScriptedServer(
-            ScriptedServer.key, search: { _, _ in ScriptedServer.status(status) },
+            ScriptedServer.key,
+            search: { number, _ in number == 0 ? ScriptedServer.status(status) : ScriptedServer.found },
             { number, request in number == 0 ? .failure(Self.page) : ScriptedServer.done(request) })
         try await withStoreFixture(server) { app in
             let receipt = try await app.enqueue(giveStars("1", 1))

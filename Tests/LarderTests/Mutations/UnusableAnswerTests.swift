@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderOperations
 import LarderRecords
 import LarderTestSupport
 import Synchronization
@@ -74,6 +75,30 @@ struct UnusableAnswerTests {
             #expect(throws: LarderError.self) { try later.read("Recipe:1", stars) }
             #expect(server.effects == ["1 5"])
             try again.close()
+        }
+    }
+
+    @Test("A noted answer is stored though another that is stored with it does not fit")
+    func besideUnfit() async throws {
+        try await withTemporaryFolder { (folder) throws in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            let app = try store.partition(server: ScriptedServer.rating())
+            let answers = [
+                #"{"data":{"rate":"nonsense"}}"#, #"{"data":{"rate":{"__typename":"Recipe","id":"2","rating":4}}}"#,
+            ]
+            let queue = try store.operationsDatabase().mutations
+            var receipts: [MutationReceipt] = []
+            for (recipe, answer) in zip(["1", "2"], answers) {
+                let receipt = try await app.enqueue(rate(recipe, 4))
+                let attempt = try await queue.begin(receipt.id.uuid, owner: "killed", now: Date()).attempt
+                try await queue.answer(attempt, Array(answer.utf8), now: Date())
+                receipts.append(receipt)
+            }
+            try await runner(app).drain()
+            for receipt in receipts { #expect(try receipt.status()?.state == .applied) }
+            #expect(try receipts[0].status()?.result == nil)
+            #expect(try app.read("Recipe:2", stars)["rating"]?.double == 4)
+            try store.close()
         }
     }
 

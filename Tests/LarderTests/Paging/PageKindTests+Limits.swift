@@ -79,4 +79,99 @@ extension PageKindTests {
         }
         #expect(desk.requests == ["/0"])
     }
+
+    @Test("A list that starts over is loaded until there are as many objects as are asked for, and no further")
+    func startsOverUpTo() async throws {
+        let desk = OrderDesk([
+            "": OrderDesk.tokenPage(1...2, next: "a"), "a": OrderDesk.tokenPage(3...4, next: "b"),
+            "b": OrderDesk.tokenPage(5...6, next: nil),
+        ])
+        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
+            let pages = try app.pages(orderList)
+            #expect(try await pages.all().pageCount == 3)
+            let status = try await pages.all(upTo: 3, startingOver: true)
+            #expect(status.pageCount == 2 && status.objectCount == 4)
+            #expect(desk.requests.count == 5)
+        }
+    }
+
+    @Test("A list is loaded under the names that the operation gives to its field, its objects and its token")
+    func ownNames() async throws {
+        func page(_ ids: ClosedRange<Int>, next: String) -> String {
+            #""mine":{"__typename":"OrderList","rows":[\#(OrderDesk.objects(ids))],"more":\#(next)}"#
+        }
+        let desk = OrderDesk(["": page(1...2, next: #""a""#), "a": page(3...3, next: "null")])
+        let operation = GraphQLOperation(
+            "query L($limit: Int, $nextToken: String) { mine: listOrders(limit: $limit, nextToken: $nextToken) "
+                + "{ rows: items { sku } more: nextToken } }")
+        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
+            let pages = try app.pages(operation)
+            #expect(try await pages.all() == PagesStatus(pageCount: 2, objectCount: 3, isComplete: true))
+            #expect(try await pages.skus() == skus(1...3))
+        }
+    }
+
+    @Test("A connection is loaded under the name that the operation gives to the nodes of its edges")
+    func ownNameOfNode() async throws {
+        let page = OrderDesk.connectionPage(1...2).replacing(#""node":"#, with: #""order":"#)
+        let operation = GraphQLOperation(
+            "query C($first: Int, $after: String) { orders(first: $first, after: $after) "
+                + "{ edges { order: node { sku } } pageInfo { hasNextPage endCursor } } }")
+        try await withStoreFixture(OrderDesk(["": page]).transport, schema: orderSchema) { app in
+            let pages = try app.pages(operation)
+            #expect(try await pages.all() == PagesStatus(pageCount: 1, objectCount: 2, isComplete: true))
+            #expect(try await pages.skus() == skus(1...2))
+        }
+    }
+
+    @Test(
+        "A list whose elements, or their nodes, are asked for with arguments is not changed as one list",
+        arguments: [
+            "query L($nextToken: String) { list(nextToken: $nextToken) { items(order: 1) { sku } nextToken } }",
+            "query S($after: String) { search(after: $after) { edges { node(order: 1) { sku } } "
+                + "pageInfo { hasNextPage endCursor } } }",
+        ])
+    func elementsWithArguments(document: String) async throws {
+        let schema = """
+            type Query @fieldPolicy(forField: "list", paginationArgs: "nextToken")
+              @fieldPolicy(forField: "search", paginationArgs: "after") {
+              list(nextToken: String): List
+              search(after: String): Search
+            }
+            type List { items(order: Int): [Order] nextToken: String }
+            type Search { edges: [Edge] pageInfo: Info }
+            type Edge { node(order: Int): Order }
+            type Info { hasNextPage: Boolean endCursor: String }
+            type Order { id: ID! sku: String }
+            """
+        try await withStoreFixture(schema: schema) { app in
+            let pages = try app.pages(GraphQLOperation(document))
+            #expect(await larderError { try pages.inserting("Order:1") }?.code == .operation)
+            #expect(await larderError { try pages.removing("Order:1") }?.code == .operation)
+        }
+    }
+
+    @Test("A call that wants no more objects than are loaded asks the server for nothing")
+    func enough() async throws {
+        let desk = OrderDesk(["": OrderDesk.tokenPage(1...2, next: "a"), "a": OrderDesk.tokenPage(3...4, next: "b")])
+        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
+            let pages = try app.pages(orderList)
+            #expect(try await pages.atLeast(0) == PagesStatus())
+            #expect(try await pages.all(upTo: 0) == PagesStatus())
+            for _ in 0..<2 { #expect(try await pages.atLeast(2).objectCount == 2) }
+            #expect(try await pages.all(upTo: 1).objectCount == 2)
+        }
+        #expect(desk.requests == ["/1000"])
+    }
+
+    @Test("A limit that is null is none: the pages are as large as the policy allows")
+    func nullLimit() async throws {
+        let desk = OrderDesk(["": OrderDesk.tokenPage(1...2, next: "a"), "a": OrderDesk.tokenPage(3...3, next: nil)])
+        var operation = orderList
+        operation.variables = ["limit": .null]
+        try await withStoreFixture(desk.transport, schema: orderSchema) { [operation] (app) async throws in
+            #expect(try await app.pages(operation).all().objectCount == 3)
+        }
+        #expect(desk.requests == ["/1000", "a/1000"])
+    }
 }

@@ -56,6 +56,18 @@ struct PageListChangeTests {
         }
     }
 
+    @Test("The pages of a list whose size is a default of the operation are changed as one list")
+    func defaultSize() async throws {
+        let operation = GraphQLOperation(
+            "query L($limit: Int = 2, $nextToken: String) { listOrders(limit: $limit, nextToken: $nextToken) "
+                + "{ items { sku } nextToken } }")
+        try await withPages(Self.three, operation) { (pages, _, app) async throws in
+            try await pages.all()
+            try await queue(app, 4, pages.inserting("Order:4", at: .ascending(field: "sku")))
+            #expect(try await pages.skus() == skus([1, 3, 4, 5, 7, 8, 9]))
+        }
+    }
+
     @Test("An object goes before the first page, and after the last of a list that is whole")
     func ends() async throws {
         try await withPages { (pages, _, app) async throws in
@@ -454,6 +466,22 @@ struct PageListChangeTests {
             try await app.remove("Order:1", as: .evicted)
             #expect(try await pages.next()?.skus == skus(5...6))
             #expect(desk.requests.count == 3)
+        }
+    }
+
+    @Test(
+        "An object goes from a page that was loaded before the first of a list by offset or number",
+        arguments: ["offset", "number"])
+    func removesBeforeFirst(kind: String) async throws {
+        let name = kind == "offset" ? "ordersAt" : "ordersOn"
+        func list(_ ids: [Int]) -> String { "\"\(name)\":[\(OrderDesk.objects(ids))]" }
+        let loaded = ["2": list([5, 7]), (kind == "offset" ? "0" : "1"): list([1, 3])]
+        let start: [String: Value] = kind == "offset" ? ["offset": 2, "limit": 2] : ["page": 2, "size": 2]
+        let operation = GraphQLOperation(Self.kind(kind).operation.document, variables: start)
+        try await withPages(loaded, operation) { (pages, _, app) async throws in
+            for _ in 0..<2 { #expect(try await pages.previous() != nil) }
+            try await queue(app, 3, pages.removing("Order:3"))
+            #expect(try await pages.skus() == skus([1, 5, 7]))
         }
     }
 }

@@ -69,6 +69,19 @@ struct PageMergerTests {
         }
     }
 
+    @Test("The variables of a merger go before those of the operation, which are the first page's")
+    func goesBeforeOperation() async throws {
+        let desk = OrderDesk(["10": page([9, 8], oldest: 8), "8": page([7], oldest: nil)])
+        var operation = feed
+        operation.variables = ["before": 10]
+        try await withStoreFixture(desk.transport, schema: schema) { app in
+            let pages = try app.pages(operation, merger: merger)
+            #expect(try await pages.all().isComplete)
+            #expect(try await pages.skus() == skus([9, 8, 7]))
+            #expect(desk.requests == ["10/-", "8/-"])
+        }
+    }
+
     @Test("A merger that leads back is an error, and the pages stay")
     func circle() async throws {
         let desk = OrderDesk(["": page([9], oldest: 8), "8": page([7], oldest: 8)])
@@ -151,5 +164,19 @@ struct PageMergerTests {
             try await pages.all()
             #expect(try await pages.skus() == skus([9, 8, 7, 6, 5]))
         }
+    }
+
+    @Test("A merger goes before the policy that a list has in the schema")
+    func goesBeforePolicy() async throws {
+        let desk = OrderDesk(["": OrderDesk.tokenPage([1], next: "a"), "z": OrderDesk.tokenPage([2], next: nil)])
+        let own = PageMerger(elements: ["listOrders", "items"]) { page, _ in
+            page["listOrders"]?["nextToken"]?.string == nil ? nil : ["nextToken": "z"]
+        }
+        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
+            let pages = try app.pages(orderList, merger: own)
+            #expect(try await pages.all().objectCount == 2)
+            #expect(try await pages.skus() == skus([1, 2]))
+        }
+        #expect(desk.requests == ["/-", "z/-"])
     }
 }

@@ -435,6 +435,7 @@ struct PagesTests {
             let pages = try app.pages(orderList, options: FetchOptions(errorPolicy: policy))
             let error = await larderError { try await pages.next() }
             #expect(error?.code == .serverErrors && error?.errors.map(\.message) == ["no"])
+            #expect(error?.response?["listOrders"] != nil)
         }
     }
 

@@ -192,6 +192,22 @@ struct PagesWatchTests {
         }
     }
 
+    @Test("A watcher that waits for whole lists is shown the new one also where another watcher has ended")
+    func waitsBesideEnded() async throws {
+        try await withPages { (pages, desk, _) async throws in
+            try await pages.all()
+            var states = try pages.watch(.whenComplete).makeAsyncIterator()
+            #expect(try await state(&states) { _ in true }.objects.count == 6)
+            // It ends at once: nothing holds it.
+            _ = try pages.watch(.whenComplete)
+            desk.set(OrderDesk.tokenPage([7], next: "b"), at: "")
+            desk.set(OrderDesk.tokenPage([8], next: nil), at: "b")
+            // The watcher has time to read what it does not show yet.
+            try await pages.all(startingOver: true) { _ in Thread.sleep(forTimeInterval: 0.1) }
+            #expect(skus(try await state(&states, within: .seconds(20)) { _ in true }) == ["s7", "s8"])
+        }
+    }
+
     @Test("A watcher of each page sees the new first page while the list is loaded anew")
     func seesNewFirstPage() async throws {
         try await withPages { (pages, desk, _) async throws in

@@ -108,6 +108,20 @@ struct AdoptionTests {
     }
 
     @Test(
+        "Readers of a session see that its tokens were taken over, or put into quarantine",
+        arguments: [(id(), SessionState.signedIn), (id(pool: "eu-west-1_Other"), SessionState.signedOut)])
+    func told(idToken: String, state: SessionState) async throws {
+        try await withSessions { bench in
+            let (session, environment) = (bench.session(), try WrittenConfiguration.environment("staging"))
+            var standings = session.standings.makeAsyncIterator()
+            #expect(try await next(&standings) == SessionStanding(state: .signedOut))
+            _ = try await session.adopt(Self.legacy(idToken), of: environment, within: soon)
+            let standing = try #require(try await next(&standings, within: .seconds(20)))
+            #expect(standing.state == state && standing.since == bench.clock.now)
+        }
+    }
+
+    @Test(
         "Foreign tokens go to the quarantine, which the program lists and empties",
         arguments: [id(pool: "eu-west-1_Other"), id(client: "another"), id(user: "another"), "no token"])
     func foreign(idToken: String) async throws {

@@ -117,6 +117,21 @@ struct SessionTableTests {
         }
     }
 
+    @Test("A reader of the state or of the standing that ends leaves the others to be told", arguments: [true, false])
+    func endedReader(isOfStates: Bool) async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            var (changes, standings) = (session.changes.makeAsyncIterator(), session.standings.makeAsyncIterator())
+            #expect(try await next(&changes) == .signedOut)
+            #expect(try await next(&standings)?.state == .signedOut)
+            // It ends with the last that holds it: at once.
+            if isOfStates { _ = session.changes } else { _ = session.standings }
+            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            #expect(try await next(&changes, within: .seconds(60)) == .signedIn)
+            #expect(try await next(&standings, within: .seconds(60))?.state == .signedIn)
+        }
+    }
+
     @Test("A refresh leaves since when a user is signed in as it is")
     func refreshed() async throws {
         try await withSessions { bench in
@@ -222,5 +237,17 @@ struct SessionTableTests {
         clock.advance(by: .seconds(3600))
         await expectCode(.noIdentityProvider) { _ = try await session.userPoolTokens(within: soon) }
         try store.close()
+    }
+
+    @Test("A caller who gives up the wait for a guest's credentials is told so")
+    func guestGivenUp() async throws {
+        try await withSessions { (bench) async throws in
+            let session = bench.session()
+            bench.provider.behaviour = .hanging
+            defer { bench.provider.behaviour = .ready }
+            let waiting = Task { try await session.continueAsGuest(within: soon) }
+            waiting.cancel()
+            await expectCode(.cancelled) { _ = try await waiting.value }
+        }
     }
 }

@@ -100,4 +100,15 @@ struct SignOutTests {
             #expect(session.state == .signedOut)
         }
     }
+
+    @Test("The server has nothing to revoke of a guest who signs out, and counts as told")
+    func guest() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            #expect(try await session.continueAsGuest(within: soon))
+            let left = try await session.signOut(within: soon)
+            #expect(left.isServerTold == true && left.failure == nil)
+            #expect(session.state == .signedOut)
+        }
+    }
 }

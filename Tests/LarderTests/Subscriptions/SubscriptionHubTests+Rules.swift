@@ -206,6 +206,26 @@ extension SubscriptionHubTests {
         }
     }
 
+    @Test("A subscription that had begun is started again after the shortest pause", .timeLimit(.minutes(1)))
+    func pausesBeginAnew() async throws {
+        var pacing = SubscriptionPacing()
+        pacing.backoff = Backoff(first: .milliseconds(1), cap: .seconds(80_000))
+        let transport = ScriptedLine(pacing: pacing)
+        try await withApp(transport) { app in
+            let subscription = try await app.subscribe(Self.changed)
+            let (connection, first) = try await transport.started()
+            let errors = Array(#"{"errors":[{"message":"too many"}]}"#.utf8)
+            var id = first
+            // The last of as many failures in a row would be followed by a pause of hours.
+            for _ in 0..<25 {
+                await connection.line.take(.failed(id: id, response: errors, mayRecover: true))
+                id = try #require(await connection.nextStart())
+                await connection.line.take(.started(id: id))
+            }
+            #expect(await state(subscription) { $0.phase == .live } != nil)
+        }
+    }
+
     @Test("A2152: after airplane mode it stays stopped. A pause ends as soon as the network returns, and not before")
     func connectsOnNetwork() async throws {
         let network = SwitchedConnectivity()

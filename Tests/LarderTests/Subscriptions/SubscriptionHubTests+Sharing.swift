@@ -362,4 +362,18 @@ extension SubscriptionHubTests {
             #expect(server.requests.map { $0.lastSync == nil } == [true, false])
         }
     }
+
+    @Test("The last state of a subscription that the server completes has no error, though an event was lost before")
+    func endsWithoutEarlierError() async throws {
+        let transport = ScriptedLine()
+        try await withApp(transport) { app in
+            let subscription = try await app.subscribe(Self.changed)
+            let (connection, id) = try await transport.started()
+            await connection.line.tell(id, "3")
+            #expect(await state(subscription) { $0.error != nil } != nil)
+            await connection.line.take(.completed(id: id))
+            let ended = try #require(await state(subscription) { $0.phase == .ended })
+            #expect(ended.error == nil)
+        }
+    }
 }

@@ -46,6 +46,24 @@ extension SubscriptionHubTests {
         }
     }
 
+    @Test("An event that cannot be stored is told to no reader")
+    func tellsNoUnstoredEvent() async throws {
+        var options = Store.Options()
+        options.lockTimeout = .milliseconds(200)
+        let transport = ScriptedLine()
+        try await withApp(transport, options) { app in
+            let subscription = try await app.subscribe(Self.changed)
+            let (connection, id) = try await transport.started()
+            #expect(await state(subscription) { $0.phase == .live } != nil)
+            try await holdingCache(of: app) {
+                await connection.line.tell(id, #"{"id":"1","text":"lost"}"#)
+                var events = subscription.makeAsyncIterator()
+                guard case .state(let missed)? = try await next(&events, within: .seconds(60)) else { throw Silence() }
+                #expect(missed.error != nil)
+            }
+        }
+    }
+
     @Test("The cache stores events in one commit that come while others are being stored")
     func oneCommit() async throws {
         let transport = ScriptedLine()

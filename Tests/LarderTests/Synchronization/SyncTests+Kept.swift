@@ -5,6 +5,21 @@ import Testing
 
 /// What stays in the cache, and what is shown of it, whatever a walk through everything had.
 extension SyncTests {
+    @Test("The error of a walk has what the server said, the data beside it, and the time that it asks to wait")
+    func refusedWithTime() async throws {
+        let busy = ScriptedServer(
+            search: { _, _ in
+                ScriptedServer.body(
+                    #"{"data":{"syncTodos":null},"errors":[{"message":"m"}]}"#, status: 429, retryAfter: .seconds(7))
+            }, { _, request in ScriptedServer.done(request) })
+        try await withStoreFixture(busy, schema: SyncServer.schema) { app in
+            let error = await larderError { try await app.sync(paged) }
+            #expect(error?.code == .serverErrors && error?.response?["syncTodos"]?.isNull == true)
+            #expect(error?.errors.map(\.message) == ["m"])
+            #expect(error?.remedy == .tryAgain(after: .seconds(7)))
+        }
+    }
+
     @Test("What a queued mutation changes stays, though the walk did not have it")
     func keepsQueued() async throws {
         try await withServer(["a", "b"]) { server, app in
@@ -416,5 +431,41 @@ extension SyncTests {
             _ = try await app.fetch(todo, policy: .networkOnly)
             #expect(title(app, "a") == "version 2")
         }
+    }
+
+    @Test("A synchronization may call its variables, its field and what it asks of a page by names of its own")
+    func ownNames() async throws {
+        let server = ScriptedServer { number, _ in
+            let id = number == 0 ? "a" : "b"
+            let more = number == 0 ? #""t""# : "null"
+            return """
+                {"data":{"found":{"list":[{"__typename":"Todo","id":"\(id)","title":"\(id)1","_version":1,
+                 "_deleted":null,"_lastChangedAt":9}],"more":\(more),"began":1700000000000}}}
+                """
+        }
+        let sync = Synchronization(
+            GraphQLOperation(
+                """
+                query Mine($size: Int, $page: String, $since: AWSTimestamp) {
+                  found: syncTodos(limit: $size, nextToken: $page, lastSync: $since) {
+                    list: items { id title } more: nextToken began: startedAt
+                  }
+                }
+                """))
+        try await withStoreFixture(server, schema: SyncServer.schema) { app in
+            let report = try await app.sync(sync)
+            #expect(report.pageCount == 2 && report.objectCount == 2 && report.isFinished)
+            #expect(["a", "b"].map { title(app, $0) } == ["a1", "b1"])
+            _ = try await app.sync(sync)
+        }
+        let expected: [[String: Value]] = [
+            ["size": 1_000], ["size": 1_000, "page": "t"], ["size": 1_000, "since": 1_699_999_998_000],
+        ]
+        #expect(server.requests.map(\.variableValues) == expected)
+    }
+
+    @Test("The server may take thirty seconds for a page where the synchronization says nothing else")
+    func defaultTime() {
+        #expect(Synchronization(SyncServer.sync.operation).timeout == .seconds(30))
     }
 }

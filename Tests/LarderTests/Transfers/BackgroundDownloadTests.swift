@@ -206,4 +206,20 @@ struct BackgroundDownloadTests {
             #expect(background.handedOver.count == 1)
         }
     }
+
+    @Test("An object of 0 bytes that an executor has received is put in its place")
+    func empty() async throws {
+        try await withDownload { app, download, background in
+            storage.keep([], at: place)
+            try await handOver(app, background)
+            try background.receive(download.id.uuid, as: [])
+            let running = Task { try await runner(app, background).run() }
+            try await eventually { try download.status().isEnded || background.handedOver.count > 1 }
+            running.cancel()
+            try await running.value
+            #expect(try download.status().state == .done)
+            #expect(try Data(contentsOf: download.status().file).isEmpty)
+            #expect(background.handedOver.count == 1)
+        }
+    }
 }

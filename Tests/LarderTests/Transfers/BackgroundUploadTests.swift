@@ -45,8 +45,11 @@ struct BackgroundUploadTests {
         try await withUpload { app, upload, background in
             try await handOver(app, background)
             #expect(background.ended.isEmpty)
+            let before = background.outcomeCalls
+            let next = Task { try await runner(app, background).drain() }
+            try await eventually { background.outcomeCalls > before }
             try background.send(upload.id.uuid)
-            try await runner(app, background).drain()
+            try await next.value
             #expect(try upload.status().state == .done)
             #expect(background.handedOver == [upload.id.uuid])
             #expect(background.uploads.isEmpty)

@@ -21,6 +21,29 @@ struct DamagedDownloadTests {
         }
     }
 
+    @Test("A download that is received once more begins its progress anew")
+    func progressAnew() async throws {
+        try await withTransferFixture { fixture in
+            fixture.storage.keep(Self.bytes, at: TransferFixture.location)
+            let file = fixture.folder.appending(path: "copy")
+            let download = try await fixture.app.transfers.download(TransferFixture.location, to: file)
+            fixture.storage.damages.withLock { $0 = Countdown(1) }
+            let (first, isAskedAgain, mayGoOn) = (Countdown(10), Flag(), Flag())
+            fixture.storage.onCall { call throws(ObjectError) in
+                guard case .get = call, !first.take() else { return }
+                isAskedAgain.set()
+                await mayGoOn.wait()
+            }
+            let draining = Task { try await fixture.drain() }
+            await isAskedAgain.wait()
+            let shown = await download.progress.first { _ in true }
+            #expect(shown?.state == .running && shown?.completed == 0)
+            mayGoOn.set()
+            try await draining.value
+            try await download.finished()
+        }
+    }
+
     @Test("A size that the storage says once, and another one when the bytes are verified, is not believed")
     func otherSize() async throws {
         try await withTransferFixture { fixture in

@@ -71,6 +71,34 @@ struct DownloadTests {
         }
     }
 
+    @Test("A download goes on in ranges of the size that it was begun with, though another runner wants others")
+    func keepsRanges() async throws {
+        try await withTransferFixture { fixture in
+            let bytes = Self.bytes(5_000)
+            fixture.storage.keep(bytes, at: TransferFixture.location)
+            let file = fixture.folder.appending(path: "copy")
+            let download = try await fixture.app.transfers.download(TransferFixture.location, to: file)
+            let isStopped = Flag()
+            fixture.storage.onCall { call throws(ObjectError) in
+                guard case .get(let range) = call, range.lowerBound >= 2_048 else { return }
+                isStopped.set()
+                throw ObjectError(.unreachable, "away")
+            }
+            let runner = fixture.runner { $0.connectionsPerHost = 1 }
+            let running = Task { try await runner.run() }
+            await isStopped.wait()
+            running.cancel()
+            try await running.value
+            fixture.storage.onCall { _ in }
+            try await fixture.drain { $0.partSize = 2_048 }
+            try await download.finished()
+            #expect(try Array(Data(contentsOf: file)) == bytes)
+            let asked = fixture.storage.calls.compactMap { if case .get(let range) = $0 { range } else { nil } }
+            let starts = asked.map(\.lowerBound).sorted()
+            #expect(starts == [0, 1_024, 2_048, 3_072, 4_096])
+        }
+    }
+
     @Test("An object that becomes another meanwhile is not mixed with it")
     func changed() async throws {
         try await withTransferFixture { fixture in
@@ -170,6 +198,68 @@ struct DownloadTests {
                 try await download.finished()
                 #expect(try Array(Data(contentsOf: file)) == bytes)
             }
+        }
+    }
+
+    @Test("A download whose partial file was lost begins its progress anew")
+    func progressAnew() async throws {
+        try await withTransferFixture { fixture in
+            fixture.storage.keep(Self.bytes(10_000), at: TransferFixture.location)
+            let file = fixture.folder.appending(path: "copy")
+            let download = try await fixture.app.transfers.download(TransferFixture.location, to: file)
+            fixture.storage.onCall { call throws(ObjectError) in
+                if case .get(let range) = call, range.lowerBound > 5000 { throw ObjectError(.unreachable, "away") }
+            }
+            let runner = fixture.runner {
+                $0.connectionsPerHost = 1
+                $0.backoff = Backoff(first: .seconds(60), cap: .seconds(60))
+            }
+            let running = Task { try await runner.run() }
+            try await eventually { try download.status().failure != nil }
+            running.cancel()
+            try await running.value
+            #expect(try download.status().arrived > 0)
+            let name = try #require(fixture.partials.first)
+            try FileManager.default.removeItem(at: fixture.folder.appending(path: "store/transfers/\(name)"))
+            let (isAskedAgain, mayGoOn) = (Flag(), Flag())
+            fixture.storage.onCall { call throws(ObjectError) in
+                guard case .get = call else { return }
+                isAskedAgain.set()
+                await mayGoOn.wait()
+            }
+            // Which also ends its pause.
+            try await download.pause()
+            try await download.resume()
+            let draining = Task { try await fixture.drain() }
+            await isAskedAgain.wait()
+            let shown = await download.progress.first { _ in true }
+            #expect(shown?.state == .running && shown?.completed == 0)
+            mayGoOn.set()
+            try await draining.value
+            try await download.finished()
+        }
+    }
+
+    @Test("The progress of a download that goes on begins with the parts that have arrived before")
+    func progressGoesOn() async throws {
+        try await withTransferFixture { fixture in
+            fixture.storage.keep(Self.bytes(10_000), at: TransferFixture.location)
+            let file = fixture.folder.appending(path: "copy")
+            let download = try await fixture.app.transfers.download(TransferFixture.location, to: file)
+            let (failures, isAskedAgain, mayGoOn) = (Countdown(1), Flag(), Flag())
+            fixture.storage.onCall { call throws(ObjectError) in
+                guard case .get(let range) = call, range.lowerBound > 5000 else { return }
+                if failures.take() { throw ObjectError(.interrupted, "for a test") }
+                isAskedAgain.set()
+                await mayGoOn.wait()
+            }
+            let draining = Task { try await fixture.drain { $0.connectionsPerHost = 1 } }
+            await isAskedAgain.wait()
+            let shown = await download.progress.first { _ in true }
+            #expect(shown?.state == .running && shown?.completed == 5_120)
+            mayGoOn.set()
+            try await draining.value
+            try await download.finished()
         }
     }
 

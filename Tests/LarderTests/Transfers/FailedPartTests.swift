@@ -57,6 +57,41 @@ struct FailedPartTests {
         }
     }
 
+    @Test("The progress of a transfer leaves out the bytes of a part that failed while another part is under way")
+    func progressWithoutFailedPart() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 8 * 1024)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (isFailing, mayGoOn) = (Flag(), Flag())
+            fixture.storage.onCall { call throws(ObjectError) in
+                if case .putPart(1) = call { await mayGoOn.wait() }
+            }
+            fixture.storage.onAnswer { call throws(ObjectError) in
+                guard case .putPart(2) = call else { return }
+                isFailing.set()
+                throw ObjectError(.interrupted, "the connection broke")
+            }
+            let runner = fixture.runner { options in
+                options.connectionsPerHost = 2
+                options.backoff = Self.patient
+                options.random = { 1 }
+            }
+            let running = Task { try await runner.run() }
+            await isFailing.wait()
+            let core = fixture.app.core
+            for _ in 0..<10_000 {
+                if try core.progress(of: upload.status()).completed == 0 { break }
+                try await Task.sleep(for: .milliseconds(2))
+            }
+            let progress = try core.progress(of: upload.status())
+            #expect(progress.state == .running && progress.completed == 0)
+            mayGoOn.set()
+            try await eventually { try upload.status().failure != nil }
+            running.cancel()
+            try await running.value
+        }
+    }
+
     @Test("A download has no more parts than ten thousand, however small they are to be")
     func manyParts() async throws {
         try await withTransferFixture { fixture in
@@ -198,6 +233,45 @@ struct FailedPartTests {
             try await fixture.drain()
             #expect(try upload.status().failure?.code == .objectAccessDenied)
             try requireNear(begun)
+        }
+    }
+
+    @Test("An upload in parts goes on in parts of the size that it was begun with, though another runner wants others")
+    func keepsPartSize() async throws {
+        try await withTransferFixture { fixture in
+            let (file, bytes) = try fixture.file(bytes: 5_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let isStopped = Flag()
+            fixture.storage.onCall { call throws(ObjectError) in
+                guard case .putPart(3) = call else { return }
+                isStopped.set()
+                throw ObjectError(.unreachable, "away")
+            }
+            let runner = fixture.runner { $0.connectionsPerHost = 1 }
+            let running = Task { try await runner.run() }
+            await isStopped.wait()
+            running.cancel()
+            try await running.value
+            fixture.storage.onCall { _ in }
+            try await fixture.drain { $0.partSize = 2_048 }
+            try await upload.finished()
+            #expect(sentParts(fixture.storage) == [1, 2, 3, 4, 5])
+            #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
+        }
+    }
+
+    @Test("A file that has more bytes than the storage takes in one piece goes in parts, however few they are")
+    func beyondOnePiece() async throws {
+        try await withTransferFixture(MemoryStorage(partSize: 4, largestPart: 4, largestPut: 8)) { fixture in
+            for count in [8, 9] {
+                let (file, bytes) = try fixture.file("\(count)", bytes: count)
+                let location = ObjectLocation(bucket: "media", key: "\(count)")
+                let upload = try await fixture.app.transfers.upload(file, to: location)
+                try await fixture.drain()
+                try await upload.finished()
+                #expect(fixture.storage.object(location)?.bytes == bytes)
+                #expect(fixture.storage.calls.contains(.put("\(count)")) == (count == 8))
+            }
         }
     }
 }

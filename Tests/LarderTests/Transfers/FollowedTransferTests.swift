@@ -1,8 +1,9 @@
 import Foundation
-import Larder
 import LarderOperations
 import LarderTestSupport
 import Testing
+
+@testable import Larder
 
 @Suite("Waiters for transfers, and the rows that are kept", .timeLimit(.minutes(10)))
 struct FollowedTransferTests {
@@ -69,6 +70,73 @@ struct FollowedTransferTests {
             defer { reading.cancel() }
             try fixture.store.close()
             try await eventually { hasEnded.isSet }
+        }
+    }
+
+    @Test("Events tell that a transfer's time was over before a runner began it")
+    func toldOfExpired() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10)
+            let upload = try await fixture.app.transfers.upload(
+                file, to: TransferFixture.location, options: .init(expires: Date(timeIntervalSinceNow: -1)))
+            var events = TransferEvents(core: fixture.app.core).makeAsyncIterator()
+            try await fixture.drain()
+            let told = try await next(&events, within: .seconds(20))
+            #expect(told?.id == upload.id && told?.state == .failed)
+        }
+    }
+
+    @Test("Events tell that a transfer which a killed runner had is pending again, though nothing can be begun yet")
+    func toldOfRecovered() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            var events = TransferEvents(core: fixture.app.core).makeAsyncIterator()
+            let others = try others(fixture)
+            _ = try await others.transfers.begin(upload.id.uuid, owner: "other", now: Date())
+            try others.close()
+            #expect(try await next(&events, within: .seconds(20))?.state == .running)
+            let network = SwitchedConnectivity()
+            network.set(false)
+            let runner = fixture.runner { $0.connectivity = network }
+            let running = Task { try await runner.run() }
+            #expect(try await next(&events, within: .seconds(20))?.state == .pending)
+            running.cancel()
+            try await running.value
+        }
+    }
+
+    @Test("The reader of a transfer's progress is told what moves while no part becomes whole")
+    func progressWithinPart() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 8 * 1024)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (isBegun, mayMove, mayEnd, isSeen, isTold) = (Flag(), Flag(), Flag(), Flag(), Flag())
+            fixture.storage.onCall { call throws(ObjectError) in
+                guard case .putPart(1) = call else { return }
+                isBegun.set()
+                await mayMove.wait()
+            }
+            fixture.storage.onAnswer { call throws(ObjectError) in
+                if case .putPart(1) = call { await mayEnd.wait() }
+            }
+            let draining = Task { try await fixture.drain { $0.connectionsPerHost = 1 } }
+            await isBegun.wait()
+            let reading = Task {
+                for await progress in upload.progress {
+                    isSeen.set()
+                    if progress.completed == 1_024 { isTold.set() }
+                }
+            }
+            await isSeen.wait()
+            // Longer than the pause between two that differ: from then on the reader waits for a change.
+            try await Task.sleep(for: .milliseconds(300))
+            mayMove.set()
+            await isTold.wait()
+            #expect(isTold.isSet)
+            mayEnd.set()
+            try await draining.value
+            await reading.value
         }
     }
 

@@ -315,4 +315,53 @@ struct MutationFileTests {
             }
         }
     }
+
+    @Test("A mutation with two files is sent when both have arrived, with the place of each in its variables")
+    func twoFiles() async throws {
+        try await withTemporaryFolder { folder in
+            let (storage, archive) = (MemoryStorage(), MemoryStorage())
+            let server = ScriptedServer { _ in answered }
+            try await withAlbum(server, folder, storage) { fixture in
+                let (file, _) = try fixture.file(bytes: 10)
+                let photo = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+                let copy = try await fixture.app.transfers.upload(
+                    file, to: ObjectLocation(bucket: "media", key: "kept", region: "eu-west-1", storage: "archive"))
+                let files = [
+                    MutationFile(photo, in: "input.file"),
+                    MutationFile(copy, in: "input.title") { location, _ in .string(location.key) },
+                ]
+                try await fixture.app.enqueue(addPhoto, options: .init(files: files))
+                try await fixture.drain()
+                #expect(try photo.status().state == .done)
+                #expect(try !fixture.app.hasWork(storages: [nil]))
+                var options = RunOptions(storage: storage)
+                options.namedStorages = ["archive": archive]
+                try await fixture.app.drain(options)
+                let expected: [String: Value] = [
+                    "input": ["title": "kept", "file": ["bucket": "media", "key": "v/1.mov", "region": "eu-west-1"]]
+                ]
+                #expect(server.requests.map(\.variableValues) == [expected])
+            }
+        }
+    }
+
+    @Test("A mutation is refused, and not queued, where its file would take the place of what is no input object")
+    func occupiedPlace() async throws {
+        try await withTemporaryFolder { folder in
+            try await withAlbum(ScriptedServer { _ in answered }, folder, MemoryStorage()) { fixture in
+                let (file, _) = try fixture.file(bytes: 10)
+                let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+                for album in [Value.string("mine"), .int(7), .list([.string("mine")])] {
+                    let add = GraphQLOperation(
+                        "mutation Add($album: AlbumInput) { addAlbum(album: $album) { id } }",
+                        variables: ["album": album])
+                    let place = MutationFile(upload, in: "album.cover.file")
+                    await expectCode(.variables) {
+                        _ = try await fixture.app.enqueue(add, options: .init(files: [place]))
+                    }
+                }
+                #expect(try fixture.app.mutations().isEmpty)
+            }
+        }
+    }
 }

@@ -21,6 +21,7 @@ final class ScriptedBackground: BackgroundTransport {
         var handedOver: [UUID] = []
         var ended: [UUID] = []
         var takenTwice: [UUID] = []
+        var outcomeCalls = 0
         var failingEnds = 0
     }
 
@@ -35,6 +36,8 @@ final class ScriptedBackground: BackgroundTransport {
     var ended: [UUID] { state.withLock { $0.ended } }
     /// The transfers that were handed over while they were known.
     var takenTwice: [UUID] { state.withLock { $0.takenTwice } }
+    /// How many calls of `outcome` were made.
+    var outcomeCalls: Int { state.withLock { $0.outcomeCalls } }
     var uploads: Set<UUID> { state.withLock { Set($0.uploads.keys) } }
 
     /// What was handed over with an upload's file.
@@ -91,6 +94,7 @@ final class ScriptedBackground: BackgroundTransport {
     }
 
     func outcome(of id: UUID) async throws(ObjectError) -> StoredObject? {
+        state.withLock { $0.outcomeCalls += 1 }
         while true {
             guard let upload = state.withLock({ $0.uploads[id] }) else { return nil }
             if let end = upload.end { return try end.get() }

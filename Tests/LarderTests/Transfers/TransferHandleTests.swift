@@ -178,6 +178,56 @@ struct TransferHandleTests {
         }
     }
 
+    @Test("The progress of an upload under way counts its whole parts, and what has moved of the others")
+    func progressOfParts() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (isBegun, mayBeSent, isSent, mayEnd) = (Flag(), Flag(), Flag(), Flag())
+            fixture.storage.onCall { call throws(ObjectError) in
+                guard case .putPart(5) = call else { return }
+                isBegun.set()
+                await mayBeSent.wait()
+            }
+            fixture.storage.onAnswer { call throws(ObjectError) in
+                guard case .putPart(5) = call else { return }
+                isSent.set()
+                await mayEnd.wait()
+            }
+            let draining = Task { try await fixture.drain { $0.connectionsPerHost = 1 } }
+            await isBegun.wait()
+            #expect(await upload.progress.first { _ in true }?.completed == 4_096)
+            mayBeSent.set()
+            await isSent.wait()
+            #expect(await upload.progress.first { _ in true }?.completed == 5_120)
+            mayEnd.set()
+            try await draining.value
+            try await upload.finished()
+        }
+    }
+
+    @Test("The progress of a download counts the bytes of a part that is not yet whole")
+    func progressWithinPart() async throws {
+        try await withTransferFixture { fixture in
+            fixture.storage.keep([UInt8](repeating: 7, count: 10_000), at: TransferFixture.location)
+            let file = fixture.folder.appending(path: "copy")
+            let download = try await fixture.app.transfers.download(TransferFixture.location, to: file)
+            let (isReceived, mayEnd) = (Flag(), Flag())
+            fixture.storage.onAnswer { call throws(ObjectError) in
+                guard case .get = call else { return }
+                isReceived.set()
+                await mayEnd.wait()
+            }
+            let draining = Task { try await fixture.drain { $0.connectionsPerHost = 1 } }
+            await isReceived.wait()
+            let shown = await download.progress.first { _ in true }
+            #expect(shown?.state == .running && shown?.completed == 1_024)
+            mayEnd.set()
+            try await draining.value
+            try await download.finished()
+        }
+    }
+
     @Test("The progress of a cancelled transfer ends, and the last of it is that")
     func cancelledProgress() async throws {
         try await withTransferFixture { fixture in

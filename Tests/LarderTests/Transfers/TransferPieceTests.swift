@@ -212,6 +212,31 @@ struct TransferPieceTests {
         try await connections.with("other") {}
     }
 
+    @Test("An exchange that is cancelled while it waits for its place ends at once, and the next one has the place")
+    func cancelledWait() async throws {
+        let connections = Connections(limit: 1) { _, asked in asked ?? .zero }
+        let (hasBegun, mayEnd, isOver) = (Flag(), Flag(), Flag())
+        let first = Task {
+            try await connections.with("h") {
+                hasBegun.set()
+                await mayEnd.wait()
+            }
+        }
+        await hasBegun.wait()
+        let waiting = Task {
+            defer { isOver.set() }
+            _ = try await connections.with("h") { Issue.record("it was let in") }
+        }
+        try await Task.sleep(for: .milliseconds(20))
+        waiting.cancel()
+        await isOver.wait()
+        #expect(isOver.isSet)
+        mayEnd.set()
+        try await first.value
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        try await connections.with("h") {}
+    }
+
     @Test("A turn is a quarter of a second's bytes, and 4 KiB at least; without a bandwidth there is none")
     func turns() {
         #expect(Pacer(bandwidth: nil).turn == nil)
@@ -337,6 +362,27 @@ struct TransferPieceTests {
                     try #require(URL(string: "https://example.com/source")), to: TransferFixture.location)
             }
         }
+    }
+
+    @Test("The file of a download is kept by its standard path, however it is named")
+    func downloadPaths() async throws {
+        try await withTransferFixture { fixture in
+            let folder = fixture.folder.path
+            for path in ["\(folder)/./copy", "\(folder)//copy", "\(folder)/store/../copy", "\(folder)/copy"] {
+                let download = try await fixture.app.transfers.download(
+                    TransferFixture.location, to: URL(fileURLWithPath: path, isDirectory: false))
+                #expect(try download.status().file.path == "\(folder)/copy", "\(path)")
+            }
+        }
+    }
+
+    @Test(
+        "Files are noted relative to the home, in whatever way its path is written",
+        arguments: ["/apps/program", "/apps/program/", "/apps/program/.", "/apps/x/../program"])
+    func homes(path: String) {
+        var options = Store.Options()
+        options.home = URL(filePath: path)
+        #expect(options.operations.home?.path == "/apps/program")
     }
 
     @Test("Transfers are listed by their states, in the order in which they were queued")

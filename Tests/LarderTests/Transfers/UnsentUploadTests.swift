@@ -94,6 +94,16 @@ struct UnsentUploadTests {
         }
     }
 
+    @Test("Erasing that keeps what is queued keeps a download as well")
+    func keptDownload() async throws {
+        try await withTransferFixture { fixture in
+            let download = try await download(fixture)
+            try await fixture.app.erase(unsent: .keep)
+            #expect(try download.status().state == .pending)
+            #expect(try fixture.app.transfers.all() == [download])
+        }
+    }
+
     @Test("Discarded uploads are given up, and downloads are not; erasing gives up both, and forgets them")
     func discarded() async throws {
         try await withTransferFixture { fixture in

@@ -322,6 +322,30 @@ struct UploadTests {
         }
     }
 
+    @Test("An upload that goes on has come as far as the parts that the storage has, noted or not")
+    func progressOfLostPart() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (failures, isSent, mayGoOn) = (Countdown(1), Flag(), Flag())
+            fixture.storage.onAnswer { call throws(ObjectError) in
+                if case .putPart(10) = call, failures.take() { throw ObjectError(.interrupted, "for a test") }
+            }
+            fixture.storage.onCall { call throws(ObjectError) in
+                guard case .complete = call else { return }
+                isSent.set()
+                await mayGoOn.wait()
+            }
+            let draining = Task { try await fixture.drain { $0.connectionsPerHost = 1 } }
+            await isSent.wait()
+            let shown = await upload.progress.first { _ in true }
+            #expect(shown?.state == .running && shown?.completed == 10_000)
+            mayGoOn.set()
+            try await draining.value
+            try await upload.finished()
+        }
+    }
+
     @Test("A part that the storage lists with another ETag than was noted is not the noted one, and is sent again")
     func otherPart() async throws {
         try await withTransferFixture { fixture in

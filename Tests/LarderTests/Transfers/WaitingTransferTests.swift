@@ -2,6 +2,7 @@ import Foundation
 import Larder
 import LarderFiles
 import LarderTestSupport
+import Synchronization
 import Testing
 
 @Suite("Why a transfer waits", .timeLimit(.minutes(10)))
@@ -136,6 +137,34 @@ struct WaitingTransferTests {
         }
     }
 
+    @Test("A reader of a transfer's progress sees that its storage is throttled because of another transfer")
+    func throttledMeanwhile() async throws {
+        try await withTransferFixture { fixture in
+            let isFollowed = Flag()
+            fixture.storage.onCall { _ throws(ObjectError) in
+                await isFollowed.wait()
+                throw ObjectError(.throttled, "slow down", retryAfter: .seconds(600))
+            }
+            _ = try await upload(fixture, "a")
+            let second = try await upload(fixture, "b")
+            let told = Mutex<[TransferProgress.WaitingReason?]>([])
+            let following = Task {
+                for await progress in second.progress { told.withLock { $0.append(progress.waiting) } }
+            }
+            try await running(fixture.runner { $0.maximumTransfers = 1 }) {
+                try await eventually { told.withLock { $0.last == .some(nil) } }
+                // By then the reader waits for a change.
+                try await Task.sleep(for: .milliseconds(300))
+                isFollowed.set()
+                try await eventually {
+                    told.withLock { $0.contains { if case .throttled = $0 { true } else { false } } }
+                }
+            }
+            following.cancel()
+            await following.value
+        }
+    }
+
     @Test("After a failure that may pass a transfer says when it is tried again")
     func failed() async throws {
         try await withTransferFixture { fixture in
@@ -205,6 +234,29 @@ struct WaitingTransferTests {
             try await upload.pause()
             let progress = await first(upload) { _ in true }
             #expect(progress?.state == .paused && progress?.waiting == nil)
+        }
+    }
+
+    @Test("A transfer says that nothing carries it out as soon as its runner has ended")
+    func runnerEnded() async throws {
+        try await withTransferFixture { fixture in
+            let network = SwitchedConnectivity()
+            network.set(false)
+            let upload = try await upload(fixture)
+            let (isOffline, hasNoRunner) = (Flag(), Flag())
+            let reading = Task {
+                for await progress in upload.progress {
+                    if progress.waiting == .noNetwork { isOffline.set() }
+                    if progress.waiting == .noRunner, isOffline.isSet { hasNoRunner.set() }
+                }
+            }
+            defer { reading.cancel() }
+            try await running(fixture.runner { $0.connectivity = network }) {
+                try await eventually { isOffline.isSet }
+                // By then the reader waits for a change. No signal reports that.
+                try await Task.sleep(for: .milliseconds(250))
+            }
+            try await eventually { hasNoRunner.isSet }
         }
     }
 }

@@ -52,7 +52,7 @@ extension TransportError {
             self.init(.notSignedIn, "The identity provider has refused the credentials; sign in again.", cause: error)
         default:
             self.init(
-                .notPrepared, "There are no credentials for the request.", retryAfter: cause?.retryAfter, cause: error)
+                .notPrepared, "There are no credentials for the request.", retryAfter: error.retryAfter, cause: error)
         }
     }
 }

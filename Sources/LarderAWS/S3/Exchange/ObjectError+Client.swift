@@ -20,7 +20,7 @@ extension ObjectError {
             case .cancelled: .cancelled
             default: .interrupted
             }
-        self.init(code, known.message, cause: known.cause)
+        self.init(code, known.message, retryAfter: known.retryAfter, cause: known.cause)
     }
 
     /// What a closure of the caller's threw.
@@ -28,7 +28,7 @@ extension ObjectError {
         switch error {
         case let error as ObjectError: self = error
         case is CancellationError: self = .exchangeCancelled
-        default: self.init(code, message, cause: error)
+        default: self.init(code, message, retryAfter: (error as? any RetryAfterError)?.retryAfter, cause: error)
         }
     }
 
