@@ -6,7 +6,7 @@ public struct GraphQLFragment: Sendable {
     public var document: String
     /// Which fragment of the document; may be nil where it has only one.
     public var name: String?
-    /// By name, without the dollar sign. Variables that are left out take their defaults.
+    /// By name, without the dollar sign. A fragment declares none, so that they have no defaults.
     public var variables: [String: Value]
 
     /// - Parameters:

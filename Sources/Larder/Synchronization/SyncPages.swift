@@ -70,7 +70,7 @@ struct SyncQuery: Sendable {
             SyncPosition.times.contains(startedAt), let count = parsed.elementCount(at: [plan.field, plan.items])
         else { throw LarderError(.paging, "A page of \(plan.place) does not say when its walk began, or has no list") }
         var next: String?
-        if case .string(let token)? = parsed.leaf(at: [plan.field, plan.nextToken]) { next = token }
+        if case .string(let token)? = parsed.leaf(at: [plan.field, plan.nextToken]), !token.isEmpty { next = token }
         return .init(
             parsed: parsed, operation: bound, next: next, startedAt: startedAt, objectCount: count,
             byteCount: answer.body.count, mark: since == nil && !isFiltered ? SyncMark(parsed) : nil)

@@ -5,6 +5,16 @@ import Testing
 
 /// What stays in the cache, and what is shown of it, whatever a walk through everything had.
 extension SyncTests {
+    @Test("A page whose token is empty is the last of its walk")
+    func emptyToken() async throws {
+        let page = #"{"data":{"syncTodos":{"items":[],"nextToken":"","startedAt":1000}}}"#
+        let server = ScriptedServer { (_: GraphQLRequest) in page }
+        try await withStoreFixture(server, schema: SyncServer.schema) { app in
+            let report = try await app.sync(paged)
+            #expect(report.isFinished && report.pageCount == 1 && server.requests.count == 1)
+        }
+    }
+
     @Test("The error of a walk has what the server said, the data beside it, and the time that it asks to wait")
     func refusedWithTime() async throws {
         let busy = ScriptedServer(
