@@ -1,10 +1,7 @@
 import Foundation
 import Larder
-import LarderCommandLine
 import LarderTestSupport
 import Testing
-
-@testable import LarderMigrateCommand
 
 /// Verbs that are told an environment whose partition is not the current one.
 extension EnvironmentVerbTests {
@@ -107,22 +104,6 @@ extension EnvironmentVerbTests {
             #expect(try await larder(["query", "--env", "staging"] + query).status == 3)
             let current = try await larder(["query"] + query)
             #expect(current.output == #"{"data":{"number":2}}"# + "\n", "\(current)")
-        }
-    }
-
-    @Test("env add takes over the data of the environment that --succeeds names, whatever the file says")
-    func succeedsBesideFile() async throws {
-        try await withStore { (place, parked, current) throws in
-            let api = #"{"url":"https://next.example/graphql"}"#
-            let own = #"{"larder":1,"environments":{"next":{"api":\#(api),"succeeds":"production"}}}"#
-            let file = try write(own, to: "larder.json", beside: place)
-            let verb = try EnvAdd.parse(["next", "--from", file, "--succeeds", "staging", "--store", place.path])
-            try await verb.perform(
-                Output(tool: .init(name: "larder-migrate", version: 1), command: "env add", isJSON: true))
-            let store = try Store.open(at: place, schema: try Schema(parsing: Self.schema))
-            let owners = try store.partitionIdentities().map { [$0.name, $0.environment] }
-            #expect(owners.contains([parked, "next"]) && owners.contains([current, "production"]), "\(owners)")
-            try store.close()
         }
     }
 }

@@ -106,6 +106,19 @@ struct ToldEnvironmentTests {
         }
     }
 
+    @Test("A predecessor that the command line names goes before the one that the file names")
+    func namedPredecessor() async throws {
+        try await MigrationFixture.with { fixture in
+            _ = try await fixture.add("staging")
+            let own = #"{"larder":1,"environments":{"next":{"api":{"url":"https://next/"},"succeeds":"old"}}}"#
+            try Data(own.utf8).write(to: fixture.folder.appending(path: "larder.json"))
+            let named = ["--from", "larder.json", "--succeeds", "staging"]
+            let added = try await MigrateProcess.run(
+                ["env", "add", "next", "--store", fixture.store.path] + named, in: fixture.folder)
+            #expect(added.status == 0, "\(added.errors)")
+        }
+    }
+
     @Test(
         "Arguments of env add that do not go together are refused",
         arguments: [

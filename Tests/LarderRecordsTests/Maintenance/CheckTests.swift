@@ -249,7 +249,7 @@ struct CheckTests {
                 // An unsound file must never be mistaken for a sound one the next time.
                 try? FileManager.default.removeItem(at: file.deletingLastPathComponent().appending(path: "clean.stamp"))
             }
-            #expect(refused > 50)
+            #expect(refused > 25)
             #expect(unseen > 10)
         }
     }
