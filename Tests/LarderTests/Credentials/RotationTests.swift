@@ -110,8 +110,11 @@ struct RotationTests {
         }
     }
 
-    @Test("A session stores refreshed credentials whose key is rotated while it asks for it, and refreshes them once")
-    func refreshedMeanwhile() async throws {
+    /// Has a session refresh credentials whose key is rotated while the session asks for it, to store them.
+    private func withRefresh(
+        isLockedAfter: Bool = false,
+        _ body: (SessionBench, Session, Task<Credentials, any Error>) async throws -> Void
+    ) async throws {
         try await withSessions { bench in
             let keys = RotatedKeys(bench.keys)
             let session = bench.session(keys: keys)
@@ -122,8 +125,15 @@ struct RotationTests {
             try await eventually { bench.provider.attempts == 1 }
             // The session knows the key of before, and has to ask for that of now.
             _ = try await rotation(bench).run(within: soon)
-            keys.rotateAtNextRead(by: rotation(bench))
+            keys.rotateAtNextRead(by: rotation(bench), isLockedAfter: isLockedAfter)
             bench.provider.behaviour = .ready
+            try await body(bench, session, refresh)
+        }
+    }
+
+    @Test("A session stores refreshed credentials whose key is rotated while it asks for it, and refreshes them once")
+    func refreshedMeanwhile() async throws {
+        try await withRefresh { (bench, _, refresh) async throws in
             let new = try await refresh.value
             #expect(bench.provider.refreshes == 1)
             #expect(try await bench.session().storedCredentials(within: soon) == .present(new))
@@ -132,17 +142,7 @@ struct RotationTests {
 
     @Test("Refreshed credentials are kept until they can be stored, where the keys are locked after a rotation")
     func lockedMeanwhile() async throws {
-        try await withSessions { bench in
-            let keys = RotatedKeys(bench.keys)
-            let session = bench.session(keys: keys)
-            try await session.signIn(bench.provider.signIn("ada"), within: soon)
-            bench.clock.advance(by: .seconds(3600))
-            bench.provider.behaviour = .hanging
-            let refresh = Task { try await session.credentials(within: soon) }
-            try await eventually { bench.provider.attempts == 1 }
-            _ = try await rotation(bench).run(within: soon)
-            keys.rotateAtNextRead(by: rotation(bench), isLockedAfter: true)
-            bench.provider.behaviour = .ready
+        try await withRefresh(isLockedAfter: true) { (bench, session, refresh) async throws in
             await expectCode(.keysLocked) { _ = try await refresh.value }
             bench.keys.behaviour = .ready
             let new = try await session.credentials(within: soon)

@@ -297,9 +297,9 @@ struct SubscriptionHubTests {
             let id = try #require(await connection.nextStart())
             try await Task.sleep(for: .milliseconds(200))
             await connection.line.take(.started(id: id))
+            let asked = SuspendingClock.now
             let second = try await app.subscribe(GraphQLOperation("subscription { changed { id } }"))
             _ = try #require(await connection.nextStart())
-            let asked = SuspendingClock.now
             for await _ in connection.commands {}
             // Longer than what was left of the first one's time.
             #expect(SuspendingClock.now - asked > .milliseconds(350))
