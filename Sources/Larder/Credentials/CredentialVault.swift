@@ -81,7 +81,7 @@ final class CredentialVault: Sendable {
     func read(
         until deadline: SuspendingClock.Instant, lost: @escaping SessionChange
     ) async throws(LarderError) -> Found {
-        // Again only after another has changed the key. Past the deadline the key is unavailable.
+        // The loop goes on only where a rotation has changed the key meanwhile; past the deadline a key is unavailable.
         while true {
             // Before they are read: a commit between the two is read once more.
             let mark = try translating { () throws(OperationsError) in try database.commitMark() }
@@ -203,7 +203,7 @@ final class CredentialVault: Sendable {
         guard let stored = snapshot.key else { return .otherKey }
         let key: PartitionKey
         do throws(KeyError) { key = try await ring.open(stored, until: deadline) } catch {
-            // As above.
+            // A rotation has sealed it anew: the caller takes the key of now.
             if error.code == .unknownKey, try self.snapshot().key != stored { return .otherKey }
             throw LarderError(error)
         }
