@@ -66,15 +66,20 @@ struct HostedPageTests {
         }
     }
 
+    /// The URL with which the page leads back to the program, with the attempt's state for STATE.
+    private func callback(_ text: String, to attempt: HostedSignIn) throws -> URL {
+        let items = URLComponents(url: attempt.url, resolvingAgainstBaseURL: false)?.queryItems ?? []
+        let state = try #require(items.first { $0.name == "state" }?.value)
+        return try #require(URL(string: text.replacing("STATE", with: state)))
+    }
+
     @Test("An error with which the sign-in page leads back has the page's name for it, and its words")
     func callbackError() async throws {
         try await CognitoScript.run { (script) async throws in
             let (pool, pages) = (script.pool(), try script.pages())
             let attempt = try pool.beginHostedSignIn(on: pages)
-            let items = URLComponents(url: attempt.url, resolvingAgainstBaseURL: false)?.queryItems ?? []
-            let state = try #require(items.first { $0.name == "state" }?.value)
-            let text = "movies://in?error=server_error&error_description=said&state=\(state)"
-            let callback = try #require(URL(string: text))
+            let callback = try callback(
+                "movies://in?error=server_error&error_description=said&state=STATE", to: attempt)
             let error = await #expect(throws: CognitoError.self) {
                 _ = try await pool.finishHostedSignIn(attempt, on: pages, callback: callback, within: ample)
             }
@@ -82,19 +87,17 @@ struct HostedPageTests {
         }
     }
 
-    @Test("The code and the error's words in a callback's URL are percent-decoded")
+    @Test("The code and the error's words in a callback's URL are decoded, a plus sign to a space")
     func escapedCallback() async throws {
         try await CognitoScript.run { (script) async throws in
             let (pool, pages) = (script.pool(), try script.pages())
             let attempt = try pool.beginHostedSignIn(on: pages)
-            let items = URLComponents(url: attempt.url, resolvingAgainstBaseURL: false)?.queryItems ?? []
-            let state = try #require(items.first { $0.name == "state" }?.value)
-            let callback = try #require(URL(string: "movies://in?code=a%2Fb%3D%26c&state=\(state)"))
-            _ = try? await pool.finishHostedSignIn(attempt, on: pages, callback: callback, within: ample)
+            let code = try callback("movies://in?code=a%2Fb%3D%26c&state=STATE", to: attempt)
+            _ = try? await pool.finishHostedSignIn(attempt, on: pages, callback: code, within: ample)
             let body = String(decoding: try #require(script.server.requests.last).body, as: UTF8.self)
             #expect(body.contains("code=a%2Fb%3D%26c&"))
-            let text = "movies://in?error=server_error&error_description=caf%C3%A9%20is%20shut&state=\(state)"
-            let refusal = try #require(URL(string: text))
+            let refusal = try callback(
+                "movies://in?error=server_error&error_description=caf%C3%A9+is%20shut&state=STATE", to: attempt)
             let error = await #expect(throws: CognitoError.self) {
                 _ = try await pool.finishHostedSignIn(attempt, on: pages, callback: refusal, within: ample)
             }
@@ -114,9 +117,7 @@ struct HostedPageTests {
         try await CognitoScript.run { (script) async throws in
             let (pool, pages) = (script.pool(), try script.pages())
             let attempt = try pool.beginHostedSignIn(on: pages)
-            let items = URLComponents(url: attempt.url, resolvingAgainstBaseURL: false)?.queryItems ?? []
-            let state = try #require(items.first { $0.name == "state" }?.value)
-            let url = try #require(URL(string: callback.replacing("STATE", with: state)))
+            let url = try self.callback(callback, to: attempt)
             let found = try await cognitoCode {
                 try await pool.finishHostedSignIn(attempt, on: pages, callback: url, within: ample)
             }
@@ -131,9 +132,7 @@ struct HostedPageTests {
             script.set("", #"{"id_token": "\#(id)", "access_token": "\#(access)", "expires_in": 60}"#)
             let (pool, pages) = (script.pool { $0.timeout = .zero }, try script.pages())
             let attempt = try pool.beginHostedSignIn(on: pages)
-            let items = URLComponents(url: attempt.url, resolvingAgainstBaseURL: false)?.queryItems ?? []
-            let state = try #require(items.first { $0.name == "state" }?.value)
-            let callback = try #require(URL(string: "movies://in?code=c&state=\(state)"))
+            let callback = try callback("movies://in?code=c&state=STATE", to: attempt)
             let tokens = try await pool.finishHostedSignIn(attempt, on: pages, callback: callback, within: ample)
             #expect(tokens.subject == "sub-ann")
         }
@@ -144,9 +143,7 @@ struct HostedPageTests {
         try await CognitoScript.run { (script) async throws in
             let (pool, pages) = (script.pool { $0.timeout = .zero }, try script.pages())
             let attempt = try pool.beginHostedSignIn(on: pages)
-            let items = URLComponents(url: attempt.url, resolvingAgainstBaseURL: false)?.queryItems ?? []
-            let state = try #require(items.first { $0.name == "state" }?.value)
-            let callback = try #require(URL(string: "movies://in?code=c&state=\(state)"))
+            let callback = try callback("movies://in?code=c&state=STATE", to: attempt)
             let code = try await cognitoCode {
                 try await pool.finishHostedSignIn(attempt, on: pages, callback: callback)
             }

@@ -74,8 +74,9 @@ extension CognitoUserPool {
     ) async throws(CognitoError) -> Credentials.UserPoolTokens {
         let deadline = SuspendingClock.now + (time ?? options.timeout)
         var given: [String: String] = [:]
-        for item in URLComponents(url: callback, resolvingAgainstBaseURL: false)?.queryItems ?? [] {
-            given[item.name] = item.value
+        // The query has a form's encoding, in which a plus sign is a space (RFC 6749, section 4.1.2).
+        for item in URLComponents(url: callback, resolvingAgainstBaseURL: false)?.percentEncodedQueryItems ?? [] {
+            given[item.name] = item.value?.replacing("+", with: " ").removingPercentEncoding
         }
         guard callback.absoluteString.hasPrefix(attempt.redirect), given["state"] == attempt.state else {
             throw CognitoError(.invalidInput, "The URL is no answer to this sign-in; begin another.")
