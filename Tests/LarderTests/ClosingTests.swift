@@ -105,9 +105,7 @@ struct ClosingTests {
 
     @Test("A list of pages of a closed store is parked, as is asking for one")
     func closedPages() async throws {
-        try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: orderSchema))
-            let app = try store.partition()
+        try await withOpenStore(schema: orderSchema) { (_, store, app) throws in
             let pages = try app.pages(orderList)
             try store.close()
             await expectCode(.parked) { _ = try pages.watch() }
@@ -167,11 +165,9 @@ struct ClosingTests {
         "An update whose closure waits for another write gets an error at the deadline, and the store goes on",
         arguments: ["update", "write", "compact"])
     func nested(_ inner: String) async throws {
-        try await withTemporaryFolder { folder in
-            var options = Store.Options()
-            options.lockTimeout = .milliseconds(200)
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            let app = try store.partition()
+        var options = Store.Options()
+        options.lockTimeout = .milliseconds(200)
+        try await withOpenStore(options: options) { (_, _, app) throws in
             try await app.write(recipeList, json: soupAndBread("Soup"))
             let (codes, told) = AsyncStream.makeStream(of: String?.self)
             try await app.update(recipeList) { _ in
@@ -200,17 +196,14 @@ struct ClosingTests {
             try await app.write(recipeList, json: soupAndBread("Bisque"))
             #expect(try app.read(recipe(1))["recipe"]?["title"]?.string == "Bisque")
             #expect(try app.records.check().isSound)
-            try store.close()
         }
     }
 
     @Test("A write that waits behind a slow update is made when that has ended")
     func behindSlowUpdate() async throws {
-        try await withTemporaryFolder { folder in
-            var options = Store.Options()
-            options.lockTimeout = .seconds(20)
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            let app = try store.partition()
+        var options = Store.Options()
+        options.lockTimeout = .seconds(20)
+        try await withOpenStore(options: options) { (_, _, app) throws in
             try await app.write(recipeList, json: soupAndBread("Soup"))
             let hasBegun = Flag()
             let slow = Task {
@@ -219,11 +212,10 @@ struct ClosingTests {
                     usleep(100_000)
                 }
             }
-            while !hasBegun.isSet { try await Task.sleep(for: .milliseconds(1)) }
+            try await eventually { hasBegun.isSet }
             try await app.write(recipeList, json: soupAndBread("Stew"))
             try await slow.value
             #expect(try app.read(recipe(1))["recipe"]?["title"]?.string == "Stew")
-            try store.close()
         }
     }
 

@@ -160,11 +160,9 @@ struct CommitWatchTests {
         "A runner with mutations looks for nothing while it has no network, or waits for a sign-in",
         arguments: [false, true])
     func waitingRunner(isSignedOut: Bool) async throws {
-        try await withTemporaryFolder { folder in
-            let left = Countdown(1_000_000)
-            let options = Self.counting(left)
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            let app = try store.partition(server: ScriptedServer { _, _ in ScriptedServer.status(401) })
+        let left = Countdown(1_000_000)
+        let refusing = ScriptedServer { _, _ in ScriptedServer.status(401) }
+        try await withOpenStore(refusing, options: Self.counting(left)) { (_, _, app) throws in
             try await app.enqueue(giveStars("1", 5))
             let network = SwitchedConnectivity()
             network.set(isSignedOut)
@@ -174,7 +172,6 @@ struct CommitWatchTests {
             try await requireRest { 1_000_000 - left.count }
             running.cancel()
             try await running.value
-            try store.close()
         }
     }
 
@@ -251,40 +248,36 @@ struct CommitWatchTests {
         #expect(Store.Options().longestWait == .seconds(60))
     }
 
-    @Test("Where the system watches no folder a store looks again and again")
-    func unwatched() async throws {
+    /// Lets a store that the system tells of no changes look for them until `isOver`; it calls `looked` after each look.
+    private func followUnwatched(looked: @escaping @Sendable () -> Void, until isOver: () -> Bool) async throws {
         try await withTemporaryFolder { folder in
             let operations = OperationsStore(
                 folder: folder, options: OperationsDatabase.Options(), longestWait: .seconds(3600))
-            let left = Countdown(5)
             let partitions = OpenPartitions(
                 operationsStore: operations, logger: Logger(label: "test"), openWatch: { _, _ in nil },
-                lookedAtOthers: { _ = left.take() })
+                lookedAtOthers: looked)
             partitions.followOthers()
-            try await eventually { left.count == 0 }
+            try await eventually { isOver() }
             await partitions.endFollowing()
             try operations.close()
         }
     }
 
+    @Test("Where the system watches no folder a store looks again and again")
+    func unwatched() async throws {
+        let left = Countdown(5)
+        try await followUnwatched(looked: { _ = left.take() }, until: { left.count == 0 })
+    }
+
     @Test("A store looks for changes twelve times a second where the system watches no folder")
     func unwatchedPace() async throws {
-        try await withTemporaryFolder { folder in
-            let operations = OperationsStore(
-                folder: folder, options: OperationsDatabase.Options(), longestWait: .seconds(3600))
-            let looks = Mutex<[SuspendingClock.Instant]>([])
-            let partitions = OpenPartitions(
-                operationsStore: operations, logger: Logger(label: "test"), openWatch: { _, _ in nil },
-                lookedAtOthers: { looks.withLock { $0.append(.now) } })
-            partitions.followOthers()
-            try await eventually { looks.withLock { $0.count > 12 } }
-            await partitions.endFollowing()
-            try operations.close()
-            let times = looks.withLock(\.self)
-            // A busy machine lengthens some of the pauses, so the shortest one counts.
-            let shortest = try #require(zip(times, times.dropFirst()).map { $0.duration(to: $1) }.min())
-            #expect(shortest > .milliseconds(60) && shortest < .milliseconds(140))
-        }
+        let looks = Mutex<[SuspendingClock.Instant]>([])
+        try await followUnwatched(
+            looked: { looks.withLock { $0.append(.now) } }, until: { looks.withLock { $0.count > 12 } })
+        let times = looks.withLock(\.self)
+        // A busy machine lengthens some of the pauses, so the shortest one counts.
+        let shortest = try #require(zip(times, times.dropFirst()).map { $0.duration(to: $1) }.min())
+        #expect(shortest > .milliseconds(60) && shortest < .milliseconds(140))
     }
 
     #if os(Linux)

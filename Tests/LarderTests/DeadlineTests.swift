@@ -249,12 +249,11 @@ struct DeadlineTests {
     @Test("A caller that waits for a store's lock is told the program's name as the store's options have it")
     func label() async throws {
         let keys = InMemoryKeyProvider()
-        try await withTemporaryFolder { folder in
-            var options = Store.Options()
-            (options.keys, options.label) = (keys, "movies")
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+        var options = Store.Options()
+        (options.keys, options.label) = (keys, "movies")
+        try await withOpenStore(options: options) { (folder, store, app) throws in
             let secret = Credentials(userPool: .init(idToken: "i", accessToken: "a", expires: nil))
-            try await store.partition().session.signIn(secret, within: soon)
+            try await app.session.signIn(secret, within: soon)
             keys.behaviour = .hanging
             let rotating = Task { try? await store.rotateKeys(within: soon) }
             func lock(until deadline: SuspendingClock.Instant) async throws(LarderError) -> HeldLock {
@@ -269,20 +268,18 @@ struct DeadlineTests {
             try await requireCode(.timedOut, naming: "(movies)") { _ = try await lock(until: $0) }
             keys.behaviour = .ready
             _ = await rotating.value
-            try store.close()
         }
     }
 
     @Test("A caller that waits for another's refresh is told the program's name as the store's options have it")
     func labelOfRefresh() async throws {
         let provider = InMemoryIdentityProvider(lifetime: .seconds(300))
-        try await withTemporaryFolder { folder in
-            var options = Store.Options()
-            (options.keys, options.label) = (InMemoryKeyProvider(), "movies")
-            options.identityProvider = { _ in provider }
-            options.session.margin = .seconds(600)
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            let session = try store.partition().session
+        var options = Store.Options()
+        (options.keys, options.label) = (InMemoryKeyProvider(), "movies")
+        options.identityProvider = { _ in provider }
+        options.session.margin = .seconds(600)
+        try await withOpenStore(options: options) { (folder, _, app) throws in
+            let session = try app.session
             try await session.signIn(provider.signIn("ada"), within: soon)
             provider.behaviour = .hanging
             let refreshing = Task { try await session.userPoolTokens(within: soon) }
@@ -295,7 +292,6 @@ struct DeadlineTests {
             }
             provider.behaviour = .ready
             _ = try await refreshing.value
-            try store.close()
         }
     }
 

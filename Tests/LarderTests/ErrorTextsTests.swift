@@ -136,7 +136,6 @@ struct ErrorTextsTests {
     }
 
     @Test(
-
         "A code's remedy is what its documentation tells a user to do",
         arguments: [
             (
@@ -201,6 +200,23 @@ struct ErrorTextsTests {
         #expect(transfer.remedy == .tryAgain(after: nil) && mutation.remedy == .tryAgain(after: nil))
     }
 
+    /// Expects that the text of a situation asks the user for what its remedy says, in one of the remedy's words.
+    private func expectAsked(
+        for words: [LarderError.Remedy: [String]], in texts: ErrorTexts, _ situation: Situation,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        let code = try #require(
+            Situation.ofCodes.keys.first { LarderError($0, "").situation == situation }, sourceLocation: sourceLocation)
+        let text = texts.text(for: code)
+        let asked = try #require(words[situation.remedy(after: nil)], sourceLocation: sourceLocation)
+        if asked.isEmpty {
+            let isAsked = words.values.joined().contains(where: text.contains)
+            #expect(!isAsked, "\(text)", sourceLocation: sourceLocation)
+        } else {
+            #expect(asked.contains(where: text.contains), "\(text)", sourceLocation: sourceLocation)
+        }
+    }
+
     @Test("What the text of a situation asks of the user is what its remedy says", arguments: Situation.allCases)
     func askedFor(_ situation: Situation) throws {
         let words: [LarderError.Remedy: [String]] = [
@@ -208,14 +224,7 @@ struct ErrorTextsTests {
             .freeSpace: ["Free some space"], .updateApp: ["Update the app"], .askForHelp: ["sk for help"],
             .correctInput: ["Check", "Choose", "Fill in", "Enter", "Reset", "Sign in, or choose"], .nothing: [],
         ]
-        let code = try #require(Situation.ofCodes.keys.first { LarderError($0, "").situation == situation })
-        let text = ErrorTexts.english.text(for: code)
-        let asked = try #require(words[situation.remedy(after: nil)])
-        if asked.isEmpty {
-            #expect(!words.values.joined().contains(where: text.contains), "\(text)")
-        } else {
-            #expect(asked.contains(where: text.contains), "\(text)")
-        }
+        try expectAsked(for: words, in: .english, situation)
     }
 
     @Test("The Japanese text of a situation asks the user for what its remedy says", arguments: Situation.allCases)
@@ -225,14 +234,7 @@ struct ErrorTextsTests {
             .freeSpace: ["空き容量を増やし"], .updateApp: ["アプリを更新"], .askForHelp: ["サポートにお問い合わせ"],
             .correctInput: ["入力", "選択", "確認", "再設定"], .nothing: [],
         ]
-        let code = try #require(Situation.ofCodes.keys.first { LarderError($0, "").situation == situation })
-        let text = ErrorTexts.japanese.text(for: code)
-        let asked = try #require(words[situation.remedy(after: nil)])
-        if asked.isEmpty {
-            #expect(!words.values.joined().contains(where: text.contains), "\(text)")
-        } else {
-            #expect(asked.contains(where: text.contains), "\(text)")
-        }
+        try expectAsked(for: words, in: .japanese, situation)
     }
 
     @Test("A server's errors lead to the remedy of the most urgent kind among them")

@@ -251,16 +251,13 @@ struct EvictionTests {
     @Test("The log warns when the cache cannot be kept within its bound")
     func loggedBound() async throws {
         let log = RecordedLog(from: .warning)
-        try await withTemporaryFolder { folder in
-            var options = Store.Options()
-            options.logger = log.logger
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            let app = try store.partition()
+        var options = Store.Options()
+        options.logger = log.logger
+        try await withOpenStore(options: options) { (_, _, app) throws in
             try await app.store(1)
             try await app.pin(named: "offline", stored(1))
             await app.putInOrder(CacheUpkeep(maxBytes: 1)) { _ in }
             #expect(log.texts.withLock { $0 }.contains("the cache could not be kept in order"))
-            try store.close()
         }
     }
 

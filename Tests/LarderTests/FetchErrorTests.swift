@@ -69,17 +69,11 @@ struct FetchErrorTests {
     @Test("The answers of networkFirst are the cache's where the server is away")
     func answersOfNetworkFirst() async throws {
         let isAway = Flag()
-        let server = ScriptedServer { _ in
-            if isAway.isSet { throw TransportError.away }
-            return recipeListAnswer
-        }
+        let server = listServer(failing: isAway)
         try await withStoreFixture(server) { app in
             _ = try await app.fetch(recipeList)
             isAway.set()
-            var titles: [String?] = []
-            for try await answer in app.fetches(recipeList, policy: .networkFirst) {
-                titles.append(answer["recipes"]?[0]?["title"]?.string)
-            }
+            let titles = try await app.fetchedTitles(.networkFirst)
             #expect(titles == ["Soup"])
         }
     }
@@ -89,10 +83,7 @@ struct FetchErrorTests {
         let server = ScriptedServer { number, _ in recipeListAnswer.replacing("Soup", with: "Soup \(number)") }
         try await withStoreFixture(server) { app in
             _ = try await app.fetch(recipeList)
-            var titles: [String?] = []
-            for try await answer in app.fetches(recipeList, policy: .cacheFirst) {
-                titles.append(answer["recipes"]?[0]?["title"]?.string)
-            }
+            let titles = try await app.fetchedTitles(.cacheFirst)
             #expect(titles == ["Soup 0"])
             #expect(server.requests.count == 1)
         }
@@ -103,10 +94,7 @@ struct FetchErrorTests {
         arguments: [TransportError.Code.interrupted, .status, .unusableAnswer, .notPrepared, .insecure])
     func networkFirstFailed(code: TransportError.Code) async throws {
         let isFailing = Flag()
-        let server = ScriptedServer { _ in
-            if isFailing.isSet { throw TransportError(code, "as told") }
-            return recipeListAnswer
-        }
+        let server = listServer(failing: isFailing, TransportError(code, "as told"))
         try await withStoreFixture(server) { app in
             _ = try await app.fetch(recipeList, policy: .networkFirst)
             isFailing.set()

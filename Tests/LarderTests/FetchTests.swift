@@ -58,10 +58,7 @@ struct FetchTests {
     @Test("networkFirst answers from the cache when the server is away, and only then")
     func networkFirst() async throws {
         let isAway = Flag()
-        let server = ScriptedServer { _ in
-            if isAway.isSet { throw TransportError.away }
-            return recipeListAnswer
-        }
+        let server = listServer(failing: isAway)
         try await withStoreFixture(server) { app in
             _ = try await app.fetch(recipeList, policy: .networkFirst)
             isAway.set()
@@ -81,10 +78,7 @@ struct FetchTests {
     @Test("networkFirst answers from the cache where no user is signed in, and networkOnly throws notSignedIn")
     func signedOut() async throws {
         let isSignedOut = Flag()
-        let server = ScriptedServer { _ in
-            if isSignedOut.isSet { throw TransportError(.notSignedIn, "the sign-in has ended") }
-            return recipeListAnswer
-        }
+        let server = listServer(failing: isSignedOut, TransportError(.notSignedIn, "the sign-in has ended"))
         try await withStoreFixture(server) { (app) throws in
             _ = try await app.fetch(recipeList, policy: .networkFirst)
             isSignedOut.set()
@@ -116,10 +110,7 @@ struct FetchTests {
     @Test("networkFirst answers from the cache where the server has not answered by the deadline")
     func networkFirstLate() async throws {
         let isLate = Flag()
-        let server = ScriptedServer { _ in
-            if isLate.isSet { throw TransportError(.timedOut, "late") }
-            return recipeListAnswer
-        }
+        let server = listServer(failing: isLate, TransportError(.timedOut, "late"))
         try await withStoreFixture(server) { app in
             _ = try await app.fetch(recipeList, policy: .networkFirst)
             isLate.set()
@@ -132,10 +123,7 @@ struct FetchTests {
     @Test("networkFirst tells a cancelled caller so, and does not answer from the cache")
     func networkFirstCancelled() async throws {
         let isCancelled = Flag()
-        let server = ScriptedServer { _ in
-            if isCancelled.isSet { throw TransportError(.cancelled, "the task was cancelled") }
-            return recipeListAnswer
-        }
+        let server = listServer(failing: isCancelled, TransportError(.cancelled, "the task was cancelled"))
         try await withStoreFixture(server) { app in
             _ = try await app.fetch(recipeList, policy: .networkFirst)
             isCancelled.set()
@@ -164,10 +152,7 @@ struct FetchTests {
         let server = ScriptedServer { number, _ in recipeListAnswer.replacing("Soup", with: "Soup \(number)") }
         try await withStoreFixture(server) { app in
             _ = try await app.fetch(recipeList)
-            var titles: [String?] = []
-            for try await answer in app.fetches(recipeList, policy: .cacheAndNetwork) {
-                titles.append(answer["recipes"]?[0]?["title"]?.string)
-            }
+            let titles = try await app.fetchedTitles(.cacheAndNetwork)
             #expect(titles == ["Soup 0", "Soup 1"])
         }
     }
@@ -175,10 +160,7 @@ struct FetchTests {
     @Test("Without a network cacheAndNetwork gives the cache's answer and then the error, and fetch throws the error")
     func cacheAndNetworkAway() async throws {
         let isAway = Flag()
-        let server = ScriptedServer { _ in
-            if isAway.isSet { throw TransportError.away }
-            return recipeListAnswer
-        }
+        let server = listServer(failing: isAway)
         try await withStoreFixture(server) { app in
             _ = try await app.fetch(recipeList)
             isAway.set()
@@ -203,10 +185,7 @@ struct FetchTests {
         let server = ScriptedServer { number, _ in recipeListAnswer.replacing("Soup", with: "Soup \(number)") }
         try await withStoreFixture(server) { app in
             _ = try await app.fetch(recipeList)
-            var titles: [String?] = []
-            for try await answer in app.fetches(recipeList, policy: .networkOnly) {
-                titles.append(answer["recipes"]?[0]?["title"]?.string)
-            }
+            let titles = try await app.fetchedTitles(.networkOnly)
             #expect(titles == ["Soup 1"])
         }
     }
@@ -324,13 +303,9 @@ struct FetchTests {
 
     @Test("A mutation is not read from the root of the queries, and not watched")
     func mutationIsNoQuery() async throws {
-        try await withTemporaryFolder { folder in
-            // Query and Mutation have a field of the same name.
-            let store = try Store.open(
-                at: folder,
-                schema: try Schema(
-                    parsing: "type Query { stars: Int } type Mutation { stars: Int } type Subscription { stars: Int }"))
-            let app = try store.partition()
+        // Query and Mutation have a field of the same name.
+        let schema = "type Query { stars: Int } type Mutation { stars: Int } type Subscription { stars: Int }"
+        try await withStoreFixture(schema: schema) { (app) throws in
             try await app.write(GraphQLOperation("{ stars }"), ["stars": 3])
             for document in ["mutation { stars }", "subscription { stars }"] {
                 let operation = GraphQLOperation(document)
@@ -347,7 +322,6 @@ struct FetchTests {
                     }
                 }
             }
-            try store.close()
         }
     }
 

@@ -21,6 +21,11 @@ struct GarbageTests {
         }
     }
 
+    private func open(_ folder: URL, schema: String = fixtureSchema) throws -> (Store, Partition) {
+        let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
+        return (store, try store.partition())
+    }
+
     private func keys(_ app: Partition) throws -> [String] { try app.records.inspect.keys() }
 
     @Test("Objects that nothing leads to go, and what a field of the root leads to stays")
@@ -42,15 +47,13 @@ struct GarbageTests {
     @Test("What is pinned stays until no name pins it any more, also after a restart")
     func pins() async throws {
         try await withTemporaryFolder { folder in
-            var store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            var app = try store.partition()
+            var (store, app) = try open(folder)
             try await fill(app, 1...3)
             try await app.pin(named: "b", recipe(1))
             try await app.pin(named: "a", recipe(1))
             try await app.pin(named: "c", recipe(2))
             try store.close()
-            store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            app = try store.partition()
+            (store, app) = try open(folder)
             #expect(try app.pins().map(\.name) == ["a", "b", "c"])
             #expect(try app.pins().last?.operation.variables == ["id": .int(2)])
             _ = try await app.collectGarbage()
@@ -69,8 +72,12 @@ struct GarbageTests {
         }
     }
 
-    @Test("What is pinned by a temporary id stays once the server has given it a real one")
-    func temporaryID() async throws {
+    /// Expects that a collection keeps an object which is needed by a temporary id, under the id that the server gave it,
+    /// until `removing` has run.
+    private func expectKeptWithRealID(
+        sourceLocation: SourceLocation = #_sourceLocation,
+        _ need: (Partition, GraphQLOperation) async throws -> Void, removing: (Partition) async throws -> Void
+    ) async throws {
         let server = ScriptedServer { _ in #"{"data":{"rate":{"__typename":"Recipe","id":"9","title":"Soup"}}}"# }
         try await withStoreFixture(server) { (app) throws in
             let id = TemporaryObjectID()
@@ -81,56 +88,67 @@ struct GarbageTests {
                     temporaryIDs: [id]))
             let new = GraphQLOperation(
                 "query One($id: ID!) { recipe(id: $id) { title } }", variables: ["id": id.value])
-            try await app.pin(named: "new", new)
+            try await need(app, new)
             try await quickRunner(app).drain()
             _ = try await app.collectGarbage()
-            #expect(try keys(app).contains("Recipe:9"))
-            #expect(try await app.unpin(named: "new"))
+            #expect(try keys(app).contains("Recipe:9"), sourceLocation: sourceLocation)
+            try await removing(app)
             _ = try await app.collectGarbage()
-            #expect(try keys(app).contains("Recipe:9") == false)
+            #expect(try keys(app).contains("Recipe:9") == false, sourceLocation: sourceLocation)
+        }
+    }
+
+    @Test("What is pinned by a temporary id stays once the server has given it a real one")
+    func temporaryID() async throws {
+        try await expectKeptWithRealID {
+            try await $0.pin(named: "new", $1)
+        } removing: { (app) throws in
+            #expect(try await app.unpin(named: "new"))
+        }
+    }
+
+    /// Expects that a collection fails and removes nothing while there is a pin or a watcher that does not fit the schema,
+    /// whose name the error has, and that it removes all garbage after `removing` has run.
+    private func expectKept(
+        byUnfitting name: String, sourceLocation: SourceLocation = #_sourceLocation,
+        _ put: (Partition) async throws -> Void, removing: (Partition) async throws -> Void
+    ) async throws {
+        try await withTemporaryFolder { folder in
+            var (store, app) = try open(folder)
+            try await fill(app, 1...2)
+            try await put(app)
+            try store.close()
+            let other = fixtureSchema.replacing("title: String! rating", with: "name: String rating")
+            (store, app) = try open(folder, schema: other)
+            let error = await #expect(throws: LarderError.self, sourceLocation: sourceLocation) {
+                try await app.collectGarbage()
+            }
+            #expect(error?.code == .operation, sourceLocation: sourceLocation)
+            let message = error?.message ?? "none"
+            #expect(message.contains(name), "\(message)", sourceLocation: sourceLocation)
+            #expect(try keys(app).count == 4, sourceLocation: sourceLocation)
+            try await removing(app)
+            #expect(try await app.collectGarbage().objects == 4, sourceLocation: sourceLocation)
+            try store.close()
         }
     }
 
     @Test("A pin that does not fit the schema any more keeps all garbage, and the error names it")
     func strangePin() async throws {
-        try await withTemporaryFolder { folder in
-            var store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            var app = try store.partition()
-            try await fill(app, 1...2)
+        try await expectKept(byUnfitting: "the pin soup") { app in
             try await app.pin(named: "soup", title(1))
             await #expect(throws: LarderError.self) { try await app.pin(named: "bad", GraphQLOperation("{ no }")) }
-            try store.close()
-            let other = fixtureSchema.replacing("title: String! rating", with: "name: String rating")
-            store = try Store.open(at: folder, schema: try Schema(parsing: other))
-            app = try store.partition()
-            let error = await #expect(throws: LarderError.self) { try await app.collectGarbage() }
-            #expect(error?.code == .operation)
-            #expect(error?.message.contains("the pin soup") == true)
-            #expect(try keys(app).count == 4)
+        } removing: { app in
             try await app.unpin(named: "soup")
-            #expect(try await app.collectGarbage().objects == 4)
-            try store.close()
         }
     }
 
     @Test("A named watcher that does not fit the schema any more keeps all garbage, and the error names it")
     func strangeWatcher() async throws {
-        try await withTemporaryFolder { folder in
-            var store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            var app = try store.partition()
-            try await fill(app, 1...2)
+        try await expectKept(byUnfitting: "the watcher soup") { app in
             _ = try await app.watch(named: "soup", title(1))
-            try store.close()
-            let other = fixtureSchema.replacing("title: String! rating", with: "name: String rating")
-            store = try Store.open(at: folder, schema: try Schema(parsing: other))
-            app = try store.partition()
-            let error = await larderError { try await app.collectGarbage() }
-            #expect(error?.code == .operation)
-            #expect(error?.message.contains("the watcher soup") == true, "\(error?.message ?? "none")")
-            #expect(try keys(app).count == 4)
+        } removing: { app in
             try await app.removeWatcher(named: "soup")
-            #expect(try await app.collectGarbage().objects == 4)
-            try store.close()
         }
     }
 
@@ -165,25 +183,28 @@ struct GarbageTests {
         }
     }
 
+    /// Queues a mutation of the second recipe as another process does.
+    private func queueElsewhere(_ folder: URL) async throws {
+        try await OperationsDatabase.using(folder) { other in
+            let content = MutationContent(
+                document: "mutation { rate(input: { recipe: 2, stars: 4 }) { rating } }",
+                variables: Array("{}".utf8),
+                optimisticResponse: Array(#"{"rate":{"__typename":"Recipe","id":"2","rating":4}}"#.utf8))
+            _ = try await other.mutations.enqueue(
+                MutationDraft(
+                    partition: Store.unnamedPartition, lane: "other", content: content, created: Date()))
+        }
+    }
+
     @Test("What a queued mutation shows, removes and inserts stays, also what another process has queued")
     func queue() async throws {
-        try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            let app = try store.partition()
+        try await withOpenStore { (folder, store, app) throws in
             try await fill(app, 1...4)
             let rate = GraphQLOperation("mutation { rate(input: { recipe: 1, stars: 5 }) { rating } }")
             var options = MutationOptions()
             options.optimisticResponse = ["rate": ["__typename": "Recipe", "id": "1", "rating": 5]]
             _ = try await app.enqueue(rate, options: options)
-            try await OperationsDatabase.using(folder) { other in
-                let content = MutationContent(
-                    document: "mutation { rate(input: { recipe: 2, stars: 4 }) { rating } }",
-                    variables: Array("{}".utf8),
-                    optimisticResponse: Array(#"{"rate":{"__typename":"Recipe","id":"2","rating":4}}"#.utf8))
-                _ = try await other.mutations.enqueue(
-                    MutationDraft(
-                        partition: Store.unnamedPartition, lane: "other", content: content, created: Date()))
-            }
+            try await queueElsewhere(folder)
             _ = try await app.collectGarbage()
             #expect(try keys(app) == ["Cook:c1", "Cook:c2", "Recipe:1", "Recipe:2"])
             try store.close()
@@ -193,24 +214,13 @@ struct GarbageTests {
 
     @Test("What another process has queued stays, also where this process has not looked at it yet")
     func unseenQueue() async throws {
-        try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            let app = try store.partition()
+        try await withOpenStore { (folder, store, app) throws in
             try await fill(app, 1...2)
             _ = try store.operationsStore.database()
             await store.partitions.endFollowing()
-            try await OperationsDatabase.using(folder) { other in
-                let content = MutationContent(
-                    document: "mutation { rate(input: { recipe: 2, stars: 4 }) { rating } }",
-                    variables: Array("{}".utf8),
-                    optimisticResponse: Array(#"{"rate":{"__typename":"Recipe","id":"2","rating":4}}"#.utf8))
-                _ = try await other.mutations.enqueue(
-                    MutationDraft(
-                        partition: Store.unnamedPartition, lane: "other", content: content, created: Date()))
-            }
+            try await queueElsewhere(folder)
             _ = try await app.collectGarbage()
             #expect(try keys(app) == ["Cook:c2", "Recipe:2"])
-            try store.close()
         }
     }
 
@@ -328,23 +338,10 @@ struct GarbageTests {
 
     @Test("What a named watcher watches by a temporary id stays once the server has given it a real one")
     func watchedTemporaryID() async throws {
-        let server = ScriptedServer { _ in #"{"data":{"rate":{"__typename":"Recipe","id":"9","title":"Soup"}}}"# }
-        try await withStoreFixture(server) { (app) throws in
-            let id = TemporaryObjectID()
-            try await app.enqueue(
-                GraphQLOperation("mutation { rate(input: { recipe: 1, stars: 5 }) { id title } }"),
-                options: MutationOptions(
-                    optimisticResponse: ["rate": ["__typename": "Recipe", "id": id.value, "title": "Soup"]],
-                    temporaryIDs: [id]))
-            let new = GraphQLOperation(
-                "query One($id: ID!) { recipe(id: $id) { title } }", variables: ["id": id.value])
-            _ = try await app.watch(named: "new", new)
-            try await quickRunner(app).drain()
-            _ = try await app.collectGarbage()
-            #expect(try keys(app).contains("Recipe:9"))
+        try await expectKeptWithRealID {
+            _ = try await $0.watch(named: "new", $1)
+        } removing: { app in
             try await app.removeWatcher(named: "new")
-            _ = try await app.collectGarbage()
-            #expect(try keys(app).contains("Recipe:9") == false)
         }
     }
 
@@ -352,9 +349,7 @@ struct GarbageTests {
     private func expectKept(
         by table: String, _ put: (Partition) async throws -> Void, removing: (Partition) async throws -> Void
     ) async throws {
-        try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            let app = try store.partition()
+        try await withOpenStore { (folder, _, app) throws in
             try await fill(app, 1...2)
             try await put(app)
             try OtherProgram(folder).run("UPDATE \(table) SET variables = x'7b'")
@@ -362,7 +357,6 @@ struct GarbageTests {
             #expect(try keys(app).count == 4)
             try await removing(app)
             #expect(try await app.collectGarbage().objects == 4)
-            try store.close()
         }
     }
 

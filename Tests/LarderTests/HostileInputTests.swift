@@ -68,11 +68,9 @@ struct HostileInputTests {
 
     @Test("A full map is a typed error, nothing is half there, and the store can be used again")
     func fullMap() async throws {
-        try await withTemporaryFolder { folder in
-            var options = Store.Options()
-            options.maximumSize = 1 << 20
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            let app = try store.partition()
+        var options = Store.Options()
+        options.maximumSize = 1 << 20
+        try await withOpenStore(options: options) { (_, _, app) throws in
             try await app.write(recipeList, json: soupAndBread("Soup"))
             let text = String(repeating: "x", count: 100_000)
             let elements = (0..<30).map { #"{"id":"\#($0)","title":"\#(text)"}"# }.joined(separator: ",")
@@ -88,17 +86,14 @@ struct HostileInputTests {
             _ = try await app.records.compact()
             #expect(try app.read(recipe(1))["recipe"]?["title"]?.string == "Soup 199")
             #expect(try app.records.check().isSound)
-            try store.close()
         }
     }
 
     /// A store with little room in its map, filled with soups until no more fit.
     private func withFullMap(_ body: (Partition) async throws -> Void) async throws {
-        try await withTemporaryFolder { folder in
-            var options = Store.Options()
-            options.maximumSize = 1 << 20
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            let app = try store.partition()
+        var options = Store.Options()
+        options.maximumSize = 1 << 20
+        try await withOpenStore(options: options) { (_, _, app) throws in
             let text = String(repeating: "x", count: 900)
             var code: String?
             for round in 0..<10_000 where code == nil {
@@ -109,7 +104,6 @@ struct HostileInputTests {
             try #require(code == "records.full")
             try await body(app)
             #expect(try app.records.check().isSound)
-            try store.close()
         }
     }
 

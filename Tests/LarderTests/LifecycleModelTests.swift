@@ -203,69 +203,64 @@ struct LifecycleModelTests {
     "Collections that are killed", .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"),
     .timeLimit(.minutes(10)))
 struct KilledCollectionTests {
-    @Test("A collection that is killed after any slice leaves all that is needed, and the next removes the rest")
-    func killed() async throws {
-        let seed = TestSeed.of("killed collection")
+    /// Starts a program once for each number of slices of its work, after which it is killed, and expects a sound store
+    /// with all that is pinned.
+    ///
+    /// - Parameters:
+    ///   - look: Checks the partition, opened again, after each kill.
+    ///   - goOn: Works on the partition after the last kill.
+    private func expectWhole(
+        afterKilled work: String, slices: ClosedRange<Int>, seed: UInt64,
+        sourceLocation: SourceLocation = #_sourceLocation, look: (Partition) throws -> Void = { _ in },
+        goOn: (Partition) async throws -> Void
+    ) async throws {
         try await withTemporaryFolder { folder in
             let place = folder.appending(path: "store")
             let said = folder.appending(path: "said")
+            let schema = try Schema(parsing: LifecycleModel.schema)
             var ends = 0
-            for slice in 1...60 {
-                let child = try ChildProgram.start(
-                    place, "collect", "\(seed + UInt64(slice))", "\(slice)", output: said)
+            for slice in slices {
+                let child = try ChildProgram.start(place, work, "\(seed + UInt64(slice))", "\(slice)", output: said)
                 await child.ended()
                 let lines = try ChildProgram.lines(of: said)
-                let pinned = try #require(lines.first?.split(separator: " ").last.flatMap { Int($0) })
+                let pinned = try #require(
+                    lines.first?.split(separator: " ").last.flatMap { Int($0) }, sourceLocation: sourceLocation)
                 if lines.last == "done" { ends += 1 }
-                let store = try Store.open(at: place, schema: try Schema(parsing: LifecycleModel.schema))
+                let store = try Store.open(at: place, schema: schema)
                 let app = try store.partition()
-                #expect(try app.records.check().problems == [], "seed \(seed), slice \(slice)")
-                for list in 0..<2 { #expect(try app.read(LifecycleModel.list(list)).isComplete, "seed \(seed)") }
-                #expect(
-                    try app.read(GraphQLOperation("{ node(id: \(pinned)) { name next { name } } }")).isComplete,
-                    "seed \(seed), slice \(slice)")
+                let comment: Comment = "seed \(seed), slice \(slice)"
+                #expect(try app.records.check().problems == [], comment, sourceLocation: sourceLocation)
+                try look(app)
+                let needed = GraphQLOperation("{ node(id: \(pinned)) { name next { name } } }")
+                #expect(try app.read(needed).isComplete, comment, sourceLocation: sourceLocation)
                 try store.close()
             }
-            #expect(ends < 30, "hardly any was killed")
-            let store = try Store.open(at: place, schema: try Schema(parsing: LifecycleModel.schema))
-            let app = try store.partition()
+            #expect(ends < 30, "hardly any was killed", sourceLocation: sourceLocation)
+            let store = try Store.open(at: place, schema: schema)
+            try await goOn(try store.partition())
+            try store.close()
+            try expectSound(place, sourceLocation: sourceLocation)
+        }
+    }
+
+    @Test("A collection that is killed after any slice leaves all that is needed, and the next removes the rest")
+    func killed() async throws {
+        let seed = TestSeed.of("killed collection")
+        try await expectWhole(afterKilled: "collect", slices: 1...60, seed: seed) { (app) throws in
+            for list in 0..<2 { #expect(try app.read(LifecycleModel.list(list)).isComplete, "seed \(seed)") }
+        } goOn: { (app) throws in
             _ = try await app.collectGarbage()
             #expect(try await app.collectGarbage().objects == 0)
-            try store.close()
-            try expectSound(place)
         }
     }
 
     @Test("An eviction that is killed after any slice leaves what is pinned and a sound store, and the next goes on")
     func evicted() async throws {
         let seed = TestSeed.of("killed eviction")
-        try await withTemporaryFolder { folder in
-            let place = folder.appending(path: "store")
-            let said = folder.appending(path: "said")
-            var ends = 0
-            for slice in 1...40 {
-                let child = try ChildProgram.start(
-                    place, "evict", "\(seed + UInt64(slice))", "\(slice)", output: said)
-                await child.ended()
-                let lines = try ChildProgram.lines(of: said)
-                let pinned = try #require(lines.first?.split(separator: " ").last.flatMap { Int($0) })
-                if lines.last == "done" { ends += 1 }
-                let store = try Store.open(at: place, schema: try Schema(parsing: LifecycleModel.schema))
-                let app = try store.partition()
-                #expect(try app.records.check().problems == [], "seed \(seed), slice \(slice)")
-                #expect(
-                    try app.read(GraphQLOperation("{ node(id: \(pinned)) { name next { name } } }")).isComplete,
-                    "seed \(seed), slice \(slice)")
-                try store.close()
-            }
-            #expect(ends < 30, "hardly any was killed")
-            let store = try Store.open(at: place, schema: try Schema(parsing: LifecycleModel.schema))
-            let app = try store.partition()
+        try await expectWhole(afterKilled: "evict", slices: 1...40, seed: seed) { (app) throws in
             #expect(await larderError { try await app.evict(maxBytes: 0) }?.code.rawValue == "records.full")
             let kept = try app.records.inspect.keys(type: "Node")
             #expect(kept.count == 1 || kept.count == 2, "\(kept)")
-            try store.close()
-            try expectSound(place)
         }
     }
 }

@@ -18,18 +18,14 @@ struct MeasuringTests {
         _ transport: (any GraphQLTransport)? = nil, provider: (any IdentityProvider)? = nil, clock: TestClock? = nil,
         _ body: (Partition, TestMetrics, InMemoryTracer) async throws -> Void
     ) async throws {
-        try await withTemporaryFolder { folder in
-            let (metrics, tracer) = (TestMetrics(), InMemoryTracer())
-            var options = Store.Options()
-            options.metrics = metrics
-            options.tracer = tracer
-            options.keys = InMemoryKeyProvider()
-            options.identityProvider = { _ in provider }
-            if let clock { options.now = { clock.now } }
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            try await body(try store.partition(server: transport), metrics, tracer)
-            try store.close()
-        }
+        let (metrics, tracer) = (TestMetrics(), InMemoryTracer())
+        var options = Store.Options()
+        options.metrics = metrics
+        options.tracer = tracer
+        options.keys = InMemoryKeyProvider()
+        options.identityProvider = { _ in provider }
+        if let clock { options.now = { clock.now } }
+        try await withOpenStore(transport, options: options) { _, _, app in try await body(app, metrics, tracer) }
     }
 
     private func count(_ label: String, _ outcome: String? = nil, in metrics: TestMetrics) -> Int {
@@ -53,16 +49,13 @@ struct MeasuringTests {
 
     @Test("A tracer without metrics has spans, and metrics without a tracer have times", arguments: [true, false])
     func alone(isTracer: Bool) async throws {
-        try await withTemporaryFolder { folder in
-            let (metrics, tracer) = (TestMetrics(), InMemoryTracer())
-            var options = Store.Options()
-            if isTracer { options.tracer = tracer } else { options.metrics = metrics }
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            let app = try store.partition(server: ScriptedServer { _ in Self.answer })
+        let (metrics, tracer) = (TestMetrics(), InMemoryTracer())
+        var options = Store.Options()
+        if isTracer { options.tracer = tracer } else { options.metrics = metrics }
+        try await withOpenStore(ScriptedServer { _ in Self.answer }, options: options) { (_, _, app) throws in
             _ = try await app.fetch(Self.names, policy: .networkOnly)
             #expect(tracer.finishedSpans.map(\.operationName) == (isTracer ? ["Names"] : []))
             #expect(metrics.timers(label: "larder.request.duration").isEmpty == isTracer)
-            try store.close()
         }
     }
 
@@ -285,12 +278,10 @@ struct MeasuringTests {
 
     @Test("A read that fails is timed as a failure, and is not counted as a miss")
     func failedReads() async throws {
-        try await withTemporaryFolder { folder in
-            let metrics = TestMetrics()
-            var options = Store.Options()
-            options.metrics = metrics
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            let app = try store.partition()
+        let metrics = TestMetrics()
+        var options = Store.Options()
+        options.metrics = metrics
+        try await withOpenStore(options: options) { (_, store, app) throws in
             try store.close()
             await expectCode(.parked) { _ = try app.read(recipeList) }
             #expect(count("larder.read.duration", "failure", in: metrics) == 1)
@@ -350,19 +341,16 @@ struct MeasuringTests {
 
     @Test("Each page of a synchronization is a span with the operation's name, and is timed")
     func synchronization() async throws {
-        try await withTemporaryFolder { folder in
-            let (metrics, tracer) = (TestMetrics(), InMemoryTracer())
-            var options = Store.Options()
-            options.metrics = metrics
-            options.tracer = tracer
-            let server = SyncServer()
-            server.put("a", "a1")
-            let schema = try Schema(parsing: SyncServer.schema)
-            let store = try Store.open(at: folder, schema: schema, options: options)
-            _ = try await store.partition(server: server.transport).sync(SyncServer.sync)
+        let (metrics, tracer) = (TestMetrics(), InMemoryTracer())
+        var options = Store.Options()
+        options.metrics = metrics
+        options.tracer = tracer
+        let server = SyncServer()
+        server.put("a", "a1")
+        try await withOpenStore(server.transport, schema: SyncServer.schema, options: options) { _, _, app in
+            _ = try await app.sync(SyncServer.sync)
             #expect(tracer.finishedSpans.map(\.operationName) == ["Sync"])
             #expect(count("larder.request.duration", "success", in: metrics) == 1)
-            try store.close()
         }
     }
 

@@ -213,15 +213,31 @@ struct MovedStoreTests {
         try app.mutation(receipt.id).status()
     }
 
+    /// Queues a mutation in a store that is closed then.
+    private func queue(in place: URL, tokens: (any DeviceTokens)?) async throws -> MutationReceipt {
+        let (store, app) = try open(place, tokens: tokens)
+        let receipt = try await app.enqueue(giveStars("1", 5))
+        try store.close()
+        return receipt
+    }
+
+    /// Expects that a store which is opened has set nothing aside.
+    private func expectPending(
+        _ receipt: MutationReceipt, in place: URL, home: URL? = nil, tokens: (any DeviceTokens)?,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        let (store, app) = try open(place, home: home, tokens: tokens)
+        #expect(try state(app, receipt)?.state == .pending, sourceLocation: sourceLocation)
+        try store.close()
+    }
+
     @Test("A store that was copied to another device sets aside what it has queued, once, and logs it")
     func otherDevice() async throws {
         try await withTemporaryFolder { folder in
             let (place, copy) = (folder.appending(path: "store"), folder.appending(path: "copy"))
             let here = FileDeviceTokens(folder: folder.appending(path: "here"))
             let server = ScriptedServer.rating()
-            let (store, app) = try open(place, tokens: here)
-            let receipt = try await app.enqueue(giveStars("1", 5))
-            try store.close()
+            let receipt = try await queue(in: place, tokens: here)
             try FileManager.default.copyItem(at: place, to: copy)
             let there = FileDeviceTokens(folder: folder.appending(path: "there"))
             let log = RecordedLog(from: .warning)
@@ -303,9 +319,7 @@ struct MovedStoreTests {
             let (place, backup) = (folder.appending(path: "store"), folder.appending(path: "backup"))
             let tokens = FileDeviceTokens(folder: folder.appending(path: "tokens"))
             let server = ScriptedServer.rating(tellsRepeats: false)
-            let (store, app) = try open(place, tokens: tokens)
-            let receipt = try await app.enqueue(giveStars("1", 5))
-            try store.close()
+            let receipt = try await queue(in: place, tokens: tokens)
             try FileManager.default.copyItem(at: place, to: backup)
             let (again, later) = try open(place, tokens: tokens, server)
             try await MutationRunner(later).drain()
@@ -330,9 +344,7 @@ struct MovedStoreTests {
             let place = folder.appending(path: "store")
             let tokens = FileDeviceTokens(folder: folder.appending(path: "tokens"))
             // Queued before the program had tokens kept.
-            let (first, app) = try open(place)
-            let receipt = try await app.enqueue(giveStars("1", 5))
-            try first.close()
+            let receipt = try await queue(in: place, tokens: nil)
             for _ in 0..<3 {
                 let (store, app) = try open(place, tokens: tokens)
                 #expect(try state(app, receipt)?.state == .pending)
@@ -368,17 +380,9 @@ struct MovedStoreTests {
         try await withTemporaryFolder { folder in
             let place = folder.appending(path: "store")
             let tokens = FileDeviceTokens(folder: folder.appending(path: "tokens"))
-            let (store, app) = try open(place, tokens: tokens)
-            let receipt = try await app.enqueue(giveStars("1", 5))
-            try store.close()
-            for home in [nil, folder] {
-                let (other, tokenless) = try open(place, home: home)
-                #expect(try state(tokenless, receipt)?.state == .pending)
-                try other.close()
-            }
-            let (again, reopened) = try open(place, tokens: tokens)
-            #expect(try state(reopened, receipt)?.state == .pending)
-            try again.close()
+            let receipt = try await queue(in: place, tokens: tokens)
+            for home in [nil, folder] { try expectPending(receipt, in: place, home: home, tokens: nil) }
+            try expectPending(receipt, in: place, tokens: tokens)
         }
     }
 
@@ -426,9 +430,7 @@ struct MovedStoreTests {
         try await withTemporaryFolder { folder in
             let (place, kept) = (folder.appending(path: "store"), folder.appending(path: "tokens"))
             let tokens = FileDeviceTokens(folder: kept)
-            let (store, app) = try open(place, tokens: tokens)
-            let receipt = try await app.enqueue(giveStars("1", 5))
-            try store.close()
+            let receipt = try await queue(in: place, tokens: tokens)
             let name = try #require(try FileManager.default.contentsOfDirectory(atPath: kept.path).first)
             let (file, aside) = (kept.appending(path: name), folder.appending(path: "aside"))
             try FileManager.default.moveItem(at: file, to: aside)
@@ -436,9 +438,7 @@ struct MovedStoreTests {
             await expectCode(.operationsStorage) { _ = try open(place, tokens: tokens) }
             try FileManager.default.removeItem(at: file)
             try FileManager.default.moveItem(at: aside, to: file)
-            let (again, reopened) = try open(place, tokens: tokens)
-            #expect(try state(reopened, receipt)?.state == .pending)
-            try again.close()
+            try expectPending(receipt, in: place, tokens: tokens)
         }
     }
 
@@ -446,17 +446,13 @@ struct MovedStoreTests {
     func interrupted(isDone: Bool) async throws {
         try await withTemporaryFolder { folder in
             let tokens = FailingTokens()
-            let (store, app) = try open(folder, tokens: tokens)
-            let receipt = try await app.enqueue(giveStars("1", 5))
-            try store.close()
+            let receipt = try await queue(in: folder, tokens: tokens)
             for _ in 0..<2 {
                 tokens.failure.withLock { $0 = (isDone, true) }
                 await expectCode(.operationsStorage) { _ = try open(folder, tokens: tokens) }
             }
             tokens.failure.withLock { $0.isFailing = false }
-            let (again, reopened) = try open(folder, tokens: tokens)
-            #expect(try state(reopened, receipt)?.state == .pending)
-            try again.close()
+            try expectPending(receipt, in: folder, tokens: tokens)
         }
     }
 
@@ -466,9 +462,7 @@ struct MovedStoreTests {
     func unwrittenNote(how: String) async throws {
         try await withTemporaryFolder { folder in
             let tokens = FailingTokens()
-            let (store, app) = try open(folder, tokens: tokens)
-            let receipt = try await app.enqueue(giveStars("1", 5))
-            try store.close()
+            let receipt = try await queue(in: folder, tokens: tokens)
             let known = tokens.tokens.withLock { $0 }
             let other = try OtherProgram(folder)
             try other.run(
@@ -480,9 +474,7 @@ struct MovedStoreTests {
             // A token that only the device has would make a copy of the store.
             #expect(tokens.tokens.withLock { $0 } == known)
             try other.run("DROP TRIGGER refusal")
-            let (again, reopened) = try open(folder, tokens: tokens)
-            #expect(try state(reopened, receipt)?.state == .pending)
-            try again.close()
+            try expectPending(receipt, in: folder, tokens: tokens)
         }
     }
 }

@@ -55,8 +55,7 @@ struct NamedWatchTests {
 
     @Test("After a clear everything may have changed, and another operation begins anew")
     func anything() async throws {
-        try await withTemporaryFolder { (folder) throws in
-            let (store, app) = try open(folder)
+        try await withStoreFixture { (app) throws in
             try await app.write(recipeList, data)
             var first = try await app.watch(named: "inbox", recipeList).makeAsyncIterator()
             _ = try await first.next()
@@ -69,7 +68,6 @@ struct NamedWatchTests {
             try await app.write(recipe(1), ["recipe": ["id": "1", "title": "Soup", "author": nil]])
             var other = try await app.watch(named: "inbox", recipe(1)).makeAsyncIterator()
             #expect(try await other.next()?.changes == .anything)
-            try store.close()
         }
     }
 
@@ -107,8 +105,7 @@ struct NamedWatchTests {
 
     @Test("A reader that asks while the store is suspended waits, and is given what has changed after resume")
     func suspended() async throws {
-        try await withTemporaryFolder { folder in
-            let (store, app) = try open(folder)
+        try await withOpenStore { (_, store, app) throws in
             try await app.write(recipeList, data)
             var states = try await app.watch(named: "inbox", recipeList).makeAsyncIterator()
             #expect(try await next(&states)?.changes == .anything)
@@ -123,7 +120,6 @@ struct NamedWatchTests {
             #expect(state?.changes == .objects(["Recipe:1"]))
             #expect(titles(state) == ["Broth", "Bread"])
             try await resuming.value
-            try store.close()
         }
     }
 
@@ -164,8 +160,7 @@ struct NamedWatchTests {
 
     @Test("A named watcher ends when the store is closed, also where an answer was given before")
     func closed() async throws {
-        try await withTemporaryFolder { (folder) throws in
-            let (store, app) = try open(folder)
+        try await withOpenStore { (_, store, app) throws in
             try await app.write(recipeList, data)
             var states = try await app.watch(named: "inbox", recipeList).makeAsyncIterator()
             #expect(titles(try await states.next()) == ["Soup", "Bread"])
@@ -225,17 +220,14 @@ struct NamedWatchTests {
 
     @Test("A named watcher whose answer cannot be read throws why")
     func unreadable() async throws {
-        try await withTemporaryFolder { (folder) throws in
-            var options = Store.Options()
-            options.maximumAnswerSize = 100_000
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            let app = try store.partition()
+        var options = Store.Options()
+        options.maximumAnswerSize = 100_000
+        try await withOpenStore(options: options) { (_, _, app) throws in
             try await app.write(recipeList, data)
             var states = try await app.watch(named: "inbox", recipeList).makeAsyncIterator()
             #expect(try await next(&states) != nil)
             try await app.write("Recipe:1", card, ["title": .string(String(repeating: "x", count: 200_000))])
             await expectCode(.recordsTooLarge) { _ = try await next(&states) }
-            try store.close()
         }
     }
 }

@@ -84,9 +84,7 @@ struct ObservedTests {
 
     @Test("The states of a mutation that was never queued, or whose store is closed, end")
     nonisolated func receiptEnds() async throws {
-        try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            let app = try store.partition()
+        try await withOpenStore { (_, store, app) throws in
             var none = app.mutation(MutationID(UUID())).changes.makeAsyncIterator()
             #expect(await none.next() == nil)
             var waiting = try await app.enqueue(giveStars("1", 5)).changes.makeAsyncIterator()

@@ -125,7 +125,7 @@ struct OtherProcessTests {
                 kill(child.processIdentifier, SIGKILL)
                 child.waitUntilExit()
             }
-            while try ChildProgram.lines(of: said).isEmpty { try await Task.sleep(for: .milliseconds(5)) }
+            try await eventually { try !ChildProgram.lines(of: said).isEmpty }
             let maps = try String(contentsOfFile: "/proc/\(child.processIdentifier)/maps", encoding: .utf8)
             let ranges = maps.split(separator: "\n").filter { $0.hasSuffix("/data.mdb") }.map { line in
                 line.prefix { $0 != " " }.split(separator: "-").compactMap { Int($0, radix: 16) }
@@ -157,7 +157,7 @@ struct OtherProcessTests {
             for place in places {
                 let said = folder.appending(path: "\(place.lastPathComponent) said")
                 children.append(try ChildProgram.start(place, "stop", output: said))
-                while try ChildProgram.lines(of: said).isEmpty { try await Task.sleep(for: .milliseconds(5)) }
+                try await eventually { try !ChildProgram.lines(of: said).isEmpty }
             }
             let waiting = Task { try await patient.write(shelf, json: Array(#"{"books":[]}"#.utf8)) }
             // Had both stores the same patience, the other write would give up before the second of these.
@@ -187,7 +187,7 @@ struct OtherProcessTests {
                 kill(child.processIdentifier, SIGKILL)
                 child.waitUntilExit()
             }
-            while try ChildProgram.lines(of: said).isEmpty { try await Task.sleep(for: .milliseconds(5)) }
+            try await eventually { try !ChildProgram.lines(of: said).isEmpty }
             let error =
                 try await requireEnd(after: .milliseconds(200), naming: "pid \(child.processIdentifier)") { _ in
                     try await app.write(shelf, json: Array(#"{"books":[]}"#.utf8))
@@ -240,7 +240,6 @@ struct OtherProcessTests {
             try await app.write(shelf, json: Array(#"{"books":[{"id":"1","title":"8","pages":[]}]}"#.utf8))
             var title: String?
             while title != "8" { title = try await next(&states)?.complete?["books"]?[0]?["title"]?.string }
-            #expect(title == "8")
             try store.close()
         }
     }

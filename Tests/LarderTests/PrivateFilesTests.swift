@@ -141,10 +141,13 @@ struct PrivateFilesTests {
         }
     }
 
-    private func open(_ place: URL, _ warnings: RecordedLog, isReadOnly: Bool = false) throws {
+    private func open(
+        _ place: URL, _ warnings: RecordedLog, isReadOnly: Bool = false, files: FileSystem = FileSystem()
+    ) throws {
         var options = Store.Options()
         options.logger = warnings.logger
         options.isReadOnly = isReadOnly
+        options.files = files
         let store = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema), options: options)
         _ = try store.partition()
         try store.close()
@@ -236,12 +239,7 @@ struct PrivateFilesTests {
     @Test("A store opens on a volume that keeps no permissions, and the log says that they cannot be changed")
     func withoutRights() async throws {
         try await withExposedStore { place, warnings in
-            var options = Store.Options()
-            options.logger = warnings.logger
-            options.files = FileSystem { $0.kind == .setMode ? .pretence : nil }
-            let store = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema), options: options)
-            _ = try store.partition()
-            try store.close()
+            try open(place, warnings, files: FileSystem { $0.kind == .setMode ? .pretence : nil })
             let modes = try modes(in: place)
             #expect(modes["larder.sqlite"] == 0o644 && modes["records"] == 0o755)
             let text = try #require(warnings.texts.withLock { $0.last })

@@ -29,13 +29,9 @@ private func withStore(
     _ transport: (any GraphQLTransport)? = nil, answersUpTo bytes: Int = 1 << 30,
     _ body: (Store, Partition) async throws -> Void
 ) async throws {
-    try await withTemporaryFolder { folder in
-        var options = Store.Options()
-        options.maximumAnswerSize = bytes
-        let store = try Store.open(at: folder, schema: try Schema(parsing: schema), options: options)
-        try await body(store, try store.partition(server: transport))
-        try store.close()
-    }
+    var options = Store.Options()
+    options.maximumAnswerSize = bytes
+    try await withOpenStore(transport, schema: schema, options: options) { _, store, app in try await body(store, app) }
 }
 
 @Suite("Promises at their edges", .timeLimit(.minutes(10)))
@@ -100,16 +96,13 @@ struct PromiseTests {
         let server = ScriptedServer { _ in
             #"{"data":{"recipe":{"__typename":"Recipe","id":"1","tags":["a"]}}}"#
         }
-        try await withTemporaryFolder { folder in
-            var options = Store.Options()
-            (options.maximumAnswerSize, options.logger) = (100_000, log.logger)
-            let store = try Store.open(at: folder, schema: try Schema(parsing: schema), options: options)
-            let app = try store.partition(server: server)
+        var options = Store.Options()
+        (options.maximumAnswerSize, options.logger) = (100_000, log.logger)
+        try await withOpenStore(server, schema: schema, options: options) { (_, _, app) throws in
             try await app.write("Recipe:1", tags, ["tags": .list((0..<20_000).map { .string("tag \($0)") })])
             let answer = try await app.fetch(GraphQLOperation("{ recipe(id: 1) { tags } }"))
             #expect(answer["recipe"]?["tags"]?.count == 1)
             #expect(log.texts.withLock { $0 } == ["the cache could not be read"])
-            try store.close()
         }
     }
 

@@ -25,16 +25,28 @@ struct RunTests {
         }
     }
 
+    /// Runs `body` with a new store in which the upload of a file is queued.
+    private func withUpload(
+        _ server: ScriptedServer? = nil, options: Store.Options = Store.Options(), to storage: String? = nil,
+        _ body: (Partition, Transfer) async throws -> Void
+    ) async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(
+                at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema), options: options)
+            let app = try store.partition(server: server)
+            let file = folder.appending(path: "photo")
+            try Data([1, 2, 3]).write(to: file)
+            let place = ObjectLocation(bucket: "photos", key: "1", storage: storage)
+            try await body(app, try await app.transfers.upload(file, to: place))
+            try store.close()
+        }
+    }
+
     @Test("run transfers nothing while its transfers have no network, and goes on when the network is back")
     func offlineTransfers() async throws {
         let (network, storage) = (SwitchedConnectivity(), MemoryStorage())
         network.set(false)
-        try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema))
-            let app = try store.partition(server: ScriptedServer.rating())
-            let file = folder.appending(path: "photo")
-            try Data([1, 2, 3]).write(to: file)
-            let upload = try await app.transfers.upload(file, to: ObjectLocation(bucket: "photos", key: "1"))
+        try await withUpload(ScriptedServer.rating()) { (app, upload) throws in
             var options = RunOptions(storage: storage)
             options.transfers.connectivity = network
             let service = Task { [options] in try await app.run(options) }
@@ -44,7 +56,6 @@ struct RunTests {
             #expect(try await upload.finished(within: .seconds(300)).state == .done)
             service.cancel()
             try await service.value
-            try store.close()
         }
     }
 
@@ -52,15 +63,9 @@ struct RunTests {
     func networkBack() async throws {
         let network = SwitchedConnectivity()
         network.set(false)
-        try await withTemporaryFolder { folder in
-            var options = Store.Options()
-            options.longestWait = .seconds(3600)
-            let store = try Store.open(
-                at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema), options: options)
-            let app = try store.partition()
-            let file = folder.appending(path: "photo")
-            try Data([1, 2, 3]).write(to: file)
-            let upload = try await app.transfers.upload(file, to: ObjectLocation(bucket: "photos", key: "1"))
+        var options = Store.Options()
+        options.longestWait = .seconds(3600)
+        try await withUpload(options: options) { (app, upload) throws in
             var transferring = TransferRunner.Options()
             transferring.connectivity = network
             let runner = TransferRunner(app, storage: MemoryStorage(), options: transferring)
@@ -72,7 +77,6 @@ struct RunTests {
             #expect(try await upload.finished(within: .seconds(60)).state == .done)
             running.cancel()
             try await running.value
-            try store.close()
         }
     }
 
@@ -89,15 +93,19 @@ struct RunTests {
         }
     }
 
+    /// A server that refuses mutations for want of a sign-in until the flag is set.
+    private func server(refusingUntil isSignedIn: Flag) -> ScriptedServer {
+        ScriptedServer { _ in
+            guard isSignedIn.isSet else { throw TransportError(.status, "who?", status: 401) }
+            return #"{"data":{"rate":{"__typename":"Recipe","id":"1","title":"Soup","rating":5}}}"#
+        }
+    }
+
     private func notices(_ body: (Partition) async throws -> Void) async throws -> Int {
         let log = RecordedLog(from: .notice)
-        try await withTemporaryFolder { folder in
-            var options = Store.Options()
-            options.logger = log.logger
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            try await body(try store.partition(server: ScriptedServer.rating()))
-            try store.close()
-        }
+        var options = Store.Options()
+        options.logger = log.logger
+        try await withOpenStore(ScriptedServer.rating(), options: options) { _, _, app in try await body(app) }
         return log.texts.withLock { $0 }.count { $0.contains("call run()") }
     }
 
@@ -156,14 +164,12 @@ struct RunTests {
         "A runner that cannot make or take its lock does not run, and its error has the file error as its cause",
         arguments: [FileCall.Kind.open, .lock])
     func unusableLock(kind: FileCall.Kind) async throws {
-        try await withTemporaryFolder { folder in
-            let isFailing = Flag()
-            var options = Store.Options()
-            options.files = FileSystem(injecting: { call in
-                isFailing.isSet && call.kind == kind && call.path.contains("/locks/") ? .failure(EIO) : nil
-            })
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            let app = try store.partition(server: ScriptedServer.rating())
+        let isFailing = Flag()
+        var options = Store.Options()
+        options.files = FileSystem(injecting: { call in
+            isFailing.isSet && call.kind == kind && call.path.contains("/locks/") ? .failure(EIO) : nil
+        })
+        try await withOpenStore(ScriptedServer.rating(), options: options) { (_, _, app) throws in
             let receipt = try await app.enqueue(giveStars("1", 5))
             isFailing.set()
             let error = await larderError { try await quickRunner(app).drain() }
@@ -171,15 +177,12 @@ struct RunTests {
             isFailing.set(false)
             try await quickRunner(app).drain()
             #expect(try receipt.status()?.state == .applied)
-            try store.close()
         }
     }
 
     @Test("Closing the store ends run with parked")
     func closed() async throws {
-        try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            let app = try store.partition(server: ScriptedServer.rating())
+        try await withOpenStore(ScriptedServer.rating()) { (_, store, app) throws in
             let service = Task { try await app.run(RunOptions(storage: MemoryStorage())) }
             let receipt = try await app.enqueue(giveStars("1", 5))
             _ = try await receipt.outcome(within: .seconds(300))
@@ -191,19 +194,14 @@ struct RunTests {
     @Test("A sign-in to the session, by another process as well, lets the runner go on without resume")
     func sessionWakes() async throws {
         let isSignedIn = Flag()
-        let server = ScriptedServer { _ in
-            guard isSignedIn.isSet else { throw TransportError(.status, "who?", status: 401) }
-            return #"{"data":{"rate":{"__typename":"Recipe","id":"1","title":"Soup","rating":5}}}"#
-        }
-        try await withTemporaryFolder { folder in
-            var options = Store.Options()
-            options.keys = InMemoryKeyProvider()
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            let app = try store.partition(server: server)
+        let server = server(refusingUntil: isSignedIn)
+        var options = Store.Options()
+        options.keys = InMemoryKeyProvider()
+        try await withOpenStore(server, options: options) { (_, _, app) throws in
             let receipt = try await app.enqueue(giveStars("1", 5))
             let runner = MutationRunner(app)
             let running = Task { try await runner.run() }
-            while runner.state != .waitingForSignIn { try await Task.sleep(for: .milliseconds(2)) }
+            try await eventually { runner.state == .waitingForSignIn }
             let requests = server.requests.count
             isSignedIn.set()
             let tokens = Credentials.UserPoolTokens(
@@ -213,7 +211,6 @@ struct RunTests {
             #expect(server.requests.count == requests + 1)
             running.cancel()
             try await running.value
-            try store.close()
         }
     }
 
@@ -222,18 +219,13 @@ struct RunTests {
         arguments: [true, false])
     func sessionWakesAgain(isGuest: Bool) async throws {
         let isSignedIn = Flag()
-        let server = ScriptedServer { _ in
-            guard isSignedIn.isSet else { throw TransportError(.status, "who?", status: 401) }
-            return #"{"data":{"rate":{"__typename":"Recipe","id":"1","title":"Soup","rating":5}}}"#
-        }
+        let server = server(refusingUntil: isSignedIn)
         let user = Credentials(
             userPool: .init(idToken: "i", accessToken: "a", refreshToken: "r", expires: .distantFuture))
         let guest = Credentials(cloud: .init(accessKeyID: "A", secretAccessKey: "s", expires: .distantFuture))
-        try await withTemporaryFolder { folder in
-            var options = Store.Options()
-            options.keys = InMemoryKeyProvider()
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            let app = try store.partition(server: server)
+        var options = Store.Options()
+        options.keys = InMemoryKeyProvider()
+        try await withOpenStore(server, options: options) { (_, _, app) throws in
             if !isGuest { try await app.session.signIn(user, within: .seconds(300)) }
             let receipt = try await app.enqueue(giveStars("1", 5))
             let runner = MutationRunner(app)
@@ -244,17 +236,13 @@ struct RunTests {
             #expect(try await receipt.outcome(within: .seconds(60)).isApplied)
             running.cancel()
             try await running.value
-            try store.close()
         }
     }
 
     @Test("A program with sign-ins of its own has run go on by noteSignIn")
     func ownSignIn() async throws {
         let isSignedIn = Flag()
-        let server = ScriptedServer { _ in
-            guard isSignedIn.isSet else { throw TransportError(.status, "who?", status: 401) }
-            return #"{"data":{"rate":{"__typename":"Recipe","id":"1","title":"Soup","rating":5}}}"#
-        }
+        let server = server(refusingUntil: isSignedIn)
         try await withStoreFixture(server) { app in
             let receipt = try await app.enqueue(giveStars("1", 5))
             let service = Task { try await app.run() }
@@ -273,19 +261,11 @@ struct RunTests {
     @Test("noteSignIn has mutations and transfers go on that wait for a sign-in at the same time")
     func signInForBoth() async throws {
         let (isSignedIn, storage) = (Flag(), MemoryStorage())
-        let server = ScriptedServer { _ in
-            guard isSignedIn.isSet else { throw TransportError(.status, "who?", status: 401) }
-            return #"{"data":{"rate":{"__typename":"Recipe","id":"1","title":"Soup","rating":5}}}"#
-        }
+        let server = server(refusingUntil: isSignedIn)
         storage.onCall { _ throws(ObjectError) in
             if !isSignedIn.isSet { throw ObjectError(.expiredCredentials, "expired") }
         }
-        try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema))
-            let app = try store.partition(server: server)
-            let file = folder.appending(path: "photo")
-            try Data([1, 2, 3]).write(to: file)
-            let upload = try await app.transfers.upload(file, to: ObjectLocation(bucket: "photos", key: "1"))
+        try await withUpload(server) { (app, upload) throws in
             let receipt = try await app.enqueue(giveStars("1", 5))
             var options = TransferRunner.Options()
             options.backoff = Backoff(first: .seconds(600), cap: .seconds(600))
@@ -301,7 +281,6 @@ struct RunTests {
                 task.cancel()
                 try await task.value
             }
-            try store.close()
         }
     }
 
@@ -310,13 +289,7 @@ struct RunTests {
         arguments: [true, false], [true, false])
     func named(drains: Bool, hasOther: Bool) async throws {
         let (other, archive) = (MemoryStorage(), MemoryStorage())
-        try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema))
-            let app = try store.partition(server: ScriptedServer.rating())
-            let file = folder.appending(path: "photo")
-            try Data([1, 2, 3]).write(to: file)
-            let place = ObjectLocation(bucket: "photos", key: "1", storage: "archive")
-            let upload = try await app.transfers.upload(file, to: place)
+        try await withUpload(ScriptedServer.rating(), to: "archive") { (app, upload) throws in
             var options = RunOptions()
             if hasOther { options.storage = other }
             options.namedStorages = ["archive": archive]
@@ -326,7 +299,6 @@ struct RunTests {
             try await service.value
             #expect(archive.state.withLock { $0.objects.count } == 1)
             #expect(other.state.withLock { $0.objects.isEmpty })
-            try store.close()
         }
     }
 

@@ -10,11 +10,10 @@ import Testing
 @Suite("How runners and streams end while nothing happens", .timeLimit(.minutes(10)))
 struct RunnerEndTests {
     /// What no notification tells of is not found.
-    private static func open(_ folder: URL) throws -> (Store, Partition) {
+    private static var options: Store.Options {
         var options = Store.Options()
         options.longestWait = .seconds(3600)
-        let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-        return (store, try store.partition(server: ScriptedServer.rating()))
+        return options
     }
 
     /// Holds a suspension's lock from when it is let go of until it is told to let go: the works that are under way are
@@ -37,8 +36,7 @@ struct RunnerEndTests {
         "A runner that is stopped just after it saw that it was not, does not wait for what was told before",
         arguments: [false, true])
     func stopped(isSuspended: Bool) async throws {
-        try await withTemporaryFolder { folder in
-            let (store, app) = try Self.open(folder)
+        try await withOpenStore(ScriptedServer.rating(), options: Self.options) { (_, _, app) throws in
             let suspension = app.core.operationsStore.suspension
             let (isHeld, isOver) = (Flag(), DispatchSemaphore(value: 0))
             let work = try #require(suspension.begin(LockHolder(isHeld, until: isOver).breakOff))
@@ -78,14 +76,12 @@ struct RunnerEndTests {
             isOver.signal()
             try await eventually { isEnded.isSet }
             try await running.value
-            try store.close()
         }
     }
 
     @Test("What follows the queue and the transfers ends with the store", arguments: [true, false])
     func followed(isOfMutations: Bool) async throws {
-        try await withTemporaryFolder { folder in
-            let (store, app) = try Self.open(folder)
+        try await withOpenStore(ScriptedServer.rating(), options: Self.options) { (_, store, app) throws in
             let (isWaiting, isEnded) = (Flag(), Flag())
             let following = Task {
                 defer { isEnded.set() }
@@ -106,8 +102,7 @@ struct RunnerEndTests {
 
     @Test("A runner without a network ends when its store is closed", arguments: [true, false])
     func closed(isOfMutations: Bool) async throws {
-        try await withTemporaryFolder { folder in
-            let (store, app) = try Self.open(folder)
+        try await withOpenStore(ScriptedServer.rating(), options: Self.options) { (_, store, app) throws in
             let (connectivity, ended) = (SwitchedConnectivity(), Flag())
             connectivity.set(false)
             var options = TransferRunner.Options()

@@ -51,6 +51,57 @@ let recipeListAnswer = """
       {"__typename":"Recipe","id":"2","title":"Bread","author":{"__typename":"Cook","id":"a","name":"Ada"}}]}}
     """
 
+/// A server that answers with `recipeListAnswer`, and with an error while the flag is set.
+func listServer(failing isFailing: Flag, _ error: TransportError = .away) -> ScriptedServer {
+    ScriptedServer { _ in
+        if isFailing.isSet { throw error }
+        return recipeListAnswer
+    }
+}
+
+/// A server that answers with `recipeListAnswer` once the flag is set.
+func listServer(waitingFor isFree: Flag) -> ScriptedServer {
+    ScriptedServer { _ in
+        await isFree.wait()
+        return recipeListAnswer
+    }
+}
+
+/// A server that answers no request for a minute, and notes that one was cancelled.
+func listServer(noting isCancelled: Flag, isAsked: Flag = Flag()) -> ScriptedServer {
+    ScriptedServer { _ in
+        isAsked.set()
+        do { try await Task.sleep(for: .seconds(60)) } catch {
+            isCancelled.set()
+            throw error
+        }
+        return recipeListAnswer
+    }
+}
+
+/// A server that hangs at the first mutation, which fails when its exchange is broken off, and carries out the others.
+func hangingFirst(_ idempotency: Idempotency? = nil) -> ScriptedServer {
+    ScriptedServer(idempotency) { number, request in
+        if number == 0 {
+            do { try await Task.sleep(for: .seconds(600)) } catch {
+                return .failure(TransportError(.cancelled, "The exchange was broken off"))
+            }
+        }
+        return ScriptedServer.done(request)
+    }
+}
+
+extension Partition {
+    /// The title of the first recipe in each answer that a policy gives.
+    func fetchedTitles(_ policy: FetchPolicy) async throws -> [String?] {
+        var titles: [String?] = []
+        for try await answer in fetches(recipeList, policy: policy) {
+            titles.append(answer["recipes"]?[0]?["title"]?.string)
+        }
+        return titles
+    }
+}
+
 func recipe(_ id: Int) -> GraphQLOperation {
     GraphQLOperation(
         "query One($id: ID!) { recipe(id: $id) { title author { name } } }", variables: ["id": .int(Int64(id))])

@@ -13,13 +13,12 @@ struct SuspendedWatchTests {
         schema: String = fixtureSchema, _ files: FileSystem = FileSystem(),
         _ body: (Store, Partition) async throws -> Void
     ) async throws {
-        try await withTemporaryFolder { folder in
-            var options = Store.Options()
-            options.lockTimeout = .zero
-            options.files = files
-            options.silence()
-            let store = try Store.open(at: folder, schema: try Schema(parsing: schema), options: options)
-            try await body(store, try store.partition())
+        var options = Store.Options()
+        options.lockTimeout = .zero
+        options.files = files
+        options.silence()
+        try await withOpenStore(schema: schema, options: options) { (folder, store, app) throws in
+            try await body(store, app)
             try store.close()
             try expectSound(folder)
         }

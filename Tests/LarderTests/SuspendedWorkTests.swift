@@ -8,14 +8,11 @@ import Testing
 struct SuspendedWorkTests {
     @Test("A refresh that is under way keeps a suspension waiting until its new credentials are stored")
     func refresh() async throws {
-        try await withTemporaryFolder { folder in
-            let identities = InMemoryIdentityProvider(lifetime: .zero)
-            var options = Store.Options()
-            options.keys = InMemoryKeyProvider()
-            options.identityProvider = { _ in identities }
-            let schema = try Schema(parsing: fixtureSchema)
-            let store = try Store.open(at: folder.appending(path: "store"), schema: schema, options: options)
-            let app = try store.partition()
+        let identities = InMemoryIdentityProvider(lifetime: .zero)
+        var options = Store.Options()
+        options.keys = InMemoryKeyProvider()
+        options.identityProvider = { _ in identities }
+        try await withOpenStore(options: options) { (_, store, app) throws in
             let issued = identities.signIn("ada")
             try await app.session.signIn(issued, within: soon)
             identities.behaviour = .hanging
@@ -41,7 +38,6 @@ struct SuspendedWorkTests {
                 return
             }
             #expect(stored.userPool?.accessToken != issued.userPool?.accessToken)
-            try store.close()
         }
     }
 
@@ -100,11 +96,9 @@ struct SuspendedWorkTests {
 
     @Test("A call during a suspension waits for as long as the store's options say, and throws suspended then")
     func endOfWait() async throws {
-        try await withTemporaryFolder { folder in
-            var options = Store.Options()
-            options.suspensionWait = .milliseconds(200)
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            let app = try store.partition()
+        var options = Store.Options()
+        options.suspensionWait = .milliseconds(200)
+        try await withOpenStore(options: options) { (_, store, app) throws in
             try await app.enqueue(giveStars("1", 5))
             try await store.suspend(within: .seconds(300))
             let calls: [@Sendable () async throws -> Void] = [
@@ -119,23 +113,13 @@ struct SuspendedWorkTests {
                 try requireNear(begun)
             }
             try store.resume()
-            try store.close()
         }
     }
 
     @Test("A suspended store sets aside a mutation that it breaks off, where the server recognizes no repeats")
     func brokenOffOnce() async throws {
-        try await withTemporaryFolder { folder in
-            let server = ScriptedServer { number, request in
-                if number == 0 {
-                    do { try await Task.sleep(for: .seconds(600)) } catch {
-                        return .failure(TransportError(.cancelled, "The exchange was broken off"))
-                    }
-                }
-                return ScriptedServer.done(request)
-            }
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            let app = try store.partition(server: server)
+        let server = hangingFirst()
+        try await withOpenStore(server) { (folder, store, app) throws in
             let receipt = try await app.enqueue(giveStars("1", 5))
             let service = Task { try await app.run() }
             try await eventually { server.requests.count == 1 }

@@ -8,16 +8,14 @@ import Testing
 
 @Suite("Suspending, resuming and closing a store at the same time", .timeLimit(.minutes(10)))
 struct SuspensionInterleavingTests {
-    private func open(
-        _ folder: URL, _ transport: any GraphQLTransport, waiting: Duration = .zero,
-        looked: @escaping @Sendable () -> Void = {}
-    ) throws -> (Store, Partition) {
+    private static func options(
+        waiting: Duration = .zero, looked: @escaping @Sendable () -> Void = {}
+    ) -> Store.Options {
         var options = Store.Options()
         options.suspensionWait = waiting
         options.lockTimeout = .seconds(300)
         options.lookedAtOthers = looked
-        let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-        return (store, try store.partition(server: transport))
+        return options
     }
 
     private let card = GraphQLFragment("fragment Card on Cook { name }")
@@ -34,75 +32,73 @@ struct SuspensionInterleavingTests {
 
     /// Keeps a suspension at a stage while `body` runs, and for as long as `body` likes.
     private func held(
-        at stage: Stage, _ folder: URL, within time: Duration = .seconds(300),
+        at stage: Stage, within time: Duration = .seconds(300),
         _ body: (Store, Partition, Task<Void, any Error>, _ release: () -> Void) async throws -> Void
     ) async throws {
         let server = GatedServer(tellsRepeats: true)
-        let (store, app) = try open(folder, server)
-        try await app.write("Cook:1", card, ["name": "Ada"])
-        let service = Task { try await app.run() }
-        let (hasBegun, mayEnd) = (Flag(), Flag())
-        switch stage {
-        case .draining:
-            try await app.enqueue(giveStars("1", 5))
-            try await eventually { server.held.count == 1 }
-        case .closing:
-            Thread.detachNewThread {
-                try? app.records.generations.withSnapshot { _, _ in
-                    hasBegun.set()
-                    while !mayEnd.isSet { usleep(1_000) }
+        try await withOpenStore(server, options: Self.options()) { (folder, store, app) throws in
+            try await app.write("Cook:1", card, ["name": "Ada"])
+            let service = Task { try await app.run() }
+            let (hasBegun, mayEnd) = (Flag(), Flag())
+            switch stage {
+            case .draining:
+                try await app.enqueue(giveStars("1", 5))
+                try await eventually { server.held.count == 1 }
+            case .closing:
+                Thread.detachNewThread {
+                    try? app.records.generations.withSnapshot { _, _ in
+                        hasBegun.set()
+                        while !mayEnd.isSet { usleep(1_000) }
+                    }
+                }
+                await hasBegun.wait()
+            }
+            let isOver = Flag()
+            let suspending = Task {
+                defer { isOver.set() }
+                try await store.suspend(within: time)
+            }
+            try await eventually {
+                // One that has little time may end before it is looked at.
+                if isOver.isSet { return true }
+                return switch stage {
+                case .draining: store.suspension.isAsked
+                case .closing: store.suspension.isClosing(store.suspension.count)
                 }
             }
-            await hasBegun.wait()
-        }
-        let isOver = Flag()
-        let suspending = Task {
-            defer { isOver.set() }
-            try await store.suspend(within: time)
-        }
-        try await eventually {
-            // One that has little time may end before it is looked at.
-            if isOver.isSet { return true }
-            return switch stage {
-            case .draining: store.suspension.isAsked
-            case .closing: store.suspension.isClosing(store.suspension.count)
+            let release = {
+                mayEnd.set()
+                for held in server.held { server.end(held.number, .success(GraphQLAnswer(rated("1", 5)))) }
             }
+            try await body(store, app, suspending, release)
+            service.cancel()
+            release()
+            _ = try? await service.value
+            server.close()
+            try store.close()
+            try expectSound(folder)
         }
-        let release = {
-            mayEnd.set()
-            for held in server.held { server.end(held.number, .success(GraphQLAnswer(rated("1", 5)))) }
-        }
-        try await body(store, app, suspending, release)
-        service.cancel()
-        release()
-        _ = try? await service.value
-        server.close()
-        try store.close()
-        try expectSound(folder)
     }
 
     @Test("A store that is resumed while it is being suspended is open", arguments: Stage.allCases)
     func resumed(_ stage: Stage) async throws {
-        try await withTemporaryFolder { folder in
-            try await held(at: stage, folder) { store, app, suspending, release in
-                try store.resume()
-                await expectCode(.cancelled) { try await suspending.value }
-                #expect(try app.read("Cook:1", card)["name"]?.string == "Ada")
-                release()
-                try await app.write("Cook:1", card, ["name": "Bea"])
-                #expect(try app.read("Cook:1", card)["name"]?.string == "Bea")
-                try store.resume()
-                try await store.suspend(within: .seconds(300))
-                await expectCode(.suspended) { _ = try app.read("Cook:1", card) }
-                try store.resume()
-            }
+        try await held(at: stage) { store, app, suspending, release in
+            try store.resume()
+            await expectCode(.cancelled) { try await suspending.value }
+            #expect(try app.read("Cook:1", card)["name"]?.string == "Ada")
+            release()
+            try await app.write("Cook:1", card, ["name": "Bea"])
+            #expect(try app.read("Cook:1", card)["name"]?.string == "Bea")
+            try store.resume()
+            try await store.suspend(within: .seconds(300))
+            await expectCode(.suspended) { _ = try app.read("Cook:1", card) }
+            try store.resume()
         }
     }
 
     @Test("Of two calls that resume a store the second returns no sooner than the files are open")
     func resumedTwice() async throws {
-        try await withTemporaryFolder { folder in
-            let (store, app) = try open(folder, ScriptedServer.away)
+        try await withOpenStore(ScriptedServer.away, options: Self.options()) { (_, store, app) throws in
             try await app.write("Cook:1", card, ["name": "Ada"])
             try await store.suspend(within: .seconds(300))
             // As a call that opens the files, and has not opened one.
@@ -118,65 +114,57 @@ struct SuspensionInterleavingTests {
             store.suspension.endOpening(isWhole: false)
             await isOver.wait()
             #expect(try app.read("Cook:1", card)["name"]?.string == "Ada")
-            try store.close()
         }
     }
 
     @Test("A task that is cancelled while it suspends a store leaves it open, at once", arguments: Stage.allCases)
     func cancelled(_ stage: Stage) async throws {
-        try await withTemporaryFolder { folder in
-            try await held(at: stage, folder) { store, app, suspending, release in
-                suspending.cancel()
-                // What holds the suspension goes on.
-                await expectCode(.cancelled) { try await suspending.value }
-                #expect(!store.suspension.isAsked)
-                #expect(try app.read("Cook:1", card)["name"]?.string == "Ada")
-                release()
-                try await store.suspend(within: .seconds(300))
-                try store.resume()
-            }
+        try await held(at: stage) { store, app, suspending, release in
+            suspending.cancel()
+            // What holds the suspension goes on.
+            await expectCode(.cancelled) { try await suspending.value }
+            #expect(!store.suspension.isAsked)
+            #expect(try app.read("Cook:1", card)["name"]?.string == "Ada")
+            release()
+            try await store.suspend(within: .seconds(300))
+            try store.resume()
         }
     }
 
     @Test("A store that cannot be suspended in time is open", arguments: Stage.allCases)
     func late(_ stage: Stage) async throws {
-        try await withTemporaryFolder { folder in
-            try await held(at: stage, folder, within: .milliseconds(20)) { store, app, suspending, release in
-                let error = await #expect(throws: LarderError.self) { try await suspending.value }
-                // The runner may be late as well.
-                let codes: [LarderError.Code] = stage == .draining ? [.timedOut] : [.timedOut, .recordsBusy]
-                #expect(codes.contains { $0 == error?.code })
-                #expect(!store.suspension.isAsked)
-                #expect(try app.read("Cook:1", card)["name"]?.string == "Ada")
-                release()
-                try await store.suspend(within: .seconds(300))
-                try store.resume()
-            }
+        try await held(at: stage, within: .milliseconds(20)) { store, app, suspending, release in
+            let error = await #expect(throws: LarderError.self) { try await suspending.value }
+            // The runner may be late as well.
+            let codes: [LarderError.Code] = stage == .draining ? [.timedOut] : [.timedOut, .recordsBusy]
+            #expect(codes.contains { $0 == error?.code })
+            #expect(!store.suspension.isAsked)
+            #expect(try app.read("Cook:1", card)["name"]?.string == "Ada")
+            release()
+            try await store.suspend(within: .seconds(300))
+            try store.resume()
         }
     }
 
     @Test("Closing a store that is being suspended ends the suspension with parked", arguments: Stage.allCases)
     func closed(_ stage: Stage) async throws {
-        try await withTemporaryFolder { folder in
-            try await held(at: stage, folder) { store, app, suspending, release in
-                // What is under way ends as it would have.
-                let closing = Task(executorPreference: OutsideExecutor()) { try store.close() }
-                await expectCode(.parked) { try await suspending.value }
-                release()
-                try await closing.value
-                await expectCode(.parked) { _ = try app.read("Cook:1", card) }
-                await expectCode(.parked) { try await store.suspend() }
-                try store.resume()
-                await expectCode(.parked) { _ = try app.read("Cook:1", card) }
-            }
+        try await held(at: stage) { store, app, suspending, release in
+            // What is under way ends as it would have.
+            let closing = Task(executorPreference: OutsideExecutor()) { try store.close() }
+            await expectCode(.parked) { try await suspending.value }
+            release()
+            try await closing.value
+            await expectCode(.parked) { _ = try app.read("Cook:1", card) }
+            await expectCode(.parked) { try await store.suspend() }
+            try store.resume()
+            await expectCode(.parked) { _ = try app.read("Cook:1", card) }
         }
     }
 
     @Test("A runner of a suspended store that is closed ends with parked, never with suspended")
     func closedRunners() async throws {
         for _ in 0..<8 {
-            try await withTemporaryFolder { folder in
-                let (store, app) = try open(folder, ScriptedServer.rating())
+            try await withOpenStore(ScriptedServer.rating(), options: Self.options()) { (_, store, app) throws in
                 try await app.enqueue(giveStars("1", 5))
                 let runners = (0..<4).map { _ in MutationRunner(app) }
                 let services = runners.map { runner in Task { try await runner.run() } }
@@ -200,9 +188,8 @@ struct SuspensionInterleavingTests {
 
     @Test("A runner that begins while the store is suspended goes on when it is resumed, or ends when it is closed")
     func begunRunners() async throws {
-        try await withTemporaryFolder { folder in
-            let server = ScriptedServer.rating()
-            let (store, app) = try open(folder, server)
+        let server = ScriptedServer.rating()
+        try await withOpenStore(server, options: Self.options()) { (folder, store, app) throws in
             let receipt = try await app.enqueue(giveStars("1", 5))
             let storage = MemoryStorage()
             func begin() async throws -> (MutationRunner, Task<Void, any Error>, Task<Void, any Error>) {
@@ -232,27 +219,25 @@ struct SuspensionInterleavingTests {
 
     @Test("A runner that a suspension holds goes on when that is taken back, or given up", arguments: [true, false])
     func heldRunner(isTakenBack: Bool) async throws {
-        try await withTemporaryFolder { folder in
-            let time = Duration.seconds(isTakenBack ? 300 : 2)
-            try await held(at: .draining, folder, within: time) { store, app, suspending, _ in
-                let transfers = TransferRunner(app, storage: MemoryStorage())
-                let transferring = Task { try await transfers.run() }
-                // The suspension may be given up before the runner begins.
-                try await eventually { transfers.state != .stopped }
-                if isTakenBack { try store.resume() }
-                await expectCode(isTakenBack ? .cancelled : .timedOut) { try await suspending.value }
-                try await eventually { transfers.state == .running }
-                transferring.cancel()
-                try await transferring.value
-            }
+        let time = Duration.seconds(isTakenBack ? 300 : 2)
+        try await held(at: .draining, within: time) { store, app, suspending, _ in
+            let transfers = TransferRunner(app, storage: MemoryStorage())
+            let transferring = Task { try await transfers.run() }
+            // The suspension may be given up before the runner begins.
+            try await eventually { transfers.state != .stopped }
+            if isTakenBack { try store.resume() }
+            await expectCode(isTakenBack ? .cancelled : .timedOut) { try await suspending.value }
+            try await eventually { transfers.state == .running }
+            transferring.cancel()
+            try await transferring.value
         }
     }
 
     @Test("Resuming a store before a file was closed wakes a runner that nothing else wakes")
     func wokenRunner() async throws {
-        try await withTemporaryFolder { folder in
-            let hasLooked = Flag()
-            let (store, app) = try open(folder, ScriptedServer.rating(), looked: { hasLooked.set() })
+        let hasLooked = Flag()
+        let options = Self.options(looked: { hasLooked.set() })
+        try await withOpenStore(ScriptedServer.rating(), options: options) { (_, store, app) throws in
             _ = try store.operationsStore.database()
             // A look at what was committed wakes runners as well: the only one is over before there is a runner.
             app.core.followOthers()
@@ -269,7 +254,6 @@ struct SuspensionInterleavingTests {
             transferring.cancel()
             try await transferring.value
             store.suspension.end(work)
-            try store.close()
         }
     }
 
@@ -284,8 +268,8 @@ struct SuspensionInterleavingTests {
 
     @Test("Reads that wait while a store cannot be suspended find the cache as it was")
     func waitingReads() async throws {
-        try await withTemporaryFolder { folder in
-            let (store, app) = try open(folder, ScriptedServer.rating(), waiting: .seconds(300))
+        let options = Self.options(waiting: .seconds(300))
+        try await withOpenStore(ScriptedServer.rating(), options: options) { (folder, store, app) throws in
             try await app.write("Cook:1", card, ["name": "Ada"])
             let generation = app.records.generations.current.identity
             let (hasBegun, mayEnd, isOver) = (Flag(), Flag(), Flag())
@@ -329,9 +313,7 @@ struct SuspensionInterleavingTests {
         let seed = TestSeed.of("suspensions", index)
         let server = ScriptedServer.rating()
         do {
-            try await withTemporaryFolder { folder in
-                let place = folder.appending(path: "store")
-                let (store, app) = try open(place, server)
+            try await withOpenStore(server, options: Self.options()) { (folder, store, app) throws in
                 try await app.write("Cook:1", card, ["name": "Ada"])
                 let service = Task { try await app.run() }
                 try await withThrowingTaskGroup(of: Void.self) { group in
@@ -348,12 +330,12 @@ struct SuspensionInterleavingTests {
                 #expect(try await receipt.outcome(within: .seconds(300)).isApplied)
                 try await store.suspend(within: .seconds(300))
                 #if os(Linux)
-                #expect(try openFiles(below: place) == [])
+                #expect(try openFiles(below: folder) == [])
                 #endif
                 if index.isMultiple(of: 2) { try store.resume() }
                 try store.close()
                 await expectCode(.parked) { try await service.value }
-                try expectSound(place)
+                try expectSound(folder)
             }
         } catch {
             Issue.record("seed \(seed)")

@@ -9,20 +9,17 @@ import Testing
 
 @Suite("A store is suspended and resumed", .timeLimit(.minutes(10)))
 struct SuspensionTests {
-    private func open(
-        _ folder: URL, _ transport: (any GraphQLTransport)? = nil, waiting: Duration = .zero
-    ) throws -> (Store, Partition) {
+    private static func options(waiting: Duration = .zero) -> Store.Options {
         var options = Store.Options()
         options.suspensionWait = waiting
         options.lockTimeout = .seconds(300)
-        let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-        return (store, try store.partition(server: transport))
+        return options
     }
 
     /// Works on the store as another process would, while it is suspended.
     private func elsewhere(_ folder: URL, _ body: (Partition) async throws -> Void) async throws {
-        let (store, app) = try open(folder)
-        try await body(app)
+        let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: Self.options())
+        try await body(try store.partition())
         try store.close()
     }
 
@@ -31,9 +28,7 @@ struct SuspensionTests {
     #if os(Linux)
     @Test("A suspended store has no file open, although runners, watchers and a session are there")
     func descriptors() async throws {
-        try await withTemporaryFolder { folder in
-            let place = folder.appending(path: "store")
-            let (store, app) = try open(place, ScriptedServer.rating())
+        try await withOpenStore(ScriptedServer.rating(), options: Self.options()) { (folder, store, app) throws in
             let service = Task { try await app.run(RunOptions(storage: MemoryStorage())) }
             var watch = try app.watch(recipeList).makeAsyncIterator()
             _ = try await next(&watch)
@@ -41,43 +36,38 @@ struct SuspensionTests {
             let receipt = try await app.enqueue(giveStars("1", 5))
             _ = try await receipt.outcome(within: .seconds(300))
             _ = try app.read(recipeList, allowsPartial: true)
-            #expect(try !openFiles(below: place).isEmpty)
+            #expect(try !openFiles(below: folder).isEmpty)
             try await store.suspend(within: .seconds(300))
-            #expect(try openFiles(below: place) == [])
+            #expect(try openFiles(below: folder) == [])
             try store.resume()
             let second = try await app.enqueue(giveStars("1", 4))
             #expect(try await second.outcome(within: .seconds(300)).isApplied)
             service.cancel()
             try await service.value
             try store.close()
-            try expectSound(place)
+            try expectSound(folder)
         }
     }
     #endif
 
     @Test("A refresh that has ended keeps no suspension waiting")
     func refreshed() async throws {
-        try await withTemporaryFolder { folder in
-            let identities = InMemoryIdentityProvider(lifetime: .zero)
-            var options = Store.Options()
-            options.keys = InMemoryKeyProvider()
-            options.identityProvider = { _ in identities }
-            let schema = try Schema(parsing: fixtureSchema)
-            let store = try Store.open(at: folder.appending(path: "store"), schema: schema, options: options)
-            let app = try store.partition()
+        let identities = InMemoryIdentityProvider(lifetime: .zero)
+        var options = Store.Options()
+        options.keys = InMemoryKeyProvider()
+        options.identityProvider = { _ in identities }
+        try await withOpenStore(options: options) { (_, store, app) throws in
             try await app.session.signIn(identities.signIn("ada"), within: soon)
             _ = try await app.session.credentials(within: soon)
             #expect(identities.refreshes == 1)
             try await store.suspend(within: .seconds(60))
             try store.resume()
-            try store.close()
         }
     }
 
     @Test("Reads and writes of a suspended store throw suspended, and go on after resume")
     func refused() async throws {
-        try await withTemporaryFolder { folder in
-            let (store, app) = try open(folder, ScriptedServer.rating())
+        try await withOpenStore(ScriptedServer.rating(), options: Self.options()) { (folder, store, app) throws in
             try await app.write("Cook:1", card, ["name": "Ada"])
             try await app.enqueue(giveStars("1", 5))
             try await store.suspend(within: .seconds(300))
@@ -102,8 +92,7 @@ struct SuspensionTests {
 
     @Test("Calls wait for resume where the program has chosen that")
     func waiting() async throws {
-        try await withTemporaryFolder { folder in
-            let (store, app) = try open(folder, waiting: .seconds(300))
+        try await withOpenStore(options: Self.options(waiting: .seconds(300))) { (_, store, app) throws in
             try await app.write("Cook:1", card, ["name": "Ada"])
             try await store.suspend(within: .seconds(300))
             let begun = Flag()
@@ -120,15 +109,13 @@ struct SuspensionTests {
             try await writing.value
             let receipt = try await queueing.value
             #expect(try receipt.status()?.state == .pending)
-            try store.close()
         }
     }
 
     @Test("A mutation that is under way is answered before the store is suspended, and not sent again")
     func answered() async throws {
-        try await withTemporaryFolder { folder in
-            let server = GatedServer(tellsRepeats: false)
-            let (store, app) = try open(folder, server)
+        let server = GatedServer(tellsRepeats: false)
+        try await withOpenStore(server, options: Self.options()) { (folder, store, app) throws in
             let service = Task { try await app.run() }
             let receipts = [
                 try await app.enqueue(giveStars("1", 5)), try await app.enqueue(giveStars("2", 4)),
@@ -159,29 +146,18 @@ struct SuspensionTests {
 
     @Test("An exchange that does not end in time is broken off, and sent again with the same key")
     func brokenOff() async throws {
-        try await withTemporaryFolder { folder in
-            let keys = Mutex<[String?]>([])
-            let server = ScriptedServer(.header(name: "Idempotency-Key")) { number, request in
-                keys.withLock { $0.append(request.headers.first { $0.name == "Idempotency-Key" }?.value) }
-                if number == 0 {
-                    do { try await Task.sleep(for: .seconds(600)) } catch {
-                        return .failure(TransportError(.cancelled, "The exchange was broken off"))
-                    }
-                }
-                return ScriptedServer.done(request)
-            }
-            let (store, app) = try open(folder, server)
+        let server = hangingFirst(.header(name: "Idempotency-Key"))
+        try await withOpenStore(server, options: Self.options()) { (_, store, app) throws in
             let service = Task { try await app.run() }
             let receipt = try await app.enqueue(giveStars("1", 5))
-            try await eventually { keys.withLock { $0.count == 1 } }
+            try await eventually { server.requests.count == 1 }
             try await store.suspend(within: .seconds(40))
             try store.resume()
             #expect(try await receipt.outcome(within: .seconds(300)).isApplied)
-            let sent = keys.withLock { $0 }
+            let sent = server.requests.map { $0.headers.first { $0.name == "Idempotency-Key" }?.value }
             #expect(sent.count == 2 && sent[0] != nil && sent[0] == sent[1])
             service.cancel()
             try await service.value
-            try store.close()
         }
     }
 
@@ -203,9 +179,8 @@ struct SuspensionTests {
 
     @Test("After resume watchers and runners find what another process has written, queued and compacted")
     func changedElsewhere() async throws {
-        try await withTemporaryFolder { folder in
-            let server = ScriptedServer.rating()
-            let (store, app) = try open(folder, server)
+        let server = ScriptedServer.rating()
+        try await withOpenStore(server, options: Self.options()) { (folder, store, app) throws in
             try await app.write(recipeList, json: Array(#"{"recipes":[{"id":"1","title":"Soup","author":null}]}"#.utf8))
             try await app.enqueue(giveStars("9", 1))
             let service = Task { try await app.run() }
@@ -238,8 +213,7 @@ struct SuspensionTests {
 
     @Test("After resume a watcher of a cache that was cleared elsewhere shows the empty cache")
     func clearedElsewhere() async throws {
-        try await withTemporaryFolder { folder in
-            let (store, app) = try open(folder)
+        try await withOpenStore(options: Self.options()) { (folder, store, app) throws in
             try await app.write("Cook:1", card, ["name": "Ada"])
             var watch = try app.watch("Cook:1", card).makeAsyncIterator()
             #expect(try await next(&watch)?.response?["name"]?.string == "Ada")
@@ -249,14 +223,12 @@ struct SuspensionTests {
             var last: WatchState?
             repeat { last = try await next(&watch) } while last?.response?["name"]?.string == "Ada"
             #expect(last?.error == nil)
-            try store.close()
         }
     }
 
     @Test("A watcher that begins while the store is suspended says so, and shows the data after resume")
     func watchedMeanwhile() async throws {
-        try await withTemporaryFolder { folder in
-            let (store, app) = try open(folder)
+        try await withOpenStore(options: Self.options()) { (_, store, app) throws in
             try await app.write("Cook:1", card, ["name": "Ada"])
             try await store.suspend(within: .seconds(300))
             var watch = try app.watch("Cook:1", card).makeAsyncIterator()
@@ -265,14 +237,12 @@ struct SuspensionTests {
             var last: WatchState?
             repeat { last = try await next(&watch) } while last?.response?["name"]?.string != "Ada"
             #expect(last?.error == nil)
-            try store.close()
         }
     }
 
     @Test("A read that is under way keeps the store from being suspended, which then goes on")
     func busy() async throws {
-        try await withTemporaryFolder { folder in
-            let (store, app) = try open(folder)
+        try await withOpenStore(options: Self.options()) { (_, store, app) throws in
             try await app.write("Cook:1", card, ["name": "Ada"])
             let (hasBegun, mayEnd) = (Flag(), Flag())
             Thread.detachNewThread {
@@ -285,23 +255,21 @@ struct SuspensionTests {
             await expectCode(.recordsBusy) { try await store.suspend(within: .milliseconds(10)) }
             mayEnd.set()
             #expect(try app.read("Cook:1", card)["name"]?.string == "Ada")
-            try store.close()
         }
     }
 
     @Test("The runners and watchers of a suspended store look for nothing")
     func idle() async throws {
-        try await withTemporaryFolder { folder in
-            let looks = Mutex(0)
-            var options = Store.Options()
-            // Whatever looks for something to do asks for the time.
-            options.now = {
-                looks.withLock { $0 += 1 }
-                return Date()
-            }
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            // A runner with something to carry out looks again and again.
-            let app = try store.partition(server: ScriptedServer { _, _ in .failure(.away) })
+        let looks = Mutex(0)
+        var options = Store.Options()
+        // Whatever looks for something to do asks for the time.
+        options.now = {
+            looks.withLock { $0 += 1 }
+            return Date()
+        }
+        // A runner with something to carry out looks again and again.
+        let server = ScriptedServer { _, _ in .failure(.away) }
+        try await withOpenStore(server, options: options) { (_, store, app) throws in
             try await app.enqueue(giveStars("1", 5))
             let service = Task { try await app.run(RunOptions(storage: MemoryStorage())) }
             var watch = try app.watch(recipeList).makeAsyncIterator()
@@ -314,14 +282,12 @@ struct SuspensionTests {
             #expect(looks.withLock { $0 } == before)
             service.cancel()
             try await service.value
-            try store.close()
         }
     }
 
     @Test("Closing a suspended store ends its runners with parked")
     func closed() async throws {
-        try await withTemporaryFolder { folder in
-            let (store, app) = try open(folder, ScriptedServer.rating())
+        try await withOpenStore(ScriptedServer.rating(), options: Self.options()) { (folder, store, app) throws in
             try await app.enqueue(giveStars("1", 5))
             let runner = MutationRunner(app)
             let service = Task { try await runner.run() }
@@ -337,8 +303,7 @@ struct SuspensionTests {
 
     @Test("A runner that is cancelled while the store is suspended ends")
     func cancelled() async throws {
-        try await withTemporaryFolder { folder in
-            let (store, app) = try open(folder, ScriptedServer.rating())
+        try await withOpenStore(ScriptedServer.rating(), options: Self.options()) { (_, store, app) throws in
             try await app.enqueue(giveStars("1", 5))
             let runner = MutationRunner(app)
             let service = Task { try await runner.run() }
@@ -347,22 +312,26 @@ struct SuspensionTests {
             service.cancel()
             try await service.value
             try store.resume()
-            try store.close()
         }
     }
 
     @Test("A wait is told how long it has sat out a suspension")
     func deadlines() async throws {
-        let suspension = Suspension()
-        _ = try await suspension.ask()
-        let waited = Task { await suspension.sitOut() }
-        let start = SuspendingClock.now
-        try await Task.sleep(for: .milliseconds(50))
-        let least = SuspendingClock.now - start
-        // Begun by now or not: a wait that begins later is the shorter by that.
-        _ = suspension.beginOpening()
-        #expect(await waited.value <= SuspendingClock.now - start)
-        #expect(least >= .milliseconds(50))
+        // On a loaded machine the opening may come before the wait begins; a later try meets it.
+        for _ in 0..<50 {
+            let suspension = Suspension()
+            _ = try await suspension.ask()
+            let opening = Task {
+                try await Task.sleep(for: .milliseconds(50))
+                _ = suspension.beginOpening()
+            }
+            let start = SuspendingClock.now
+            let told = await suspension.sitOut()
+            #expect(told <= SuspendingClock.now - start)
+            try await opening.value
+            if told >= .milliseconds(25) { return }
+        }
+        Issue.record("no wait was told how long it had sat out the suspension")
     }
 
     @Test("The time of a wait for the end of a mutation or a transfer stands still while the store is suspended")

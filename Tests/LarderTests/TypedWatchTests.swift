@@ -86,11 +86,9 @@ struct TypedWatchTests {
 
     @Test("The data of a typed watcher stays while the cache cannot be read, and the state says why")
     func unreadable() async throws {
-        try await withTemporaryFolder { folder in
-            var options = Store.Options()
-            options.maximumAnswerSize = 100_000
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            let app = try store.partition()
+        var options = Store.Options()
+        options.maximumAnswerSize = 100_000
+        try await withOpenStore(options: options) { (_, _, app) throws in
             try await app.write(recipeList, json: soupAndBread("Soup"))
             var states = try app.watch(Recipes()).makeAsyncIterator()
             #expect(await states.next()?.data?.recipes.map(\.title) == ["Soup", "Bread"])
@@ -101,7 +99,6 @@ struct TypedWatchTests {
                 #expect(state.data?.recipes.map(\.title) == [shown, "Bread"])
                 #expect(state.error?.code == (title == shown ? nil : .recordsTooLarge))
             }
-            try store.close()
         }
     }
 

@@ -120,6 +120,18 @@ struct WatchLoadTests {
         #expect(reads.taken == [])
     }
 
+    /// Adds streams to a watcher. A stream leaves it when the caller lets go of the stream, so the caller keeps them.
+    private func streams(
+        _ count: Int, of watcher: Watcher, sourceLocation: SourceLocation = #_sourceLocation
+    ) -> [AsyncStream<WatchState>] {
+        (0..<count).map { _ in
+            let (stream, continuation) = AsyncStream.makeStream(
+                of: WatchState.self, bufferingPolicy: .bufferingNewest(1))
+            #expect(watcher.add(continuation), sourceLocation: sourceLocation)
+            return stream
+        }
+    }
+
     @Test("A watcher of many streams rests between two readings, 20 µs for each stream")
     func restsForItsStreams() async throws {
         try await withStoreFixture { app in
@@ -128,13 +140,7 @@ struct WatchLoadTests {
             let watcher = Watcher(app.core, try app.core.operations.bound(recipeList), .query) {
                 readings.withLock { $0.append(.now) }
             }
-            var streams: [AsyncStream<WatchState>] = []
-            for _ in 0..<10_000 {
-                let (stream, continuation) = AsyncStream.makeStream(
-                    of: WatchState.self, bufferingPolicy: .bufferingNewest(1))
-                #expect(watcher.add(continuation))
-                streams.append(stream)
-            }
+            let streams = streams(10_000, of: watcher)
             watcher.start()
             try await app.write(recipeList, json: soupAndBread("Stew"))
             try await eventually { readings.withLock { $0.count } >= 2 }
@@ -161,13 +167,7 @@ struct WatchLoadTests {
                 let position = ChangePosition(epoch: 0, number: 0)
                 watchers.publish(Commit(generation: 0, changes: .everything, position: position))
             }
-            var streams: [AsyncStream<WatchState>] = []
-            for _ in 0..<17 {
-                let (stream, continuation) = AsyncStream.makeStream(
-                    of: WatchState.self, bufferingPolicy: .bufferingNewest(1))
-                #expect(watcher.add(continuation))
-                streams.append(stream)
-            }
+            let streams = streams(17, of: watcher)
             watcher.start()
             try await eventually { readings.withLock { $0.count } > 100 }
             let times = readings.withLock { $0 }
@@ -179,9 +179,7 @@ struct WatchLoadTests {
 
     @Test("A watcher of an object whose reader takes nothing keeps one state, with all that changed")
     func slowObjectWatcher() async throws {
-        try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            let app = try store.partition()
+        try await withOpenStore { (_, store, app) throws in
             let card = GraphQLFragment("fragment Card on Recipe { title rating note }")
             func write(_ number: Int, note: Int) async throws {
                 try await app.write(

@@ -148,11 +148,9 @@ struct WatchRaceTests {
 
     @Test("A watcher that asks while the store is suspended shows no state without what its reader has")
     func refetchedWhileSuspended() async throws {
-        try await withTemporaryFolder { folder in
-            var options = Store.Options()
-            options.silence()
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            let app = try store.partition(server: ScriptedServer { _ in recipeListAnswer })
+        var options = Store.Options()
+        options.silence()
+        try await withOpenStore(ScriptedServer { _ in recipeListAnswer }, options: options) { (_, store, app) throws in
             try await app.write(recipeList, json: soupAndBread("Stew"))
             let watch = try app.watch(recipeList, policy: .cacheFirst)
             let titles = Mutex<[String?]>([])
@@ -170,7 +168,6 @@ struct WatchRaceTests {
             try await eventually { titles.withLock { $0.contains("Pie") || $0.contains("Soup") } }
             #expect(titles.withLock { !$0.contains(nil) })
             reading.cancel()
-            try store.close()
         }
     }
 

@@ -35,10 +35,7 @@ struct WatchRuleTests {
         arguments: [FetchPolicy.cacheAndNetwork, .networkFirst, .networkOnly])
     func fetching(policy: FetchPolicy) async throws {
         let isAnswered = Flag()
-        let server = ScriptedServer { _ in
-            await isAnswered.wait()
-            return recipeListAnswer
-        }
+        let server = listServer(waitingFor: isAnswered)
         try await withStoreFixture(server) { app in
             try await app.write(recipeList, json: soupAndBread("Stew"))
             let watch = try app.watch(recipeList, policy: policy)
@@ -109,10 +106,7 @@ struct WatchRuleTests {
     @Test("A watcher whose reader has let go of the last state asks again, and says so with the whole response")
     func refetchedLater() async throws {
         let isAnswered = Flag()
-        let server = ScriptedServer { _ in
-            await isAnswered.wait()
-            return recipeListAnswer
-        }
+        let server = listServer(waitingFor: isAnswered)
         try await withStoreFixture(server) { app in
             try await app.write(recipeList, json: soupAndBread("Stew"))
             let watch = try app.watch(recipeList, policy: .cacheFirst)
@@ -401,14 +395,7 @@ struct WatchRuleTests {
     @Test("Letting go of the answers of a policy ends their fetch")
     func lettingGo() async throws {
         let (isAsked, isCancelled) = (Flag(), Flag())
-        let server = ScriptedServer { _ in
-            isAsked.set()
-            do { try await Task.sleep(for: .seconds(60)) } catch {
-                isCancelled.set()
-                throw error
-            }
-            return recipeListAnswer
-        }
+        let server = listServer(noting: isCancelled, isAsked: isAsked)
         try await withStoreFixture(server) { app in
             let reading = Task { for try await _ in app.fetches(recipeList, policy: .networkOnly) {} }
             await isAsked.wait()

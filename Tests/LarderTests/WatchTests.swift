@@ -53,10 +53,7 @@ struct WatchTests {
     @Test("A cacheAndNetwork watcher gives what the cache has at once, while the server is asked")
     func atOnce() async throws {
         let isFree = Flag()
-        let server = ScriptedServer { _ in
-            await isFree.wait()
-            return recipeListAnswer
-        }
+        let server = listServer(waitingFor: isFree)
         try await withStoreFixture(server) { app in
             defer { isFree.set() }
             try await app.write(recipeList, json: soupAndBread("Stew"))
@@ -70,10 +67,7 @@ struct WatchTests {
     @Test("A cacheAndNetwork watcher gives at once what the cache has of an answer that is not whole")
     func partAtOnce() async throws {
         let isFree = Flag()
-        let server = ScriptedServer { _ in
-            await isFree.wait()
-            return recipeListAnswer
-        }
+        let server = listServer(waitingFor: isFree)
         try await withStoreFixture(server) { app in
             defer { isFree.set() }
             let titles = GraphQLOperation("query Titles { recipes(first: 2) { title } }")
@@ -89,10 +83,7 @@ struct WatchTests {
     @Test("The error of a fetch comes beside the data that was there, and ends with the next fetch that succeeds")
     func errorBesideData() async throws {
         let isAway = Flag()
-        let server = ScriptedServer { _ in
-            if isAway.isSet { throw TransportError.away }
-            return recipeListAnswer
-        }
+        let server = listServer(failing: isAway)
         try await withStoreFixture(server) { app in
             _ = try await app.fetch(recipeList)
             isAway.set()
@@ -284,36 +275,21 @@ struct WatchTests {
     @Test("A cancelled watcher stops fetching")
     func cancelled() async throws {
         let isCancelled = Flag()
-        let server = ScriptedServer { _ in
-            do { try await Task.sleep(for: .seconds(60)) } catch {
-                isCancelled.set()
-                throw error
-            }
-            return recipeListAnswer
-        }
+        let server = listServer(noting: isCancelled)
         try await withStoreFixture(server) { app in
             let task = Task { for await _ in try app.watch(recipeList, policy: .networkOnly) {} }
-            while server.requests.isEmpty { try await Task.sleep(for: .milliseconds(5)) }
+            try await eventually { !server.requests.isEmpty }
             task.cancel()
-            while !isCancelled.isSet { try await Task.sleep(for: .milliseconds(5)) }
+            try await eventually { isCancelled.isSet }
         }
-        #expect(isCancelled.isSet)
     }
 
     @Test("A fetch that a watcher began is cancelled when the store is closed")
     func closedWhileFetching() async throws {
         let isCancelled = Flag()
-        let server = ScriptedServer { _ in
-            do { try await Task.sleep(for: .seconds(60)) } catch {
-                isCancelled.set()
-                throw error
-            }
-            return recipeListAnswer
-        }
-        try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            let states = try store.partition(server: server).watch(recipeList, policy: .networkOnly)
-                .makeAsyncIterator()
+        let server = listServer(noting: isCancelled)
+        try await withOpenStore { (_, store, _) throws in
+            let states = try store.partition(server: server).watch(recipeList, policy: .networkOnly).makeAsyncIterator()
             try await eventually { !server.requests.isEmpty }
             try store.close()
             try await eventually { isCancelled.isSet }
@@ -339,9 +315,7 @@ struct WatchTests {
 
     @Test("Streams end when the store is closed")
     func closing() async throws {
-        try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            let app = try store.partition()
+        try await withOpenStore { (_, store, app) throws in
             var queries = try app.watch(recipeList).makeAsyncIterator()
             var objects = app.watch("Recipe:1").makeAsyncIterator()
             _ = try await next(&queries)

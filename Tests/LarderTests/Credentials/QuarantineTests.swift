@@ -291,9 +291,7 @@ struct QuarantineTests {
         try await withSessions { bench in
             try await bench.session().signIn(bench.provider.signIn("ada"), within: soon)
             let before = try bench.snapshot()
-            var options = OperationsDatabase.Options()
-            options.isReadOnly = true
-            let reader = try OperationsDatabase(folder: bench.folder, options: options)
+            let reader = try bench.readOnlyDatabase()
             let session = bench.session(identity: "identity-of-b", database: reader)
             #expect(try await session.storedCredentials(within: soon) == .absent)
             await expectCode(.notSignedIn) { _ = try await session.credentials(within: soon) }
@@ -310,9 +308,7 @@ struct QuarantineTests {
             let mine = bench.provider.signIn("ada")
             try await bench.session().signIn(mine, within: soon)
             try run("UPDATE credential SET sealed = zeroblob(200) WHERE kind = 'cloud'", bench)
-            var options = OperationsDatabase.Options()
-            options.isReadOnly = true
-            let reader = try OperationsDatabase(folder: bench.folder, options: options)
+            let reader = try bench.readOnlyDatabase()
             let session = bench.session(database: reader)
             for _ in 0..<2 {
                 let found = try await session.vault.read(until: .now + soon) { _ in nil }

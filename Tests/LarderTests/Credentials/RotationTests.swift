@@ -118,11 +118,7 @@ struct RotationTests {
         try await withSessions { bench in
             let keys = RotatedKeys(bench.keys)
             let session = bench.session(keys: keys)
-            try await session.signIn(bench.provider.signIn("ada"), within: soon)
-            bench.clock.advance(by: .seconds(3600))
-            bench.provider.behaviour = .hanging
-            let refresh = Task { try await session.credentials(within: soon) }
-            try await eventually { bench.provider.attempts == 1 }
+            let refresh = try await bench.hangingRefresh(of: session)
             // The session knows the key of before, and has to ask for that of now.
             _ = try await rotation(bench).run(within: soon)
             keys.rotateAtNextRead(by: rotation(bench), isLockedAfter: isLockedAfter)

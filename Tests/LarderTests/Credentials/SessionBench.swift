@@ -22,6 +22,15 @@ struct SessionBench {
         _ partition: String = "main", identity: String = Self.identity, keys: (any KeyProvider)? = nil,
         database: OperationsDatabase? = nil, _ change: (inout Session.Options) -> Void = { _ in }
     ) -> Session {
+        session(by: provider, partition, identity: identity, keys: keys, database: database, change)
+    }
+
+    /// A session of another identity provider, or of none.
+    func session(
+        by provider: (any IdentityProvider)?, _ partition: String = "main", identity: String = Self.identity,
+        keys: (any KeyProvider)? = nil, database: OperationsDatabase? = nil,
+        _ change: (inout Session.Options) -> Void = { _ in }
+    ) -> Session {
         var options = Session.Options()
         options.now = { [clock] in clock.now }
         options.logger.logLevel = .critical
@@ -29,6 +38,47 @@ struct SessionBench {
         return Session(
             database: database ?? self.database, partition: partition, identity: identity, keys: keys ?? self.keys,
             provider: provider, locksFolder: locks, options: options)
+    }
+
+    /// A session in which ada has just signed in.
+    func signedIn() async throws -> Session {
+        let session = session()
+        try await session.signIn(provider.signIn("ada"), within: soon)
+        return session
+    }
+
+    /// A session whose credentials have ended by now.
+    func signedInAnHourAgo() async throws -> Session {
+        let session = try await signedIn()
+        clock.advance(by: .seconds(3600))
+        return session
+    }
+
+    /// Signs in, and asks for credentials that have ended: the provider was asked, and does not answer yet.
+    func hangingRefresh(
+        of session: Session, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> Task<Credentials, any Error> {
+        try await session.signIn(provider.signIn("ada"), within: soon)
+        clock.advance(by: .seconds(3600))
+        provider.behaviour = .hanging
+        let refresh = Task { try await session.credentials(within: soon) }
+        try await eventually(fileID: sourceLocation.fileID, line: sourceLocation.line) { provider.attempts == 1 }
+        return refresh
+    }
+
+    /// Puts a mutation into the queue.
+    @discardableResult
+    func enqueueMutation(in partition: String = "main") async throws -> Mutation {
+        let content = MutationContent(document: "mutation { a }", variables: Array("{}".utf8))
+        return try await database.mutations.enqueue(
+            MutationDraft(partition: partition, content: content, created: clock.now))
+    }
+
+    /// A second connection to the same database, which can only read.
+    func readOnlyDatabase() throws -> OperationsDatabase {
+        var options = OperationsDatabase.Options()
+        options.isReadOnly = true
+        return try OperationsDatabase(folder: folder, options: options)
     }
 
     /// Partitions that there are, of no environment.
@@ -41,6 +91,19 @@ struct SessionBench {
     func snapshot(_ partition: String = "main") throws -> CredentialSnapshot {
         try database.credentials.snapshot(of: partition)
     }
+}
+
+/// Answers each refresh as a test says.
+struct ScriptedProvider: IdentityProvider {
+    let answer: @Sendable (Credentials.Part) async throws(IdentityError) -> Credentials
+
+    func refresh(
+        _ part: Credentials.Part, of credentials: Credentials, within time: Duration
+    ) async throws(IdentityError) -> Credentials {
+        try await answer(part)
+    }
+
+    func signOut(_ credentials: Credentials, within time: Duration) async throws(IdentityError) {}
 }
 
 func withSessions(_ body: (SessionBench) async throws -> Void) async throws {
@@ -64,15 +127,4 @@ func expectCode(
 ) async {
     let error = await #expect(throws: LarderError.self, sourceLocation: sourceLocation) { try await body() }
     #expect(error?.code == code, sourceLocation: sourceLocation)
-}
-
-/// Waits for something that other tasks bring about.
-func eventually(
-    sourceLocation: SourceLocation = #_sourceLocation, _ isSo: () throws -> Bool
-) async throws {
-    let deadline = SuspendingClock.now + soon
-    while try !isSo() {
-        try #require(.now < deadline, "it did not come about", sourceLocation: sourceLocation)
-        try await Task.sleep(for: .milliseconds(2))
-    }
 }

@@ -9,34 +9,29 @@ struct LeavingTests {
         "Opening with another environment parks, carries or discards pending mutations, as the program says",
         arguments: PendingWork.allCases)
     func opened(leaving work: PendingWork) async throws {
-        try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+        try await withEmptyStore { store in
             let receipt = try await store.partition(of: backend("a")).enqueue(giveStars("1", 5))
             let app = try store.partition(of: backend("b"), leaving: work)
             #expect(try app.mutations().map(\.id) == (work == .carry ? [receipt.id] : []))
             let state: MutationStatus.State = work == .discard ? .discarded : .pending
             #expect(try receipt.status()?.state == state)
-            try store.close()
         }
     }
 
     @Test("The stream of current partitions reports a switch that its own process makes")
     func told() async throws {
-        try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+        try await withEmptyStore { store in
             _ = try store.partition(of: backend("a"))
             var currents = try store.currentPartitions().makeAsyncIterator()
             #expect(try await next(&currents)??.environment == "a")
             _ = try await store.switch(to: backend("b"))
             #expect(try await next(&currents, within: .seconds(20))??.environment == "b")
-            try store.close()
         }
     }
 
     @Test("A partition that is the current one again shows no mutation that was carried along from it")
     func carriedAway() async throws {
-        try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+        try await withEmptyStore { store in
             let rating = GraphQLFragment("fragment F on Recipe { rating }")
             try await store.partition(of: backend("a")).enqueue(
                 giveStars("1", 5),
@@ -47,33 +42,28 @@ struct LeavingTests {
             #expect(try there.read("Recipe:1", rating)["rating"]?.double == 5)
             let back = try await store.switch(to: backend("a")).partition
             await expectCode(.miss) { _ = try back.read("Recipe:1", rating) }
-            try store.close()
         }
     }
 
     @Test("The report of a switch counts the pending mutations of both partitions before and after it")
     func report() async throws {
-        try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+        try await withEmptyStore { store in
             let app = try store.partition(of: backend("a"))
             for stars in 1...2 { try await app.enqueue(giveStars("1", stars)) }
             let change = try await store.switch(to: backend("b"), pending: .carry)
             let left = try #require(change.left)
             #expect(left.before.pending == 2 && left.after.pending == 0)
             #expect(change.entered.before.pending == 0 && change.entered.after.pending == 2)
-            try store.close()
         }
     }
 
     @Test("A slow reader of the current partitions gets the newest of them")
     func slowReader() async throws {
-        try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+        try await withEmptyStore { store in
             _ = try store.partition(of: backend("a"))
             var currents = try store.currentPartitions().makeAsyncIterator()
             for name in ["b", "c"] { _ = try await store.switch(to: backend(name)) }
             #expect(try await next(&currents)??.environment == "c")
-            try store.close()
         }
     }
 
@@ -94,15 +84,13 @@ struct LeavingTests {
 
     @Test("The partition that a switch enters reaches the server that the switch names")
     func namedServer() async throws {
-        try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+        try await withEmptyStore { store in
             _ = try store.partition(of: backend("a"))
             let server = ScriptedServer { _ in recipeListAnswer }
             let app = try await store.switch(to: backend("b"), server: server).partition
             let answer = try await app.fetch(recipeList, policy: .networkOnly)
             #expect(answer["recipes"]?[0]?["title"]?.string == "Soup")
             #expect(server.requests.count == 1)
-            try store.close()
         }
     }
 

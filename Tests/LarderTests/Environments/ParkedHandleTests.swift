@@ -47,8 +47,7 @@ struct ParkedHandleTests {
     @Test("A handle of a parked partition refuses to replay or discard a mutation that was set aside")
     func setAside() async throws {
         let server = ScriptedServer.rating(errors: { _ in #"{"data":null,"errors":[{"message":"no"}]}"# })
-        try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+        try await withEmptyStore { store in
             let app = try store.partition(of: backend("a"), server: server)
             let receipt = try await app.enqueue(giveStars("1", 5))
             try await quickRunner(app).drain()
@@ -56,7 +55,6 @@ struct ParkedHandleTests {
             await expectCode(.parked) { try await app.replayMutation(receipt.id) }
             await expectCode(.parked) { try await app.discardMutation(receipt.id, dependents: .release) }
             #expect(try receipt.status()?.state == .deadLetter)
-            try store.close()
         }
     }
 

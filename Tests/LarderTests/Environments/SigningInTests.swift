@@ -8,6 +8,9 @@ private func tokens(_ number: Int, id: String = "id") -> Credentials {
     Credentials(userPool: .init(idToken: id, accessToken: "access", refreshToken: "\(number)", expires: nil))
 }
 
+/// Of the user 7a-3f.
+private let idToken = "e30." + Data(#"{"sub":"7a-3f"}"#.utf8).base64EncodedString().replacing("=", with: "") + ".x"
+
 /// Runs `body` with a new store in which a guest works.
 private func withGuest(
     _ options: Store.Options = Store.Options(), _ body: (Store, Partition) async throws -> Void
@@ -71,10 +74,9 @@ struct SigningInTests {
     @Test("A user who is not named is the subject of the id token, and one who is named is not")
     func subject() async throws {
         try await withGuest { store, _ in
-            let claims = Data(#"{"sub":"7a-3f"}"#.utf8).base64EncodedString().replacing("=", with: "")
-            _ = try await store.signIn(tokens(1, id: "e30.\(claims).x"), pending: .park, within: soon)
+            _ = try await store.signIn(tokens(1, id: idToken), pending: .park, within: soon)
             #expect(try store.current()?.user == .user("7a-3f"))
-            _ = try await store.signIn(tokens(3, id: "e30.\(claims).x"), as: "ada", pending: .park, within: soon)
+            _ = try await store.signIn(tokens(3, id: idToken), as: "ada", pending: .park, within: soon)
             #expect(try store.current()?.user == .user("ada"))
             await expectCode(.sessionState) {
                 _ = try await store.signIn(tokens(2), pending: .park, within: soon)
@@ -85,9 +87,8 @@ struct SigningInTests {
     @Test("A user whose name is empty is refused, and is not the subject of the id token")
     func emptyName() async throws {
         try await withGuest { store, _ in
-            let claims = Data(#"{"sub":"7a-3f"}"#.utf8).base64EncodedString().replacing("=", with: "")
             await expectCode(.environment) {
-                _ = try await store.signIn(tokens(1, id: "e30.\(claims).x"), as: "", pending: .park, within: soon)
+                _ = try await store.signIn(tokens(1, id: idToken), as: "", pending: .park, within: soon)
             }
             let user = try store.current()?.user
             #expect(user == .guest)
@@ -275,8 +276,7 @@ struct SigningInTests {
     func anyUser() async throws {
         try await withGuest { store, _ in
             let app = try await store.signIn(tokens(1), as: "ada", pending: .park, within: soon).partition
-            let claims = Data(#"{"sub":"7a-3f"}"#.utf8).base64EncodedString().replacing("=", with: "")
-            let given = tokens(2, id: "e30.\(claims).x")
+            let given = tokens(2, id: idToken)
             try await app.session.signIn(given, within: soon)
             #expect(try await app.session.storedCredentials(within: soon) == .present(given))
             #expect(try store.current()?.user == .user("ada"))
@@ -306,6 +306,30 @@ struct SigningInTests {
         }
     }
 
+    @Test("The partition of a user who signs in asks the server that the call names")
+    func server() async throws {
+        try await withGuest { store, _ in
+            let server = ScriptedServer.rating()
+            let change = try await store.signIn(tokens(1), as: "ada", pending: .park, within: soon, server: server)
+            try await change.partition.enqueue(giveStars("1", 4))
+            try await quickRunner(change.partition).drain()
+            #expect(server.effects == ["1 4"])
+        }
+    }
+
+    @Test("A sign-in waits for a key provider as long as the call says, whatever the options say")
+    func namedTime() async throws {
+        let keys = InMemoryKeyProvider(MasterKeys(current: MasterKey()))
+        var options = Store.Options()
+        options.keys = keys
+        options.session.keyTimeout = .milliseconds(1)
+        try await withGuest(options) { store, _ in
+            keys.behaviour = .slow(.milliseconds(50))
+            let app = try await store.signIn(tokens(1), as: "ada", pending: .park, within: soon).partition
+            #expect(try app.session.state == .signedIn)
+        }
+    }
+
     @Test("A switch to another user is refused while no environment is chosen")
     func switchWithoutEnvironment() async throws {
         try await withTemporaryFolder { folder in
@@ -317,7 +341,9 @@ struct SigningInTests {
     }
 }
 
-@Suite("The process is killed while it signs in", .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"))
+@Suite(
+    "The process is killed while it signs in", .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"),
+    .timeLimit(.minutes(10)))
 struct KilledSignInTests {
     private static let schema = """
         type Recipe { id: ID! stars: Int! note: String }
@@ -388,29 +414,5 @@ struct KilledSignInTests {
         if let current { _ = try await store.switch(toUser: current.user, pending: .park) }
         try store.close()
         return found
-    }
-
-    @Test("The partition of a user who signs in asks the server that the call names")
-    func server() async throws {
-        try await withGuest { store, _ in
-            let server = ScriptedServer.rating()
-            let change = try await store.signIn(tokens(1), as: "ada", pending: .park, within: soon, server: server)
-            try await change.partition.enqueue(giveStars("1", 4))
-            try await quickRunner(change.partition).drain()
-            #expect(server.effects == ["1 4"])
-        }
-    }
-
-    @Test("A sign-in waits for a key provider as long as the call says, whatever the options say")
-    func namedTime() async throws {
-        let keys = InMemoryKeyProvider(MasterKeys(current: MasterKey()))
-        var options = Store.Options()
-        options.keys = keys
-        options.session.keyTimeout = .milliseconds(1)
-        try await withGuest(options) { store, _ in
-            keys.behaviour = .slow(.milliseconds(50))
-            let app = try await store.signIn(tokens(1), as: "ada", pending: .park, within: soon).partition
-            #expect(try app.session.state == .signedIn)
-        }
     }
 }

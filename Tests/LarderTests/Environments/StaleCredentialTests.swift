@@ -228,28 +228,24 @@ struct StaleCredentialTests {
 
     @Test("Forgetting a partition a second time fails, since the store does not know it any more")
     func forgottenTwice() async throws {
-        try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+        try await withEmptyStore { store in
             _ = try store.partition(of: backend("a"))
             _ = try await store.switch(to: backend("b"))
             let identity = try #require(try store.partitionIdentities().first { $0.environment == "a" })
             try await store.forget(identity)
             await expectCode(.operationsUnknownPartition) { try await store.forget(identity) }
-            try store.close()
         }
     }
 
     @Test("A partition that is made after its environment was forgotten gets a new name")
     func anotherName() async throws {
-        try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+        try await withEmptyStore { store in
             _ = try store.partition(of: backend("a"))
             let old = try #require(try store.current())
             _ = try await store.switch(to: backend("b"))
             try await store.forget(environment: "a")
             let change = try await store.switch(to: backend("a"))
             #expect(change.entered.partition.name != old.name)
-            try store.close()
         }
     }
 

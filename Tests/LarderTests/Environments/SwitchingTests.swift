@@ -14,7 +14,7 @@ func backend(_ name: String, succeeds predecessor: BackendEnvironment.Predecesso
 private let title = GraphQLFragment("fragment F on Recipe { title }")
 
 /// Runs `body` with a new store, which is closed afterwards.
-private func withStore(_ body: (Store) async throws -> Void) async throws {
+func withEmptyStore(_ body: (Store) async throws -> Void) async throws {
     try await withTemporaryFolder { folder in
         let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
         try await body(store)
@@ -33,7 +33,7 @@ private func code(_ body: () async throws -> Void) async -> String? {
 struct SwitchingTests {
     @Test("A -> B -> A gives back the cache, the queue, the watchers and the pins of A, whole, and B has none of them")
     func whole() async throws {
-        try await withStore { store in
+        try await withEmptyStore { store in
             let a = try store.partition(of: backend("a"))
             try await a.write("Recipe:1", title, ["title": "Soup"])
             let queued = try await a.enqueue(
@@ -90,7 +90,7 @@ struct SwitchingTests {
 
     @Test("The previous user's cache and queue do not appear after signing in as another")
     func users() async throws {
-        try await withStore { store in
+        try await withEmptyStore { store in
             let ada = try store.partition(of: backend("a"), user: .user("ada"))
             try await ada.write("Recipe:1", title, ["title": "Soup"])
             try await ada.enqueue(giveStars("1", 5))
@@ -103,7 +103,7 @@ struct SwitchingTests {
 
     @Test("From guest to signed in is a switch, and what the guest has queued can go along")
     func signingIn() async throws {
-        try await withStore { store in
+        try await withEmptyStore { store in
             let server = ScriptedServer.rating()
             let guest = try store.partition(of: backend("a"), server: server)
             #expect(try store.current()?.user == .guest)
@@ -117,7 +117,7 @@ struct SwitchingTests {
 
     @Test("A parked partition's calls throw, its streams end, and it goes on when it is the current one again")
     func parked() async throws {
-        try await withStore { store in
+        try await withEmptyStore { store in
             let server = ScriptedServer { _ in recipeListAnswer }
             let a = try store.partition(of: backend("a"), server: server)
             try await a.write("Recipe:1", title, ["title": "Soup"])
@@ -160,7 +160,7 @@ struct SwitchingTests {
 
     @Test("A parked partition gives no answer of its cache, also where a policy gives that first")
     func parkedAnswers() async throws {
-        try await withStore { store in
+        try await withEmptyStore { store in
             let a = try store.partition(of: backend("a"), server: ScriptedServer { _ in recipeListAnswer })
             _ = try await a.fetch(recipeList)
             _ = try await store.switch(to: backend("b"))
@@ -181,7 +181,7 @@ struct SwitchingTests {
             hasAnswered.set()
             return ScriptedServer.done(request)
         }
-        try await withStore { store in
+        try await withEmptyStore { store in
             let app = try store.partition(of: backend("a"), server: server)
             try await app.enqueue(giveStars("1", 5))
             let working = Task { await code { try await quickRunner(app).run() } }
@@ -201,16 +201,16 @@ struct SwitchingTests {
         "A late answer lands in its own partition, however many others were entered, and its caller is told of that",
         arguments: [1, 7])
     func lateFetch(others: Int) async throws {
-        try await withStore { store in
+        try await withEmptyStore { store in
             let (asked, answer) = (Flag(), Flag())
             let server = ScriptedServer { _ in
                 asked.set()
-                while !answer.isSet { try await Task.sleep(for: .milliseconds(1)) }
+                try await eventually { answer.isSet }
                 return recipeListAnswer
             }
             let a = try store.partition(of: backend("a"), server: server)
             let fetching = Task { await code { _ = try await a.fetch(recipeList, policy: .networkOnly) } }
-            while !asked.isSet { try await Task.sleep(for: .milliseconds(1)) }
+            try await eventually { asked.isSet }
             let first = try await store.switch(to: backend("b1")).partition
             var last = first
             for number in 1..<others { last = try await store.switch(to: backend("b\(number + 1)")).partition }
@@ -274,18 +274,18 @@ struct SwitchingTests {
 
     @Test("A mutation that is answered late settles in its own partition; the runner there begins nothing more")
     func lateAnswer() async throws {
-        try await withStore { store in
+        try await withEmptyStore { store in
             let (asked, answer) = (Flag(), Flag())
             let server = ScriptedServer { _ in
                 asked.set()
-                while !answer.isSet { try await Task.sleep(for: .milliseconds(1)) }
+                try await eventually { answer.isSet }
                 return rated("1", 5)
             }
             let a = try store.partition(of: backend("a"), server: server)
             let first = try await a.enqueue(giveStars("1", 5))
             let second = try await a.enqueue(giveStars("1", 6))
             let running = Task { await code { try await quickRunner(a).run() } }
-            while !asked.isSet { try await Task.sleep(for: .milliseconds(1)) }
+            try await eventually { asked.isSet }
             _ = try await store.switch(to: backend("b"))
             answer.set()
             #expect(await running.value == "larder.parked")
@@ -300,7 +300,7 @@ struct SwitchingTests {
 
     @Test("A switch made by another process ends streams and parks handles here, and the way back is noticed too")
     func otherProcess() async throws {
-        try await withStore { store in
+        try await withEmptyStore { store in
             let a = try store.partition(of: backend("a"))
             try await a.write("Recipe:1", title, ["title": "Soup"])
             var states = try a.watch("Recipe:1", title).makeAsyncIterator()
@@ -350,7 +350,7 @@ struct SwitchingTests {
 
     @Test("A store whose program named no environment is taken over by the one that succeeds it")
     func unnamed() async throws {
-        try await withStore { store in
+        try await withEmptyStore { store in
             let before = try store.partition()
             try await before.write("Recipe:1", title, ["title": "Soup"])
             try await before.enqueue(giveStars("1", 5))
@@ -363,7 +363,7 @@ struct SwitchingTests {
 
     @Test("What a program that named no environment has only fetched is taken over as well")
     func unnamedCache() async throws {
-        try await withStore { store in
+        try await withEmptyStore { store in
             try await store.partition().write("Recipe:1", title, ["title": "Soup"])
             let app = try store.partition(of: backend("a", succeeds: .unnamed))
             #expect(try app.read("Recipe:1", title)["title"]?.string == "Soup")
@@ -372,7 +372,7 @@ struct SwitchingTests {
 
     @Test("A switch to the environment and the user who are at work leaves nothing")
     func same() async throws {
-        try await withStore { store in
+        try await withEmptyStore { store in
             let first = try await store.switch(to: backend("a"))
             #expect(first.left == nil)
             try await first.partition.enqueue(giveStars("1", 5))
@@ -407,7 +407,7 @@ struct SwitchingTests {
 
     @Test("Switching, queueing and sending at once leaves every mutation where it was accepted, or carried")
     func storm() async throws {
-        try await withStore { store in
+        try await withEmptyStore { store in
             let server = ScriptedServer.rating()
             _ = try store.partition(of: backend("a"), server: server)
             let accepted = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -438,7 +438,7 @@ struct SwitchingTests {
 
     @Test("A switch tells how many mutations and transfers of each kind there are, and how many were given up")
     func counts() async throws {
-        try await withStore { store in
+        try await withEmptyStore { store in
             let server = ScriptedServer.rating(errors: { _ in #"{"data":null,"errors":[{"message":"no"}]}"# })
             let a = try store.partition(of: backend("a"), server: server)
             try await a.enqueue(giveStars("1", 1))
@@ -478,7 +478,7 @@ struct SwitchingTests {
 
     @Test("The status of a session says whose it is")
     func owner() async throws {
-        try await withStore { store in
+        try await withEmptyStore { store in
             let app = try store.partition(of: backend("a"), user: .user("ada"))
             let identity = try app.session.status().identity
             #expect(identity.environment == "a" && identity.user == .user("ada"))

@@ -5,11 +5,25 @@ import Testing
 
 @Suite("Programs that are started", .timeLimit(.minutes(5)))
 struct ChildProcessTests {
+    /// Starts a script of the shell's.
+    private func start(_ script: String, input: [UInt8] = []) throws -> ChildProcess {
+        try ChildProcess(
+            "/bin/sh", ["-c", script], environment: ["PATH": "/usr/bin:/bin"], input: input, readingAtMost: 1_000)
+    }
+
+    /// Waits until a program has ended.
+    private func end(of child: ChildProcess) async throws -> Int32? {
+        var status: Int32?
+        try await eventually {
+            status = child.status()
+            return status != nil
+        }
+        return status
+    }
+
     @Test("Of what a program writes no more is read than was asked for")
     func limit() throws {
-        let child = try ChildProcess(
-            "/bin/sh", ["-c", "head -c 3000000 /dev/zero"], environment: ["PATH": "/usr/bin:/bin"], input: [],
-            readingAtMost: 1_000)
+        let child = try start("head -c 3000000 /dev/zero")
         defer { child.end() }
         let deadline = SuspendingClock.now + .seconds(60)
         while child.output.count <= 1_000, .now < deadline {
@@ -27,52 +41,36 @@ struct ChildProcessTests {
 
     @Test("A program is given up to 4 KiB of input, and no more")
     func inputLimit() async throws {
-        func start(_ count: Int) throws -> ChildProcess {
-            try ChildProcess(
-                "/bin/sh", ["-c", "wc -c; exit 3"], environment: ["PATH": "/usr/bin:/bin"],
-                input: Array(repeating: 1, count: count), readingAtMost: 1_000)
-        }
-        let child = try start(4_096)
+        let script = "wc -c; exit 3"
+        let child = try start(script, input: Array(repeating: 1, count: 4_096))
         try await eventually {
             child.read()
             return String(decoding: child.output, as: UTF8.self).contains("4096")
         }
         try await eventually { child.status() == 3 }
-        let error = #expect(throws: FileError.self) { _ = try start(4_097) }
+        let error = #expect(throws: FileError.self) {
+            _ = try start(script, input: Array(repeating: 1, count: 4_097))
+        }
         #expect(error?.status == EMSGSIZE)
     }
 
     @Test("A program that a signal has ended says which by a number below zero", arguments: [SIGTERM, SIGKILL])
     func signal(number: Int32) async throws {
-        let child = try ChildProcess(
-            "/bin/sh", ["-c", "kill -\(number) $$"], environment: ["PATH": "/usr/bin:/bin"], input: [],
-            readingAtMost: 1_000)
-        var status: Int32?
-        try await eventually {
-            status = child.status()
-            return status != nil
-        }
+        let status = try await end(of: start("kill -\(number) $$"))
         #expect(status == -number)
     }
 
     @Test("A program hears of signals of which the thread that starts it hears nothing")
     func signalMask() async throws {
-        func start() throws -> ChildProcess {
+        func startBlocking() throws -> ChildProcess {
             var (blocked, earlier) = (sigset_t(), sigset_t())
             sigemptyset(&blocked)
             sigaddset(&blocked, SIGTERM)
             pthread_sigmask(SIG_BLOCK, &blocked, &earlier)
             defer { pthread_sigmask(SIG_SETMASK, &earlier, nil) }
-            return try ChildProcess(
-                "/bin/sh", ["-c", "kill -TERM $$; exit 3"], environment: ["PATH": "/usr/bin:/bin"], input: [],
-                readingAtMost: 1_000)
+            return try start("kill -TERM $$; exit 3")
         }
-        let child = try start()
-        var status: Int32?
-        try await eventually {
-            status = child.status()
-            return status != nil
-        }
+        let status = try await end(of: startBlocking())
         #expect(status == -SIGTERM)
     }
 
@@ -82,9 +80,7 @@ struct ChildProcessTests {
             let pipe = folder.appending(path: "pipe").path
             #expect(mkfifo(pipe, 0o600) == 0)
             // The shell waits for a program that has the pipe open.
-            let child = try ChildProcess(
-                "/bin/sh", ["-c", "sleep 60 > \(pipe) & wait"], environment: ["PATH": "/usr/bin:/bin"], input: [],
-                readingAtMost: 1_000)
+            let child = try start("sleep 60 > \(pipe) & wait")
             let reader = open(pipe, O_RDONLY | O_NONBLOCK)
             defer { close(reader) }
             var byte: UInt8 = 0

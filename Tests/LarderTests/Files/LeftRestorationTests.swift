@@ -9,13 +9,28 @@ import Testing
 /// What becomes of a copy of a cache that a restoration has staged, and that is no partition's yet.
 @Suite("What a restoration has left in a store", .timeLimit(.minutes(10)))
 struct LeftRestorationTests {
+    /// Writes a list of recipes whose first one has this title, and closes the store.
+    private func write(_ title: String, in place: URL) async throws {
+        let store = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
+        try await store.partition().write(recipeList, json: soupAndBread(title))
+        try store.close()
+    }
+
+    /// Brings a backup back.
+    @discardableResult
+    private func restore(
+        _ backup: StoreBackup, to place: URL, backingUpInto backups: URL? = nil
+    ) throws -> StoreRestoration.Report {
+        let lock = try MigrationLock.take(in: place, for: "a test", within: .seconds(60))
+        defer { lock.release() }
+        return try StoreRestoration.bringBack(backup, to: place, backingUpInto: backups, holding: lock)
+    }
+
     /// Runs `body` with a closed store in which lies a staged cache of a restoration that no transaction knows.
     private func withStagedCache(_ body: (_ place: URL, _ cache: CacheFolder) async throws -> Void) async throws {
         try await withTemporaryFolder { folder in
             let place = folder.appending(path: "store")
-            let store = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
-            try await store.partition().write(recipeList, json: soupAndBread("Soup"))
-            try store.close()
+            try await write("Soup", in: place)
             let cache = CacheFolder(store: place, partition: Store.unnamedPartition, Store.Options())
             let copy = folder.appending(path: "copy").path
             try cache.copy(to: copy)
@@ -64,9 +79,7 @@ struct LeftRestorationTests {
         try await first.partition().enqueue(giveStars("1", 5))
         try first.close()
         let backup = try StoreBackup.make(of: place, into: folder.appending(path: "first"))
-        let later = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
-        try await later.partition().write(recipeList, json: soupAndBread("Stew"))
-        try later.close()
+        try await write("Stew", in: place)
         return backup
     }
 
@@ -175,9 +188,7 @@ struct LeftRestorationTests {
             #expect(try cache.stagedTokens() == [])
             let before = try StoreBackup(at: try #require(report.backup))
             let new = folder.appending(path: "new")
-            let newLock = try MigrationLock.take(in: new, for: "a test", within: .seconds(60))
-            _ = try StoreRestoration.bringBack(before, to: new, backingUpInto: nil, holding: newLock)
-            newLock.release()
+            try restore(before, to: new)
             let read = try title(in: new)
             #expect(read == "Soup")
         }
@@ -201,13 +212,9 @@ struct LeftRestorationTests {
     func changedMeanwhile() async throws {
         try await withTemporaryFolder { folder in
             let place = folder.appending(path: "store")
-            let store = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
-            try await store.partition().write(recipeList, json: soupAndBread("Soup"))
-            try store.close()
+            try await write("Soup", in: place)
             let backup = try StoreBackup.make(of: place, into: folder.appending(path: "first"))
-            let later = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
-            try await later.partition().write(recipeList, json: soupAndBread("Stew"))
-            try later.close()
+            try await write("Stew", in: place)
             let file = backup.folder.appending(path: "records/\(Store.unnamedPartition)/data.mdb")
             let lock = try MigrationLock.take(in: place, for: "a test", within: .seconds(60))
             await expectCode(.init(rawValue: "operations.damagedBackup")) {
@@ -228,16 +235,11 @@ struct LeftRestorationTests {
     func firstBackup() async throws {
         try await withTemporaryFolder { folder in
             let (place, backups) = (folder.appending(path: "store"), folder.appending(path: "backups"))
-            let store = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
-            try await store.partition().write(recipeList, json: soupAndBread("Soup"))
-            try store.close()
+            try await write("Soup", in: place)
             #expect(try !FileSystem().exists(place.appending(path: OperationsDatabase.fileName).path))
             let backup = try StoreBackup.make(of: place, into: folder.appending(path: "first"))
             for (target, isBackedUp) in [(place, true), (folder.appending(path: "new"), false)] {
-                let lock = try MigrationLock.take(in: target, for: "a test", within: .seconds(60))
-                let report = try StoreRestoration.bringBack(
-                    backup, to: target, backingUpInto: backups, holding: lock)
-                lock.release()
+                let report = try restore(backup, to: target, backingUpInto: backups)
                 #expect((report.backup != nil) == isBackedUp)
             }
         }
@@ -265,9 +267,7 @@ struct LeftRestorationTests {
             let later = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
             try await later.forget(environment: "a")
             try later.close()
-            let lock = try MigrationLock.take(in: place, for: "a test", within: .seconds(60))
-            _ = try StoreRestoration.bringBack(backup, to: place, backingUpInto: nil, holding: lock)
-            lock.release()
+            try restore(backup, to: place)
             try await body(place, name)
         }
     }
@@ -291,6 +291,14 @@ struct LeftRestorationTests {
         }
     }
 
+    /// Makes a backup of a store, removes the store's mutations, and returns those that the backup brings back.
+    private func restoredMutations(_ place: URL, _ folder: URL) async throws -> [LarderOperations.Mutation] {
+        let backup = try StoreBackup.make(of: place, into: folder.appending(path: "first"))
+        try OtherProgram(place).run("PRAGMA foreign_keys = ON; DELETE FROM mutation")
+        try restore(backup, to: place)
+        return try await OperationsDatabase.using(place) { try $0.mutations.list() }
+    }
+
     @Test("A mutation that comes back has the lane and the expiry that it had")
     func laneAndExpiry() async throws {
         try await withTemporaryFolder { folder in
@@ -299,12 +307,7 @@ struct LeftRestorationTests {
             let expires = Date(timeIntervalSince1970: 4_000_000_000)
             try await store.partition().enqueue(giveStars("1", 5), options: .init(lane: "photos", expires: expires))
             try store.close()
-            let backup = try StoreBackup.make(of: place, into: folder.appending(path: "first"))
-            try OtherProgram(place).run("PRAGMA foreign_keys = ON; DELETE FROM mutation")
-            let lock = try MigrationLock.take(in: place, for: "a test", within: .seconds(60))
-            _ = try StoreRestoration.bringBack(backup, to: place, backingUpInto: nil, holding: lock)
-            lock.release()
-            let restored = try await OperationsDatabase.using(place) { try $0.mutations.list() }
+            let restored = try await restoredMutations(place, folder)
             #expect(restored.map(\.state) == [.pending])
             #expect(restored.map(\.lane) == ["photos"] && restored.map(\.expires) == [expires])
         }
@@ -339,12 +342,7 @@ struct LeftRestorationTests {
                 let failure = MutationFailure(.rejected, message: "no", time: Date())
                 try await database.mutations.setAside(first.id.uuid, expecting: .pending, failure, now: Date())
             }
-            let backup = try StoreBackup.make(of: place, into: folder.appending(path: "first"))
-            try OtherProgram(place).run("PRAGMA foreign_keys = ON; DELETE FROM mutation")
-            let lock = try MigrationLock.take(in: place, for: "a test", within: .seconds(60))
-            _ = try StoreRestoration.bringBack(backup, to: place, backingUpInto: nil, holding: lock)
-            lock.release()
-            let restored = try await OperationsDatabase.using(place) { try $0.mutations.list() }
+            let restored = try await restoredMutations(place, folder)
             #expect(restored.map(\.id) == [first.id.uuid, second.id.uuid])
             #expect(restored.map(\.state) == [.deadLetter, .pending])
             #expect(restored.map(\.isStalled) == [false, true])
@@ -359,9 +357,7 @@ struct LeftRestorationTests {
             let file = place.appending(path: OperationsDatabase.fileName).path
             try FileSystem().remove(file)
             for suffix in ["-wal", "-shm"] { try Data("lost".utf8).write(to: URL(filePath: file + suffix)) }
-            let lock = try MigrationLock.take(in: place, for: "a test", within: .seconds(60))
-            _ = try StoreRestoration.bringBack(backup, to: place, backingUpInto: nil, holding: lock)
-            lock.release()
+            try restore(backup, to: place)
             #expect(try FileSystem().exists(file) && !FileSystem().exists(file + "-shm"))
             let read = try title(in: place)
             #expect(read == "Soup")

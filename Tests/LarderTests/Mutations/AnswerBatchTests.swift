@@ -124,19 +124,12 @@ struct AnswerBatchTests {
 
     @Test("The errors of each mutation are kept with its outcome, also where several answers are stored together")
     func errorsOfEach() async throws {
-        let schema = fixtureSchema.replacing("rate(input: Rating!): Recipe!", with: "rate(input: Rating!): Recipe")
-        try await withStoreFixture(schema: schema) { app in
+        try await withStoreFixture(schema: schemaOfPartialFailure) { app in
             let queue = try app.core.operationsStore.database().mutations
             var receipts: [MutationReceipt] = []
             for stars in 1...3 {
-                let both = GraphQLOperation(
-                    """
-                    mutation {
-                      first: rate(input: {recipe: "1", stars: \(stars)}) { id rating }
-                      second: rate(input: {recipe: "2", stars: \(stars)}) { id rating }
-                    }
-                    """)
-                receipts.append(try await app.enqueue(both, options: .init(lane: MutationLane("\(stars)"))))
+                let lane = MutationLane("\(stars)")
+                receipts.append(try await app.enqueue(giveStarsToTwo(stars), options: .init(lane: lane)))
                 let begun = try await queue.begin(receipts[stars - 1].id.uuid, owner: "me", now: Date())
                 let answer = """
                     {"data":{"first":{"__typename":"Recipe","id":"1","rating":\(stars)},"second":null},

@@ -10,19 +10,6 @@ extension TestClock {
     fileprivate func jump(_ seconds: TimeInterval) { advance(by: .seconds(seconds)) }
 }
 
-private func withClock(
-    _ transport: any GraphQLTransport, _ body: (Partition, TestClock) async throws -> Void
-) async throws {
-    try await withTemporaryFolder { folder in
-        let clock = TestClock()
-        var options = Store.Options()
-        options.now = { clock.now }
-        let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-        try await body(try store.partition(server: transport), clock)
-        try store.close()
-    }
-}
-
 @Suite("A clock that jumps", .timeLimit(.minutes(10)))
 struct ClockTests {
     @Test("Order follows the queue and not the wall clock, which moves", arguments: [-year, year])
@@ -71,7 +58,7 @@ struct ClockTests {
             let receipt = try await app.enqueue(giveStars("1", 5))
             let runner = quickRunner(app)
             let running = Task { try await runner.run() }
-            while try receipt.status()?.failure == nil { try await Task.sleep(for: .milliseconds(2)) }
+            try await eventually { try receipt.status()?.failure != nil }
             let error = await #expect(throws: LarderError.self) {
                 try await receipt.outcome(within: .milliseconds(300))
             }
@@ -94,7 +81,7 @@ struct ClockTests {
             let receipt = try await app.enqueue(giveStars("1", 5))
             let runner = quickRunner(app)
             let running = Task { try await runner.run() }
-            while try receipt.status()?.failure == nil { try await Task.sleep(for: .milliseconds(2)) }
+            try await eventually { try receipt.status()?.failure != nil }
             clock.jump(86_401)
             #expect(try await receipt.outcome(within: .seconds(300)).isApplied)
             running.cancel()

@@ -16,6 +16,32 @@ struct ConflictTests {
         """
     }
 
+    private static let theirs = Self.todo("theirs", 7)
+    private static let conflict = #"""
+        {"data":{"update":null},"errors":[{"message":"changed","errorType":"ConflictUnhandled",
+         "path":["update"],"data":\#(theirs)}]}
+        """#
+
+    /// Sends an update that the server refuses, and whose resolver keeps the server's object.
+    ///
+    /// - Returns: What the resolver was asked, and how the mutation ended.
+    private func asked(
+        by server: ScriptedServer, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> (question: MutationInQuestion, MutationStatus) {
+        let asked = Mutex<MutationInQuestion?>(nil)
+        let status = try await settled(
+            SyncServer.update(), options: .init(idempotencyKey: "one", resolver: "merge"), by: server,
+            schema: SyncServer.schema
+        ) { options in
+            options.resolvers["merge"] = { question in
+                asked.withLock { $0 = question }
+                return .keepServers
+            }
+        }
+        let given = asked.withLock(\.self)
+        return (try #require(given, sourceLocation: sourceLocation), status)
+    }
+
     @Test("A resolver that did not answer is asked again after a pause, and not at once")
     func pause() async throws {
         let server = ScriptedServer { _, _ in ScriptedServer.status(409) }
@@ -49,25 +75,18 @@ struct ConflictTests {
     func versions() async throws {
         let server = ScriptedServer(ScriptedServer.key) { number, _ in
             guard number == 0 else { return ScriptedServer.body(#"{"data":{"update":\#(Self.todo("mine", 8))}}"#) }
-            return ScriptedServer.body(
-                #"""
-                {"data":{"update":null},"errors":[{"message":"changed","errorType":"ConflictUnhandled",
-                 "path":["update"],"data":\#(Self.todo("theirs", 7))}]}
-                """#)
+            return ScriptedServer.body(Self.conflict)
         }
         try await withStoreFixture(server, schema: SyncServer.schema) { app in
             let one = GraphQLOperation(#"{ todo(id: "a") { id title } }"#)
             _ = try await app.take(Array(#"{"data":{"todo":\#(Self.todo("old", 2))}}"#.utf8), of: one)
-            let variables: [String: Value] = ["input": ["id": "a", "title": "mine"]]
-            let receipt = try await app.enqueue(
-                GraphQLOperation(
-                    "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
-                    variables: variables), options: .init(resolver: "merge"))
+            let update = SyncServer.update()
+            let receipt = try await app.enqueue(update, options: .init(resolver: "merge"))
             let shown = Mutex<String?>(nil)
             try await quickRunner(app) { options in
                 options.resolvers["merge"] = { _ in
                     shown.withLock { $0 = try? app.read(one)["todo"]?["title"]?.string }
-                    return .retry(variables: variables)
+                    return .retry(variables: update.variables)
                 }
             }.drain()
             #expect(try receipt.status()?.state == .applied)
@@ -90,14 +109,11 @@ struct ConflictTests {
                 {"data":{"update":null},"errors":[
                  {"message":"no","errorType":"BAD","path":["update"],"data":\#(other)},
                  {"message":"changed","errorType":"ConflictUnhandled","path":["update"],
-                  "data":\#(Self.todo("theirs", 7))}]}
+                  "data":\#(Self.theirs)}]}
                 """#)
         }
         try await withStoreFixture(server, schema: SyncServer.schema) { app in
-            try await app.enqueue(
-                GraphQLOperation(
-                    "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
-                    variables: ["input": ["id": "a", "title": "mine"]]), options: .init(resolver: "merge"))
+            try await app.enqueue(SyncServer.update(), options: .init(resolver: "merge"))
             try await quickRunner(app) { $0.resolvers["merge"] = { _ in .keepServers } }.drain()
             let title = GraphQLFragment("fragment F on Todo { title }")
             #expect(try app.read("Todo:a", title)["title"]?.string == "theirs")
@@ -112,19 +128,12 @@ struct ConflictTests {
             ScriptedServer.body(
                 #"""
                 {"data":{"a":null,"b":null},"errors":[
-                 {"message":"changed","errorType":"ConflictUnhandled","path":["a"],"data":\#(Self.todo("theirs", 7))},
+                 {"message":"changed","errorType":"ConflictUnhandled","path":["a"],"data":\#(Self.theirs)},
                  {"message":"changed","errorType":"ConflictUnhandled","path":["b"],"data":\#(other)}]}
                 """#)
         }
         try await withStoreFixture(server, schema: SyncServer.schema) { app in
-            try await app.enqueue(
-                GraphQLOperation(
-                    """
-                    mutation Update($a: UpdateInput!, $b: UpdateInput!) {
-                      a: update(input: $a) { id title } b: update(input: $b) { id title }
-                    }
-                    """, variables: ["a": ["id": "a", "title": "mine"], "b": ["id": "b", "title": "mine"]]),
-                options: .init(resolver: "merge"))
+            try await app.enqueue(SyncServer.updateOfTwo, options: .init(resolver: "merge"))
             try await quickRunner(app) { $0.resolvers["merge"] = { _ in .keepServers } }.drain()
             let title = GraphQLFragment("fragment F on Todo { title }")
             for id in ["a", "b"] {
@@ -161,18 +170,9 @@ struct ConflictTests {
 
     @Test("A conflict without a resolver stores the server's object and sets the mutation aside")
     func withoutResolver() async throws {
-        let server = ScriptedServer(ScriptedServer.key) { _, _ in
-            ScriptedServer.body(
-                #"""
-                {"data":{"update":null},"errors":[{"message":"changed","errorType":"ConflictUnhandled",
-                 "path":["update"],"data":\#(Self.todo("theirs", 7))}]}
-                """#)
-        }
+        let server = ScriptedServer(ScriptedServer.key) { _, _ in ScriptedServer.body(Self.conflict) }
         try await withStoreFixture(server, schema: SyncServer.schema) { app in
-            let receipt = try await app.enqueue(
-                GraphQLOperation(
-                    "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
-                    variables: ["input": ["id": "a", "title": "mine"]]))
+            let receipt = try await app.enqueue(SyncServer.update())
             try await quickRunner(app).drain()
             #expect(try receipt.status()?.state == .deadLetter)
             let title = GraphQLFragment("fragment F on Todo { title }")
@@ -240,81 +240,36 @@ struct ConflictTests {
 
     @Test("A resolver is told what was sent under which key, what the server said and what it has")
     func told() async throws {
-        let theirs = Self.todo("theirs", 7)
-        let server = ScriptedServer(ScriptedServer.key) { _, _ in
-            ScriptedServer.body(
-                #"""
-                {"data":{"update":null},"errors":[{"message":"changed","errorType":"ConflictUnhandled",
-                 "path":["update"],"data":\#(theirs)}]}
-                """#)
-        }
-        try await withStoreFixture(server, schema: SyncServer.schema) { app in
-            let operation = GraphQLOperation(
-                "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
-                variables: ["input": ["id": "a", "title": "mine"]])
-            let receipt = try await app.enqueue(
-                operation, options: .init(idempotencyKey: "one", resolver: "merge"))
-            let asked = Mutex<MutationInQuestion?>(nil)
-            try await quickRunner(app) { options in
-                options.resolvers["merge"] = { question in
-                    asked.withLock { $0 = question }
-                    return .keepServers
-                }
-            }.drain()
-            let given = asked.withLock(\.self)
-            let question = try #require(given)
-            #expect(question.id == receipt.id && question.idempotencyKey == "one")
-            #expect(question.operation.document == operation.document)
-            #expect(question.operation.variables == operation.variables)
-            #expect(question.serverErrors.map(\.message) == ["changed"])
-            #expect(try question.serverItem == Value(json: Array(theirs.utf8)))
-        }
+        let server = ScriptedServer(ScriptedServer.key) { _, _ in ScriptedServer.body(Self.conflict) }
+        let (question, mutation) = try await asked(by: server)
+        #expect(question.id == mutation.id && question.idempotencyKey == "one")
+        #expect(question.operation.document == SyncServer.update().document)
+        #expect(question.operation.variables == SyncServer.update().variables)
+        #expect(question.serverErrors.map(\.message) == ["changed"])
+        #expect(try question.serverItem == Value(json: Array(Self.theirs.utf8)))
     }
 
     @Test("What the server has of a conflict's object is an object of that conflict, whatever data stands before it")
     func itemAmongOtherData() async throws {
-        let theirs = Self.todo("theirs", 7)
         let server = ScriptedServer(ScriptedServer.key) { _, _ in
             ScriptedServer.body(
                 #"""
                 {"errors":[{"message":"by the way","data":{"id":"b"}},
                  {"message":"changed","errorType":"ConflictUnhandled","data":"a version of yours"},
-                 {"message":"changed","errorType":"ConflictUnhandled","data":\#(theirs)}]}
+                 {"message":"changed","errorType":"ConflictUnhandled","data":\#(Self.theirs)}]}
                 """#)
         }
-        try await withStoreFixture(server, schema: SyncServer.schema) { app in
-            try await app.enqueue(
-                GraphQLOperation(
-                    "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
-                    variables: ["input": ["id": "a", "title": "mine"]]), options: .init(resolver: "merge"))
-            let asked = Mutex<MutationInQuestion?>(nil)
-            try await quickRunner(app) { options in
-                options.resolvers["merge"] = { question in
-                    asked.withLock { $0 = question }
-                    return .keepServers
-                }
-            }.drain()
-            let given = asked.withLock(\.self)
-            let question = try #require(given)
-            #expect(try question.serverItem == Value(json: Array(theirs.utf8)))
-        }
+        let (question, _) = try await asked(by: server)
+        #expect(try question.serverItem == Value(json: Array(Self.theirs.utf8)))
     }
 
     @Test("The cache keeps what it has of an object where a mutation that was sent at once ends in a conflict")
     func sentAtOnce() async throws {
-        let server = ScriptedServer { _ in
-            #"""
-            {"data":{"update":null},"errors":[{"message":"changed","errorType":"ConflictUnhandled",
-             "path":["update"],"data":\#(Self.todo("theirs", 7))}]}
-            """#
-        }
+        let server = ScriptedServer { _ in Self.conflict }
         try await withStoreFixture(server, schema: SyncServer.schema) { app in
             let one = GraphQLOperation(#"{ todo(id: "a") { id title } }"#)
             _ = try await app.take(Array(#"{"data":{"todo":\#(Self.todo("old", 2))}}"#.utf8), of: one)
-            let update = GraphQLOperation(
-                "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
-                variables: ["input": ["id": "a", "title": "mine"]])
-            #expect(await larderError { try await app.send(update) }?.code == .serverErrors)
+            #expect(await larderError { try await app.send(SyncServer.update()) }?.code == .serverErrors)
             #expect(try app.read(one)["todo"]?["title"]?.string == "old")
         }
     }

@@ -1,4 +1,5 @@
 import Larder
+import LarderTestSupport
 import Synchronization
 import Testing
 

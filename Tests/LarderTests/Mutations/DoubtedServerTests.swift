@@ -25,15 +25,13 @@ struct DoubtedServerTests {
                 return ScriptedServer.done(request)
             })
         try await withStoreFixture(server) { app in
-            func queue(_ recipe: String, _ stars: Int) async throws -> MutationReceipt {
-                try await app.enqueue(giveStars(recipe, stars), options: .init(lane: .entity("Recipe:\(recipe)")))
-            }
-            var receipts = [try await queue("slow", 1), try await queue("slow", 2), try await queue("page", 3)]
+            var receipts = [try await app.queueStars("slow", 1), try await app.queueStars("slow", 2)]
+            receipts.append(try await app.queueStars("page", 3))
             let connectivity = CountedConnectivity()
             let runner = quickRunner(app) { $0.connectivity = connectivity }
             let running = Task { try await runner.run() }
             try await eventually { isSearched.isSet && server.requests.count == 2 }
-            receipts.append(try await queue("other", 4))
+            receipts.append(try await app.queueStars("other", 4))
             isAnswered.set()
             try await eventually { try receipts[0].status()?.state == .applied }
             try await connectivity.someLooks()
@@ -51,10 +49,7 @@ struct DoubtedServerTests {
         let server = ScriptedServer(
             ScriptedServer.key, search: { _, _ in .failure(Self.page) }, { _, _ in .failure(Self.page) })
         try await withStoreFixture(server) { app in
-            func queue(_ recipe: String) async throws {
-                try await app.enqueue(giveStars(recipe, 1), options: .init(lane: .entity("Recipe:\(recipe)")))
-            }
-            try await queue("first")
+            try await app.queueStars("first", 1)
             let connectivity = CountedConnectivity()
             let runner = quickRunner(app) { options in
                 options.connectivity = connectivity
@@ -63,7 +58,7 @@ struct DoubtedServerTests {
             }
             let running = Task { try await runner.run() }
             try await eventually { runner.state == .unusableServer }
-            try await queue("second")
+            try await app.queueStars("second", 1)
             try await connectivity.someLooks()
             #expect(server.searches == 1)
             #expect(server.requests.count == 1)
@@ -96,11 +91,7 @@ struct DoubtedServerTests {
                 return ScriptedServer.done(request)
             })
         try await withStoreFixture(server) { app in
-            var receipts: [MutationReceipt] = []
-            for recipe in ["slow", "other"] {
-                receipts.append(
-                    try await app.enqueue(giveStars(recipe, 1), options: .init(lane: .entity("Recipe:\(recipe)"))))
-            }
+            let receipts = [try await app.queueStars("slow", 1), try await app.queueStars("other", 1)]
             try await quickRunner(app) { $0.maximumFaults = 1 }.drain()
             #expect(try receipts.map { try $0.status()?.state } == [.applied, .applied])
         }
@@ -111,22 +102,7 @@ struct DoubtedServerTests {
         let server = ScriptedServer { number, request in
             number < 3 ? ScriptedServer.status(404) : ScriptedServer.done(request)
         }
-        try await withStoreFixture(server) { app in
-            let receipt = try await app.enqueue(giveStars("1", 5))
-            let runner = quickRunner(app)
-            let running = Task { try await runner.run() }
-            try await eventually { try receipt.status()?.state == .deadLetter }
-            #expect(server.requests.count == 2)
-            try await app.replayMutation(receipt.id)
-            try await eventually {
-                let state = try receipt.status()?.state
-                return state == .applied || state == .deadLetter
-            }
-            #expect(try receipt.status()?.state == .applied)
-            #expect(server.requests.count == 4)
-            running.cancel()
-            try await running.value
-        }
+        try await expectAppliedOnceReplayed(by: server)
     }
 
     @Test("A runner sends two mutations again that are refused once each: neither counts as refused twice")
@@ -139,11 +115,7 @@ struct DoubtedServerTests {
             return ScriptedServer.status(404)
         }
         try await withStoreFixture(server) { app in
-            var receipts: [MutationReceipt] = []
-            for recipe in ["first", "second"] {
-                receipts.append(
-                    try await app.enqueue(giveStars(recipe, 1), options: .init(lane: .entity("Recipe:\(recipe)"))))
-            }
+            let receipts = [try await app.queueStars("first", 1), try await app.queueStars("second", 1)]
             try await quickRunner(app).drain()
             #expect(try receipts.map { try $0.status()?.state } == [.applied, .applied])
             #expect(server.requests.count == 4)

@@ -25,13 +25,10 @@ struct EffectTests {
         arguments: ["THROTTLED", "INTERNAL_SERVER_ERROR", "BAD"])
     func failedBelow(code: String) async throws {
         let server = ScriptedServer { _, _ in ScriptedServer.body(errors(code, path: below)) }
-        try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.enqueue(giveStars("1", 5))
-            try await quickRunner(app).drain()
-            #expect(try receipt.status()?.state == .deadLetter)
-            #expect(try receipt.status()?.failure?.kind == .outcomeUnknown)
-            #expect(server.requests.count == 1)
-        }
+        let status = try await settled(by: server)
+        #expect(status.state == .deadLetter)
+        #expect(status.failure?.kind == .outcomeUnknown)
+        #expect(server.requests.count == 1)
     }
 
     @Test(
@@ -40,57 +37,35 @@ struct EffectTests {
         let server = ScriptedServer(ScriptedServer.key) { number, request in
             number < 3 ? ScriptedServer.body(errors("THROTTLED", path: below)) : ScriptedServer.done(request)
         }
-        try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.enqueue(giveStars("1", 5))
-            try await quickRunner(app).drain()
-            #expect(try receipt.status()?.state == .applied)
-            #expect(Set(server.requests.map(\.headers)).count == 1)
-        }
+        #expect(try await settled(by: server).state == .applied)
+        #expect(Set(server.requests.map(\.headers)).count == 1)
     }
 
     @Test("Of two fields one fails and makes all null: the other may have changed something, and nothing is sent again")
     func oneOfTwo() async throws {
         let server = ScriptedServer { _, _ in ScriptedServer.body(errors("THROTTLED", path: #"["second"]"#)) }
-        try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.enqueue(
-                GraphQLOperation(
-                    """
-                    mutation {
-                      first: rate(input: {recipe: "1", stars: 5}) { id } second: rate(input: {recipe: "2", stars: 5}) { id }
-                    }
-                    """))
-            try await quickRunner(app).drain()
-            #expect(try receipt.status()?.failure?.kind == .outcomeUnknown)
-            #expect(server.requests.count == 1)
-        }
+        #expect(try await settled(giveStarsToTwo(), by: server).failure?.kind == .outcomeUnknown)
+        #expect(server.requests.count == 1)
     }
 
     @Test("Of two fields one fails: the mutation is applied, and what failed is told, also after a restart")
     func partial() async throws {
-        let schema = fixtureSchema.replacing("rate(input: Rating!): Recipe!", with: "rate(input: Rating!): Recipe")
+        let schema = try Schema(parsing: schemaOfPartialFailure)
         let server = ScriptedServer { _, _ in
-            ScriptedServer.body(
-                """
-                {"data":{"first":{"__typename":"Recipe","id":"1","rating":5},"second":null},
-                 "errors":[{"message":"no such recipe","path":["second",0],"extensions":{"code":"BAD"},
-                            "locations":[{"line":3,"column":9}]},
-                           {"message":"slow"}]}
-                """)
+            ScriptedServer.firstOfTwo(
+                errors: """
+                    {"message":"no such recipe","path":["second",0],"extensions":{"code":"BAD"},
+                     "locations":[{"line":3,"column":9}]},
+                    {"message":"slow"}
+                    """)
         }
         try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
+            let store = try Store.open(at: folder, schema: schema)
             let app = try store.partition(server: server)
-            let receipt = try await app.enqueue(
-                GraphQLOperation(
-                    """
-                    mutation {
-                      first: rate(input: {recipe: "1", stars: 5}) { id rating }
-                      second: rate(input: {recipe: "2", stars: 5}) { id rating }
-                    }
-                    """))
+            let receipt = try await app.enqueue(giveStarsToTwo())
             try await quickRunner(app).drain()
             try store.close()
-            let again = try Store.open(at: folder, schema: try Schema(parsing: schema))
+            let again = try Store.open(at: folder, schema: schema)
             let status = try #require(try again.partition().mutation(receipt.id).status())
             #expect(status.state == .applied)
             #expect(status.errors.map(\.message) == ["no such recipe", "slow"])
@@ -103,28 +78,10 @@ struct EffectTests {
 
     @Test("Of the errors of a mutation that took effect in part the first are kept, up to 64 KiB")
     func manyErrors() async throws {
-        let schema = fixtureSchema.replacing("rate(input: Rating!): Recipe!", with: "rate(input: Rating!): Recipe")
         let error = #"{"message":"\#(String(repeating: "x", count: 30_000))","path":["second"]}"#
-        let server = ScriptedServer { _, _ in
-            ScriptedServer.body(
-                """
-                {"data":{"first":{"__typename":"Recipe","id":"1","rating":5},"second":null},
-                 "errors":[\(error),\(error),\(error)]}
-                """)
-        }
-        try await withStoreFixture(server, schema: schema) { (app) throws in
-            let receipt = try await app.enqueue(
-                GraphQLOperation(
-                    """
-                    mutation {
-                      first: rate(input: {recipe: "1", stars: 5}) { id rating }
-                      second: rate(input: {recipe: "2", stars: 5}) { id rating }
-                    }
-                    """))
-            try await quickRunner(app).drain()
-            let status = try #require(try receipt.status())
-            #expect(status.state == .applied && status.errors.count == 2)
-        }
+        let server = ScriptedServer { _, _ in ScriptedServer.firstOfTwo(errors: "\(error),\(error),\(error)") }
+        let status = try await settled(giveStarsToTwo(), by: server, schema: schemaOfPartialFailure)
+        #expect(status.state == .applied && status.errors.count == 2)
     }
 
     @Test(
@@ -142,7 +99,7 @@ struct EffectTests {
                 (1...5).map { (giveStars("1", $0), MutationOptions(lane: MutationLane("\($0)"))) })
             let runner = quickRunner(app) { $0.maximumLanes = 1 }
             let running = Task { try await runner.run() }
-            while runner.state != .waitingForSignIn { try await Task.sleep(for: .milliseconds(2)) }
+            try await eventually { runner.state == .waitingForSignIn }
             #expect(server.requests.count == 1)
             isSignedIn.set()
             runner.resume()
@@ -159,7 +116,7 @@ struct EffectTests {
             let receipts = try await app.enqueue((1...5).map { (giveStars("1", $0), MutationOptions()) })
             let runner = quickRunner(app)
             let running = Task { try await runner.run() }
-            while runner.state != .waitingForSignIn { try await Task.sleep(for: .milliseconds(2)) }
+            try await eventually { runner.state == .waitingForSignIn }
             // The runner waits as soon as the refusal is known, and then notes it.
             try await eventually {
                 try receipts.map { receipt in try receipt.status()?.state }
@@ -182,12 +139,8 @@ struct EffectTests {
             number, request in
             number < 4 ? answer : ScriptedServer.done(request)
         }
-        try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.enqueue(giveStars("1", 5))
-            try await quickRunner(app).drain()
-            #expect(try receipt.status()?.state == .applied)
-            #expect(server.requests.count == 5)
-        }
+        #expect(try await settled(by: server).state == .applied)
+        #expect(server.requests.count == 5)
     }
 
     @Test(
@@ -195,20 +148,12 @@ struct EffectTests {
     )
     func unavailable() async throws {
         let unsure = ScriptedServer { _, _ in ScriptedServer.status(503) }
-        try await withStoreFixture(unsure) { (app) throws in
-            let receipt = try await app.enqueue(giveStars("1", 5))
-            try await quickRunner(app).drain()
-            #expect(try receipt.status()?.failure?.kind == .outcomeUnknown)
-            #expect(unsure.requests.count == 1)
-        }
+        #expect(try await settled(by: unsure).failure?.kind == .outcomeUnknown)
+        #expect(unsure.requests.count == 1)
         let sure = ScriptedServer(ScriptedServer.key) { number, request in
             number < 30 ? ScriptedServer.status(503) : ScriptedServer.done(request)
         }
-        try await withStoreFixture(sure) { (app) throws in
-            let receipt = try await app.enqueue(giveStars("1", 5))
-            try await quickRunner(app) { $0.maximumFaults = 3 }.drain()
-            #expect(try receipt.status()?.state == .applied)
-        }
+        #expect(try await settled(by: sure) { $0.maximumFaults = 3 }.state == .applied)
     }
 
     @Test("A captive portal is no server: what it answers waits", arguments: [511, 407])
@@ -216,11 +161,7 @@ struct EffectTests {
         let server = ScriptedServer { number, request in
             number < 30 ? ScriptedServer.status(status) : ScriptedServer.done(request)
         }
-        try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.enqueue(giveStars("1", 5))
-            try await quickRunner(app).drain()
-            #expect(try receipt.status()?.state == .applied)
-        }
+        #expect(try await settled(by: server).state == .applied)
     }
 
     @Test("A deadline that passes before anything has left is waited out")
@@ -230,11 +171,7 @@ struct EffectTests {
                 ? .failure(TransportError(number == 0 ? .timedOut : .interrupted, "late", phase: .beforeSending))
                 : ScriptedServer.done(request)
         }
-        try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.enqueue(giveStars("1", 5))
-            try await quickRunner(app).drain()
-            #expect(try receipt.status()?.state == .applied)
-        }
+        #expect(try await settled(by: server).state == .applied)
     }
 
     // MARK: Another transport
@@ -258,7 +195,7 @@ struct EffectTests {
             if isInFlight {
                 await #expect(throws: LarderError.self) { try await running.value }
             } else {
-                while try receipt.status()?.failure == nil { try await Task.sleep(for: .milliseconds(2)) }
+                try await eventually { try receipt.status()?.failure != nil }
                 running.cancel()
                 try await running.value
             }
@@ -451,17 +388,12 @@ struct EffectTests {
         let server = ScriptedServer { _, request in
             hasTime.isSet ? ScriptedServer.done(request) : ScriptedServer.status(503, retryAfter: .seconds(3_600))
         }
-        let clock = TestClock()
-        try await withTemporaryFolder { folder in
-            var options = Store.Options()
-            options.now = { clock.now }
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            let app = try store.partition(server: server)
+        try await withClock(server) { app, clock in
             let receipts = try await app.enqueue(
                 (0..<50).map { (giveStars("1", $0), MutationOptions(lane: MutationLane("\($0)"))) })
             let runner = quickRunner(app) { $0.maximumLanes = 1 }
             let running = Task { try await runner.run() }
-            while try app.mutations(in: [.deadLetter]).isEmpty { try await Task.sleep(for: .milliseconds(2)) }
+            try await eventually { try !app.mutations(in: [.deadLetter]).isEmpty }
             try await Task.sleep(for: .milliseconds(300))
             #expect(server.requests.count == 1)
             hasTime.set()
@@ -471,7 +403,6 @@ struct EffectTests {
             #expect(server.requests.count == 50)
             running.cancel()
             try await running.value
-            try store.close()
         }
     }
 }

@@ -10,16 +10,13 @@ struct ExpiryTests {
     ///
     /// - Parameter troubles: How the attempts end.
     private func status(after troubles: [(error: TransportError, afterEffect: Bool)]) async throws -> MutationStatus? {
-        try await withTemporaryFolder { (folder) throws in
-            let clock = TestClock()
-            var options = Store.Options()
-            options.now = { clock.now }
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            let server = ScriptedServer.rating { number in
-                if number == troubles.count - 1 { clock.advance(by: .seconds(20)) }
-                return number < troubles.count ? troubles[number] : nil
-            }
-            let app = try store.partition(server: server)
+        let clock = TestClock()
+        let server = ScriptedServer.rating { number in
+            if number == troubles.count - 1 { clock.advance(by: .seconds(20)) }
+            return number < troubles.count ? troubles[number] : nil
+        }
+        var status: MutationStatus?
+        try await withClock(server, clock) { app, _ in
             let operation = GraphQLOperation(
                 "mutation { rate(input: {recipe: 1, stars: 5}) { id rating } }")
             let receipt = try await app.enqueue(operation, options: .init(expires: clock.now + 10))
@@ -27,10 +24,9 @@ struct ExpiryTests {
             running.backoff = Backoff(first: .zero, cap: .zero)
             try await MutationRunner(app, options: running).drain()
             #expect(server.requests.count == troubles.count)
-            let status = try receipt.status()
-            try store.close()
-            return status
+            status = try receipt.status()
         }
+        return status
     }
 
     @Test("A mutation set aside before it is seen to be queued leaves nothing of its expected change")

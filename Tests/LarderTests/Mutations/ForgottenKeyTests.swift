@@ -7,26 +7,17 @@ import Testing
 
 @Suite("Mutations that were settled long ago", .timeLimit(.minutes(10)))
 struct ForgottenKeyTests {
-    /// - Parameter body: Gets a new folder, options whose `now` is the clock's, and the clock.
-    private func withClock(_ body: (URL, Store.Options, TestClock) async throws -> Void) async throws {
-        try await withTemporaryFolder { (folder) throws in
-            let clock = TestClock()
-            var options = Store.Options()
-            options.now = { clock.now }
-            try await body(folder, options, clock)
-        }
-    }
-
-    private func open(
-        _ folder: URL, _ options: Store.Options, _ server: ScriptedServer = .rating()
-    ) throws -> (Store, Partition) {
+    private func open(_ folder: URL, _ options: Store.Options) throws -> (Store, Partition) {
         let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-        return (store, try store.partition(server: server))
+        return (store, try store.partition(server: ScriptedServer.rating()))
     }
 
     @Test("An expected change does not come back when its mutation is forgotten while the network is away")
     func layerStaysAway() async throws {
-        try await withClock { (folder, options, clock) throws in
+        try await withTemporaryFolder { folder in
+            let clock = TestClock()
+            var options = Store.Options()
+            options.now = { clock.now }
             let rating = GraphQLFragment("fragment F on Recipe { rating }")
             let (store, app) = try open(folder, options)
             // The server answers something else than what is expected.
@@ -48,7 +39,7 @@ struct ForgottenKeyTests {
             away.connectivity = NoConnectivity()
             let runner = MutationRunner(later, options: away)
             let running = Task { try await runner.run() }
-            while runner.state != .offline { try await Task.sleep(for: .milliseconds(2)) }
+            try await eventually { runner.state == .offline }
             #expect(try later.mutation(receipt.id).status()?.state == .applied)
             #expect(try later.records.applied().isEmpty)
             #expect(try later.read("Recipe:1", rating)["rating"]?.double == 3)
@@ -60,8 +51,7 @@ struct ForgottenKeyTests {
 
     @Test("The cache knows the key of an applied mutation for a day, and then forgets it")
     func remembered() async throws {
-        try await withClock { (folder, options, clock) throws in
-            let (store, app) = try open(folder, options)
+        try await withClock(ScriptedServer.rating()) { app, clock in
             try await app.enqueue(giveStars("1", 5))
             try await quickRunner(app).drain()
             for (hours, count) in [(23, 1), (2, 0)] {
@@ -69,15 +59,13 @@ struct ForgottenKeyTests {
                 try await quickRunner(app).drain()
                 #expect(try app.records.applied().count == count, "\(hours)")
             }
-            try store.close()
         }
     }
 
     @Test("The key of a mutation that was set aside is not forgotten before that is settled, however old it is")
     func unsettled() async throws {
         let server = ScriptedServer.rating(errors: { _ in #"{"data":null,"errors":[{"message":"no"}]}"# })
-        try await withClock { (folder, options, clock) throws in
-            let (store, app) = try open(folder, options, server)
+        try await withClock(server) { app, clock in
             let receipt = try await app.enqueue(giveStars("1", 5), options: .init(idempotencyKey: "one"))
             try await quickRunner(app).drain()
             #expect(try receipt.status()?.state == .deadLetter)
@@ -89,14 +77,12 @@ struct ForgottenKeyTests {
             try await app.discardMutation(receipt.id, dependents: .release)
             try await quickRunner(app).drain()
             #expect(try app.records.applied().isEmpty)
-            try store.close()
         }
     }
 
     @Test("A runner that goes on forgets old keys by itself, once it is time to")
     func whileRunning() async throws {
-        try await withClock { (folder, options, clock) throws in
-            let (store, app) = try open(folder, options)
+        try await withClock(ScriptedServer.rating()) { app, clock in
             let runner = quickRunner(app)
             let running = Task { try await runner.run() }
             #expect(try await app.enqueue(giveStars("1", 5)).outcome(within: soon).isApplied)
@@ -107,7 +93,6 @@ struct ForgottenKeyTests {
             try await eventually { try app.records.applied().count == 1 }
             running.cancel()
             try await running.value
-            try store.close()
         }
     }
 }

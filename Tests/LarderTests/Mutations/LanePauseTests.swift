@@ -9,12 +9,30 @@ import Testing
 /// What one lane learns of the server or the network holds up all others, at once.
 @Suite("Lanes heed what another has learnt", .timeLimit(.minutes(10)))
 struct LanePauseTests {
-    /// Queues two mutations of the lane `slow`, whose first is not answered before `isAnswered`, and one of `other`.
-    private func queue(_ app: Partition) async throws -> (slow: [MutationReceipt], other: MutationReceipt) {
-        func queued(_ recipe: String, _ stars: Int) async throws -> MutationReceipt {
-            try await app.enqueue(giveStars(recipe, stars), options: .init(lane: .entity("Recipe:\(recipe)")))
+    /// Queues two mutations of the lane `slow` and one of `other`. Expects that `slow` does not send its second mutation
+    /// once the server has answered its first, which the server does after `isAnswered` is set.
+    ///
+    /// - Parameter learn: Brings about what holds up all lanes, and waits until the runner knows it.
+    private func expectHeldUp(
+        _ server: ScriptedServer, _ isAnswered: Flag, sourceLocation: SourceLocation = #_sourceLocation,
+        _ change: (inout MutationRunner.Options) -> Void = { _ in },
+        learn: (_ other: MutationReceipt, MutationRunner) async throws -> Void
+    ) async throws {
+        try await withStoreFixture(server) { app in
+            let slow = [try await app.queueStars("slow", 1), try await app.queueStars("slow", 2)]
+            let other = try await app.queueStars("other", 3)
+            let runner = quickRunner(app, change)
+            let running = Task { try await runner.run() }
+            try await learn(other, runner)
+            isAnswered.set()
+            try await eventually(fileID: sourceLocation.fileID, line: sourceLocation.line) {
+                try slow[0].status()?.state == .applied
+            }
+            #expect(try slow[1].status()?.state == .pending, sourceLocation: sourceLocation)
+            #expect(server.requests.count == 2, sourceLocation: sourceLocation)
+            running.cancel()
+            try await running.value
         }
-        return ([try await queued("slow", 1), try await queued("slow", 2)], try await queued("other", 3))
     }
 
     private func recipe(_ request: GraphQLRequest) -> String? { request.values["recipe"] as? String }
@@ -32,17 +50,8 @@ struct LanePauseTests {
             await isAnswered.wait()
             return ScriptedServer.done(request)
         }
-        try await withStoreFixture(server) { app in
-            let (slow, other) = try await queue(app)
-            let runner = quickRunner(app)
-            let running = Task { try await runner.run() }
+        try await expectHeldUp(server, isAnswered) { other, _ in
             try await eventually { try server.requests.count == 2 && other.status()?.failure != nil }
-            isAnswered.set()
-            try await eventually { try slow[0].status()?.state == .applied }
-            #expect(try slow[1].status()?.state == .pending)
-            #expect(server.requests.count == 2)
-            running.cancel()
-            try await running.value
         }
     }
 
@@ -69,19 +78,10 @@ struct LanePauseTests {
             if recipe(request) == "slow" { await isAnswered.wait() }
             return ScriptedServer.done(request)
         }
-        try await withStoreFixture(server) { app in
-            let network = SwitchedConnectivity()
-            let (slow, other) = try await queue(app)
-            let runner = quickRunner(app) { $0.connectivity = network }
-            let running = Task { try await runner.run() }
+        let network = SwitchedConnectivity()
+        try await expectHeldUp(server, isAnswered, { $0.connectivity = network }) { other, _ in
             try await eventually { try server.requests.count == 2 && other.status()?.state == .applied }
             network.set(false)
-            isAnswered.set()
-            try await eventually { try slow[0].status()?.state == .applied }
-            #expect(try slow[1].status()?.state == .pending)
-            #expect(server.requests.count == 2)
-            running.cancel()
-            try await running.value
         }
     }
 
@@ -95,17 +95,8 @@ struct LanePauseTests {
             await isAnswered.wait()
             return ScriptedServer.done(request)
         }
-        try await withStoreFixture(server) { app in
-            let (slow, _) = try await queue(app)
-            let runner = quickRunner(app)
-            let running = Task { try await runner.run() }
+        try await expectHeldUp(server, isAnswered) { _, runner in
             try await eventually { server.requests.count == 2 && runner.state == .waitingForSignIn }
-            isAnswered.set()
-            try await eventually { try slow[0].status()?.state == .applied }
-            #expect(try slow[1].status()?.state == .pending)
-            #expect(server.requests.count == 2)
-            running.cancel()
-            try await running.value
         }
     }
 
@@ -130,9 +121,7 @@ struct LanePauseTests {
             let runner = quickRunner(app) { $0.connectivity = connectivity }
             let running = Task { try await runner.run() }
             try await eventually { server.requests.count >= 2 }
-            for number in 0..<4 {
-                try await app.enqueue(giveStars("r\(number)", 1), options: .init(lane: .entity("Recipe:r\(number)")))
-            }
+            for number in 0..<4 { try await app.queueStars("r\(number)", 1) }
             try await eventually { server.requests.count >= 3 }
             try await connectivity.someLooks()
             #expect(server.requests.count == 3)
@@ -156,9 +145,7 @@ struct LanePauseTests {
             let runner = quickRunner(app)
             let running = Task { try await runner.run() }
             #expect(try await first.outcome(within: .seconds(300)).isApplied)
-            for number in 0..<3 {
-                try await app.enqueue(giveStars("r\(number)", 1), options: .init(lane: .entity("Recipe:r\(number)")))
-            }
+            for number in 0..<3 { try await app.queueStars("r\(number)", 1) }
             try await eventually { server.requests.count == 5 }
             isLetGo.set()
             running.cancel()

@@ -126,7 +126,7 @@ struct LaneTests {
             let runner = MutationRunner(app, options: options)
             let draining = Task { try await runner.drain() }
             await gate.isHeld.wait()
-            while server.effects.count < 61 { try await Task.sleep(for: .milliseconds(2)) }
+            try await eventually { server.effects.count >= 61 }
             for number in 0..<20 {
                 #expect(server.effects.filter { $0.hasPrefix("r\(number) ") } == (1...3).map { "r\(number) \($0)" })
             }

@@ -16,12 +16,9 @@ struct LayerOrderTests {
         """
 
     private func withPartition(_ body: (Partition, MutationQueue) async throws -> Void) async throws {
-        try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
-            let app = try store.partition()
+        try await withOpenStore(schema: schema) { _, _, app in
             try await app.write("Recipe:1", stars, ["stars": 1])
             try await body(app, try app.core.operationsStore.database().mutations)
-            try store.close()
         }
     }
 

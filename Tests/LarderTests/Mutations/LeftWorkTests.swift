@@ -75,42 +75,31 @@ struct LeftWorkTests {
         "A runner sets aside an earlier runner's mutation whose row is damaged, and sends the others",
         arguments: [false, true])
     func damagedRow(isAnswered: Bool) async throws {
-        try await withTemporaryFolder { folder in
-            var options = Store.Options()
-            options.silence()
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            let app = try store.partition(server: ScriptedServer.rating())
+        var options = Store.Options()
+        options.silence()
+        try await withOpenStore(ScriptedServer.rating(), options: options) { folder, store, app in
             let damaged = try await app.enqueue(giveStars("1", 5))
             let other = try await app.enqueue(giveStars("2", 3))
             let queue = try store.operationsDatabase().mutations
             let begun = try await queue.begin(damaged.id.uuid, owner: "gone", now: Date())
             if isAnswered { try await queue.answer(begun.attempt, Array(rated("1", 5).utf8), now: Date()) }
-            let program = try OtherProgram(folder)
-            try program.run("PRAGMA ignore_check_constraints = ON")
-            try program.run(
-                """
-                UPDATE mutation SET attempts = 9223372036854775807
-                WHERE sequence = (SELECT min(sequence) FROM mutation)
-                """)
+            try OtherProgram(folder).damageFirstMutation()
             try await quickRunner(app).drain()
             #expect(try damaged.status()?.failure?.kind == .damaged)
             #expect(try other.status()?.state == .applied)
-            try store.close()
         }
     }
 
     @Test("Two runners of one process have different names beside the mutations that they send")
     func owners() async throws {
-        try await withTemporaryFolder { folder in
-            let queue = Mutex<MutationQueue?>(nil)
-            let owners = Mutex<[String]>([])
-            let server = ScriptedServer(ScriptedServer.key) { request in
-                let sent = try queue.withLock { $0 }?.list(MutationFilter(states: [.inFlight])) ?? []
-                owners.withLock { $0 += sent.compactMap(\.owner) }
-                return rated(request.values["recipe"] as? String ?? "", 5)
-            }
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            let app = try store.partition(server: server)
+        let queue = Mutex<MutationQueue?>(nil)
+        let owners = Mutex<[String]>([])
+        let server = ScriptedServer(ScriptedServer.key) { request in
+            let sent = try queue.withLock { $0 }?.list(MutationFilter(states: [.inFlight])) ?? []
+            owners.withLock { $0 += sent.compactMap(\.owner) }
+            return rated(request.values["recipe"] as? String ?? "", 5)
+        }
+        try await withOpenStore(server) { _, store, app in
             for recipe in ["1", "2"] {
                 try await app.enqueue(giveStars(recipe, 5))
                 let stored = try store.operationsDatabase().mutations
@@ -119,7 +108,6 @@ struct LeftWorkTests {
             }
             let names = owners.withLock { $0 }
             #expect(names.count == 2 && Set(names).count == 2, "\(names)")
-            try store.close()
         }
     }
 

@@ -126,22 +126,7 @@ struct OddAnswerTests {
         let server = ScriptedServer(ScriptedServer.key) { number, _ in
             number < 3 ? #"{"data":{"nonsense":1}}"# : added("1", "Soup")
         }
-        try await withStoreFixture(server, schema: schema) { (app) throws in
-            let receipt = try await app.enqueue(add("Soup"))
-            let runner = quickRunner(app) { $0.maximumFaults = 2 }
-            let service = Task { try await runner.run() }
-            try await eventually { try receipt.status()?.state == .deadLetter }
-            #expect(server.requests.count == 2)
-            try await app.replayMutation(receipt.id)
-            try await eventually {
-                let state = try receipt.status()?.state
-                return state == .applied || state == .deadLetter
-            }
-            #expect(try receipt.status()?.state == .applied)
-            #expect(server.requests.count == 4)
-            service.cancel()
-            try await service.value
-        }
+        try await expectAppliedOnceReplayed(add("Soup"), by: server, schema: schema) { $0.maximumFaults = 2 }
     }
 
     @Test("Attempts that found no server do not count as its faults")
@@ -151,11 +136,8 @@ struct OddAnswerTests {
             if number < 8 { throw TransportError(.status, "oh", status: 500) }
             return added("1", "Soup")
         }
-        try await withStoreFixture(server, schema: schema) { (app) throws in
-            let receipt = try await app.enqueue(add("Soup"))
-            try await quickRunner(app) { $0.maximumFaults = 3 }.drain()
-            #expect(try receipt.status()?.state == .applied)
-        }
+        let status = try await settled(add("Soup"), by: server, schema: schema) { $0.maximumFaults = 3 }
+        #expect(status.state == .applied)
     }
 
     @Test("Attempts whose answers were lost do not count as the server's faults")
@@ -164,12 +146,9 @@ struct OddAnswerTests {
             if number < 6 { throw TransportError(.interrupted, "lost") }
             return added("1", "Soup")
         }
-        try await withStoreFixture(server, schema: schema) { (app) throws in
-            let receipt = try await app.enqueue(add("Soup"))
-            try await quickRunner(app) { $0.maximumFaults = 2 }.drain()
-            #expect(try receipt.status()?.state == .applied)
-            #expect(server.requests.count == 7)
-        }
+        let status = try await settled(add("Soup"), by: server, schema: schema) { $0.maximumFaults = 2 }
+        #expect(status.state == .applied)
+        #expect(server.requests.count == 7)
     }
 
     @Test(
@@ -209,12 +188,9 @@ struct OddAnswerTests {
             try await Task.sleep(for: .milliseconds(60))
             return added("1", "Soup")
         }
-        try await withStoreFixture(server, schema: schema) { (app) throws in
-            let receipt = try await app.enqueue(add("Soup"))
-            try await quickRunner(app) { $0.timeout = .milliseconds(1) }.drain()
-            #expect(try receipt.status()?.state == .applied)
-            #expect(server.requests.count == 1)
-        }
+        let status = try await settled(add("Soup"), by: server, schema: schema) { $0.timeout = .milliseconds(1) }
+        #expect(status.state == .applied)
+        #expect(server.requests.count == 1)
     }
 
     @Test("A mutation that takes effect while its repeat is under way takes effect once, and the answer is taken")
@@ -235,12 +211,8 @@ struct OddAnswerTests {
             #expect(effect() == first)
             return first
         }
-        try await withStoreFixture(server, schema: schema) { (app) throws in
-            let receipt = try await app.enqueue(add("Soup"))
-            try await quickRunner(app).drain()
-            #expect(try receipt.status()?.state == .applied)
-            #expect(effects.withLock { $0.count } == 1)
-        }
+        #expect(try await settled(add("Soup"), by: server, schema: schema).state == .applied)
+        #expect(effects.withLock { $0.count } == 1)
     }
 
     @Test(
@@ -266,11 +238,7 @@ struct OddAnswerTests {
         let server = ScriptedServer(ScriptedServer.key) { (_: GraphQLRequest) in
             #"{"data":null,"errors":[{"message":"no","path":[]}]}"#
         }
-        try await withStoreFixture(server, schema: schema) { (app) throws in
-            let receipt = try await app.enqueue(add("Soup"))
-            try await quickRunner(app).drain()
-            #expect(try receipt.status()?.failure?.kind == .rejected)
-        }
+        #expect(try await settled(add("Soup"), by: server, schema: schema).failure?.kind == .rejected)
     }
 
     @Test("An error of its only other field rejects a mutation that also selects __typename")
@@ -278,12 +246,8 @@ struct OddAnswerTests {
         let server = ScriptedServer(ScriptedServer.key) { (_: GraphQLRequest) in
             #"{"data":null,"errors":[{"message":"no","path":["mine"],"extensions":{"code":"BAD"}}]}"#
         }
-        try await withStoreFixture(server, schema: schema) { (app) throws in
-            let receipt = try await app.enqueue(
-                GraphQLOperation(#"mutation { __typename mine: add(title: "Soup") { id } }"#))
-            try await quickRunner(app).drain()
-            #expect(try receipt.status()?.failure?.kind == .rejected)
-        }
+        let operation = GraphQLOperation(#"mutation { __typename mine: add(title: "Soup") { id } }"#)
+        #expect(try await settled(operation, by: server, schema: schema).failure?.kind == .rejected)
     }
 
     @Test("What failed of a mutation that took effect in part is told as the server said it, and where")
@@ -294,15 +258,11 @@ struct OddAnswerTests {
              "errors":[{"message":"late","errorType":"Timeout","errorInfo":{"after":5},"path":["addAll",0,"stars"]}]}
             """#
         }
-        try await withStoreFixture(server, schema: schema) { (app) throws in
-            let receipt = try await app.enqueue(
-                GraphQLOperation(#"mutation { addAll(titles: ["Soup"]) { id title stars } }"#))
-            try await quickRunner(app).drain()
-            let status = try #require(try receipt.status())
-            #expect(status.state == .applied)
-            let error = try #require(status.errors.first)
-            #expect(error.path == ResponsePath([.field("addAll"), .index(0), .field("stars")]))
-            #expect(error.errorType == "Timeout" && error.errorInfo == ["after": 5])
-        }
+        let operation = GraphQLOperation(#"mutation { addAll(titles: ["Soup"]) { id title stars } }"#)
+        let status = try await settled(operation, by: server, schema: schema)
+        #expect(status.state == .applied)
+        let error = try #require(status.errors.first)
+        #expect(error.path == ResponsePath([.field("addAll"), .index(0), .field("stars")]))
+        #expect(error.errorType == "Timeout" && error.errorInfo == ["after": 5])
     }
 }

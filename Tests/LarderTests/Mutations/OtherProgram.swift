@@ -19,4 +19,14 @@ final class OtherProgram {
         let code = sqlite3_exec(connection, statement, nil, nil, nil)
         guard code == SQLITE_OK else { throw Refusal(code: code) }
     }
+
+    /// Leaves the row of the first mutation such that it cannot be read.
+    func damageFirstMutation() throws {
+        try run("PRAGMA ignore_check_constraints = ON")
+        try run(
+            """
+            UPDATE mutation SET attempts = 9223372036854775807
+            WHERE sequence = (SELECT min(sequence) FROM mutation)
+            """)
+    }
 }

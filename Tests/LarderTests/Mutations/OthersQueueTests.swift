@@ -12,20 +12,20 @@ struct OthersQueueTests {
     private static let rated = #"{"rate":{"__typename":"Recipe","id":"1","rating":5}}"#
 
     /// What another process queues.
-    private static func draft(expecting response: String? = nil) -> MutationDraft {
+    private static func draft(
+        _ variables: String = #"{"recipe":"1","stars":5}"#, expecting response: String? = nil
+    ) -> MutationDraft {
         MutationDraft(
             partition: Store.unnamedPartition, lane: "other",
             content: MutationContent(
-                document: document, variables: Array(#"{"recipe":"1","stars":5}"#.utf8),
+                document: document, variables: Array(variables.utf8),
                 optimisticResponse: response.map { Array($0.utf8) }),
             created: Date())
     }
 
     @Test("An expected change stays seen while another process queues one mutation after the other")
     func staysSeen() async throws {
-        try await withTemporaryFolder { (folder) throws in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            let app = try store.partition()
+        try await withOpenStore { folder, _, app in
             func queue(_ recipe: String, _ stars: Int64) async throws {
                 try await app.enqueue(
                     GraphQLOperation(Self.document, variables: ["recipe": .string(recipe), "stars": .int(stars)]),
@@ -39,12 +39,7 @@ struct OthersQueueTests {
             let isDone = Flag()
             let queueing = Task.detached {
                 while !isDone.isSet {
-                    _ = try await other.mutations.enqueue(
-                        MutationDraft(
-                            partition: Store.unnamedPartition, lane: "other",
-                            content: MutationContent(
-                                document: Self.document, variables: Array(#"{"recipe":"2","stars":1}"#.utf8)),
-                            created: Date()))
+                    _ = try await other.mutations.enqueue(Self.draft(#"{"recipe":"2","stars":1}"#))
                     try await Task.sleep(for: .milliseconds(20))
                 }
             }
@@ -60,15 +55,12 @@ struct OthersQueueTests {
             isDone.set()
             try await queueing.value
             try other.close()
-            try store.close()
         }
     }
 
     @Test("A watcher shows another process's mutation as unconfirmed, until that process discards it")
     func shownHere() async throws {
-        try await withTemporaryFolder { (folder) throws in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            let app = try store.partition()
+        try await withOpenStore { folder, _, app in
             let rating = GraphQLFragment("fragment F on Recipe { rating }")
             try await app.write("Recipe:1", rating, ["rating": 1])
             var states = try app.watch("Recipe:1", rating).makeAsyncIterator()
@@ -82,7 +74,6 @@ struct OthersQueueTests {
             let left = try #require(try await next(&states, within: .seconds(20)))
             #expect(left.complete?["rating"]?.double == 1 && !left.isOptimistic)
             try other.close()
-            try store.close()
         }
     }
 
@@ -91,9 +82,7 @@ struct OthersQueueTests {
         let server = ScriptedServer { number, request in
             number == 0 ? .failure(.away) : ScriptedServer.done(request)
         }
-        try await withTemporaryFolder { (folder) throws in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            let app = try store.partition(server: server)
+        try await withOpenStore(server) { folder, _, app in
             let receipt = try await app.enqueue(giveStars("1", 1), options: MutationOptions(lane: "own"))
             let connectivity = CountedConnectivity()
             let runner = quickRunner(app) { options in
@@ -106,18 +95,12 @@ struct OthersQueueTests {
             // It looks by itself, for nothing tells it of what others queue.
             try await connectivity.someLooks()
             let other = try OperationsDatabase(folder: folder)
-            _ = try await other.mutations.enqueue(
-                MutationDraft(
-                    partition: Store.unnamedPartition, lane: "other",
-                    content: MutationContent(
-                        document: Self.document, variables: Array(#"{"recipe":"2","stars":2}"#.utf8)),
-                    created: Date()))
+            _ = try await other.mutations.enqueue(Self.draft(#"{"recipe":"2","stars":2}"#))
             try other.close()
             try await eventually { server.requests.count == 2 }
             #expect(server.requests.last?.values["recipe"] as? String == "2")
             running.cancel()
             try await running.value
-            try store.close()
         }
     }
 
@@ -126,14 +109,11 @@ struct OthersQueueTests {
     private func withUntoldStore(
         _ body: (_ receipt: MutationReceipt, _ other: OperationsDatabase) async throws -> Void
     ) async throws {
-        try await withTemporaryFolder { (folder) throws in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            let app = try store.partition()
+        try await withOpenStore { folder, _, app in
             let other = try OperationsDatabase(folder: folder)
             let mutation = try await other.mutations.enqueue(Self.draft())
             try await body(app.mutation(MutationID(mutation.id)), other)
             try other.close()
-            try store.close()
         }
     }
 
@@ -166,9 +146,7 @@ struct OthersQueueTests {
 
     @Test("A program that has queued a mutation sees what another process queues, though it watches nothing")
     func seenUnwatched() async throws {
-        try await withTemporaryFolder { (folder) throws in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            let app = try store.partition()
+        try await withOpenStore { folder, _, app in
             let rating = GraphQLFragment("fragment F on Recipe { rating }")
             try await app.write("Recipe:1", rating, ["rating": 1])
             try await app.enqueue(giveStars("2", 3), options: MutationOptions(lane: "own"))
@@ -176,7 +154,6 @@ struct OthersQueueTests {
             _ = try await other.mutations.enqueue(Self.draft(expecting: Self.rated))
             try other.close()
             try await eventually { try app.read("Recipe:1", rating)["rating"]?.double == 5 }
-            try store.close()
         }
     }
 }

@@ -10,6 +10,11 @@ struct QueueStatusTests {
     private let rate = GraphQLOperation(
         #"mutation Rate($n: Int!) { rate(input: {recipe: "1", stars: $n}) { title } }"#, variables: ["n": 5])
 
+    /// A server that is there, and refuses every mutation.
+    private var refusing: ScriptedServer {
+        ScriptedServer { _, _ in ScriptedServer.body(#"{"data":null,"errors":[{"message":"no"}]}"#) }
+    }
+
     /// The first status that satisfies a condition.
     private func status(
         _ iterator: inout some AsyncIteratorProtocol<QueueStatus, Never>, _ condition: (QueueStatus) -> Bool
@@ -22,11 +27,7 @@ struct QueueStatusTests {
 
     @Test("What is queued, sent and set aside is counted by lane, and what was set aside newly is named once")
     func counted() async throws {
-        let server = ScriptedServer { request in
-            request.kind == .mutation
-                ? #"{"data":null,"errors":[{"message":"no"}]}"# : #"{"data":{"__typename":"Query"}}"#
-        }
-        try await withStoreFixture(server) { app in
+        try await withStoreFixture(refusing) { app in
             var iterator = app.queue.makeAsyncIterator()
             let empty = try #require(await iterator.next(isolation: #isolation))
             #expect(empty.lanes.isEmpty && empty.newlySetAside.isEmpty && empty.runner == .stopped)
@@ -107,11 +108,7 @@ struct QueueStatusTests {
 
     @Test("A mutation that is replayed and set aside again between two looks is newly set aside once more")
     func again() async throws {
-        let server = ScriptedServer { request in
-            request.kind == .mutation
-                ? #"{"data":null,"errors":[{"message":"no"}]}"# : #"{"data":{"__typename":"Query"}}"#
-        }
-        try await withStoreFixture(server) { app in
+        try await withStoreFixture(refusing) { app in
             let receipt = try await app.enqueue(rate)
             try await MutationRunner(app).drain()
             var iterator = app.queue.makeAsyncIterator()
@@ -125,10 +122,9 @@ struct QueueStatusTests {
     @Test("The first status names what was set aside before the program was started again")
     func afterRestart() async throws {
         try await withTemporaryFolder { folder in
-            let server = ScriptedServer { _ in #"{"data":null,"errors":[{"message":"no"}]}"# }
             let schema = try Schema(parsing: fixtureSchema)
             let store = try Store.open(at: folder, schema: schema)
-            let app = try store.partition(server: server)
+            let app = try store.partition(server: refusing)
             let receipt = try await app.enqueue(rate)
             try await MutationRunner(app).drain()
             try store.close()
@@ -143,9 +139,8 @@ struct QueueStatusTests {
 
     @Test("The queue's states report a mutation that another process queues, though this process queues none")
     func othersQueue() async throws {
-        try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            let states = QueueStates(core: try store.partition().core)
+        try await withOpenStore { folder, _, app in
+            let states = QueueStates(core: app.core)
             let reader = Task {
                 for await status in states where !status.lanes.isEmpty { return status.lanes }
                 return [:]
@@ -165,7 +160,6 @@ struct QueueStatusTests {
                     created: Date()))
             #expect(await reader.value == [MutationLane("other"): [.pending: 1]])
             try other.close()
-            try store.close()
         }
     }
 
@@ -224,10 +218,9 @@ struct QueueStatusTests {
 
     @Test("The status tells of the queue of its own partition alone, whatever waits or was set aside in another one")
     func ownPartition() async throws {
-        let server = ScriptedServer { _ in #"{"data":null,"errors":[{"message":"no"}]}"# }
         try await withTemporaryFolder { folder in
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            let parked = try await store.switch(to: backend("a"), server: server).partition
+            let parked = try await store.switch(to: backend("a"), server: refusing).partition
             try await parked.enqueue(rate)
             try await MutationRunner(parked).drain()
             #expect(try parked.mutations().map(\.state) == [.deadLetter])
@@ -243,8 +236,7 @@ struct QueueStatusTests {
 
     @Test("The first status names what was set aside in the order in which the mutations were queued")
     func setAsideInOrder() async throws {
-        let server = ScriptedServer { _ in #"{"data":null,"errors":[{"message":"no"}]}"# }
-        try await withStoreFixture(server) { app in
+        try await withStoreFixture(refusing) { app in
             var ids: [MutationID] = []
             for _ in 0..<3 { ids.append(try await app.enqueue(rate).id) }
             try await MutationRunner(app).drain()

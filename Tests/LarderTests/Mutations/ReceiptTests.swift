@@ -39,14 +39,12 @@ struct ReceiptTests {
 
     @Test("Another attempt is told of a mutation whose state is the same as before")
     func otherAttempt() async throws {
-        try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            let reader = Reader(try await store.partition().enqueue(giveStars("1", 5)))
+        try await withOpenStore { folder, _, app in
+            let reader = Reader(try await app.enqueue(giveStars("1", 5)))
             try await eventually { reader.states.map(\.attempts) == [0] }
             try OtherProgram(folder).run("UPDATE mutation SET attempts = 1")
             try await eventually { reader.states.map(\.attempts) == [0, 1] }
             #expect(reader.states.map(\.state) == [.pending, .pending])
-            try store.close()
         }
     }
 
@@ -104,9 +102,7 @@ struct ReceiptTests {
 
     @Test("A wait for a mutation that is unknown, or whose outcome was deleted, throws unknownMutation")
     func unknown() async throws {
-        try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            let app = try store.partition(server: ScriptedServer.rating())
+        try await withOpenStore(ScriptedServer.rating()) { folder, _, app in
             let none = app.mutation(MutationID(UUID()))
             await expectCode(.unknownMutation) { _ = try await none.outcome(within: .seconds(60)) }
             let receipt = try await app.enqueue(giveStars("1", 5))
@@ -114,7 +110,6 @@ struct ReceiptTests {
             #expect(try await receipt.outcome(within: .seconds(60)).isApplied)
             try OtherProgram(folder).run("DELETE FROM outcome")
             await expectCode(.unknownMutation) { _ = try await receipt.outcome(within: .seconds(60)) }
-            try store.close()
         }
     }
 
@@ -173,23 +168,10 @@ struct ReceiptTests {
 
     @Test("The outcome of a mutation that took effect in part has the errors of the fields that failed")
     func partialOutcome() async throws {
-        let schema = fixtureSchema.replacing("rate(input: Rating!): Recipe!", with: "rate(input: Rating!): Recipe")
-        let server = ScriptedServer { _, _ in
-            ScriptedServer.body(
-                """
-                {"data":{"first":{"__typename":"Recipe","id":"1","rating":5},"second":null},
-                 "errors":[{"message":"no such recipe","path":["second"],"extensions":{"code":"BAD"}}]}
-                """)
-        }
-        try await withStoreFixture(server, schema: schema) { app in
-            let receipt = try await app.enqueue(
-                GraphQLOperation(
-                    """
-                    mutation {
-                      first: rate(input: {recipe: "1", stars: 5}) { id rating }
-                      second: rate(input: {recipe: "2", stars: 5}) { id rating }
-                    }
-                    """))
+        let error = #"{"message":"no such recipe","path":["second"],"extensions":{"code":"BAD"}}"#
+        let server = ScriptedServer { _, _ in ScriptedServer.firstOfTwo(errors: error) }
+        try await withStoreFixture(server, schema: schemaOfPartialFailure) { app in
+            let receipt = try await app.enqueue(giveStarsToTwo())
             try await quickRunner(app).drain()
             guard case .applied(_, let errors) = try await receipt.outcome(within: .seconds(60)) else {
                 Issue.record("the mutation did not take effect")
@@ -205,12 +187,8 @@ struct ReceiptTests {
             #"{"errors":[{"message":"no","locations":[{"line":3,"column":9}],"extensions":{"code":"BAD"}},"#
                 + #"{"message":"never"}]}"#
         })
-        try await withStoreFixture(server) { app in
-            let receipt = try await app.enqueue(giveStars("1", 5))
-            try await quickRunner(app).drain()
-            let errors = try #require(try receipt.status()?.failure).errors
-            #expect(errors.map(\.message) == ["no", "never"])
-            #expect(errors.first?.errorType == "BAD" && errors.first?.locations == [.init(line: 3, column: 9)])
-        }
+        let errors = try #require(try await settled(by: server).failure).errors
+        #expect(errors.map(\.message) == ["no", "never"])
+        #expect(errors.first?.errorType == "BAD" && errors.first?.locations == [.init(line: 3, column: 9)])
     }
 }

@@ -44,16 +44,12 @@ struct RunnerTests {
     @Test("Of the operations of a queued document the runner sends the one that is named")
     func namedOperation() async throws {
         let server = ScriptedServer.rating()
-        try await withStoreFixture(server) { (app) throws in
-            let other = #"mutation Other { rate(input: {recipe: "9", stars: 1}) { id } }"#
-            let operation = GraphQLOperation(
-                "\(other) \(rateDocument)", name: "Rate", variables: ["recipe": "1", "stars": 5])
-            let receipt = try await app.enqueue(operation, options: .init())
-            try await quickRunner(app).drain()
-            #expect(try receipt.status()?.state == .applied)
-            #expect(server.effects == ["1 5"])
-            #expect(server.requests.map(\.operationName) == ["Rate"])
-        }
+        let other = #"mutation Other { rate(input: {recipe: "9", stars: 1}) { id } }"#
+        let operation = GraphQLOperation(
+            "\(other) \(rateDocument)", name: "Rate", variables: ["recipe": "1", "stars": 5])
+        #expect(try await settled(operation, by: server).state == .applied)
+        #expect(server.effects == ["1 5"])
+        #expect(server.requests.map(\.operationName) == ["Rate"])
     }
 
     @Test("A queued mutation is sent in its turn, and its answer is in the cache")
@@ -281,7 +277,7 @@ struct RunnerTests {
             let receipt = try await app.enqueue(rate("1", 5), options: .init())
             let runner = quickRunner(app)
             let running = Task { try await runner.run() }
-            while runner.state != .waitingForSignIn { try await Task.sleep(for: .milliseconds(2)) }
+            try await eventually { runner.state == .waitingForSignIn }
             #expect(server.requests.count == 1)
             // The runner waits as soon as the refusal is known, and then notes it.
             try await eventually { try receipt.status()?.state == .pending }
@@ -332,12 +328,8 @@ struct RunnerTests {
             {"data":null,"errors":[{"message":"slow down","errorType":"ThrottlingException","path":["rate"]}]}
             """#
         let server = ScriptedServer.rating(errors: { $0 < 4 ? throttled : nil })
-        try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.enqueue(rate("1", 1), options: .init())
-            try await quickRunner(app) { $0.maximumFaults = 2 }.drain()
-            #expect(try receipt.status()?.state == .applied)
-            #expect(server.requests.count == 5)
-        }
+        #expect(try await settled(by: server) { $0.maximumFaults = 2 }.state == .applied)
+        #expect(server.requests.count == 5)
     }
 
     @Test("A sign-up is not queued because the network is away: its completion runs, with an error now")
@@ -357,13 +349,13 @@ struct RunnerTests {
         try await withStoreFixture(server) { (app) throws in
             let first = quickRunner(app)
             let running = Task { try await first.run() }
-            while first.state != .running { try await Task.sleep(for: .milliseconds(2)) }
+            try await eventually { first.state == .running }
             let second = quickRunner(app)
             let waiting = Task { try await second.run() }
-            while second.state != .standingBy { try await Task.sleep(for: .milliseconds(2)) }
+            try await eventually { second.state == .standingBy }
             running.cancel()
             try await running.value
-            while second.state != .running { try await Task.sleep(for: .milliseconds(2)) }
+            try await eventually { second.state == .running }
             let receipt = try await app.enqueue(rate("1", 2), options: .init())
             #expect(try await receipt.outcome(within: .seconds(300)).isApplied)
             waiting.cancel()
@@ -423,26 +415,17 @@ struct RunnerTests {
     @Test("A mutation whose row cannot be read is set aside, the log says so, and the others are sent")
     func damagedRow() async throws {
         let log = RecordedLog(from: .error)
-        try await withTemporaryFolder { folder in
-            var options = Store.Options()
-            options.logger = log.logger
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            let app = try store.partition(server: ScriptedServer.rating())
+        var options = Store.Options()
+        options.logger = log.logger
+        try await withOpenStore(ScriptedServer.rating(), options: options) { folder, _, app in
             let damaged = try await app.enqueue(giveStars("1", 5))
             let other = try await app.enqueue(giveStars("2", 3))
-            let program = try OtherProgram(folder)
-            try program.run("PRAGMA ignore_check_constraints = ON")
-            try program.run(
-                """
-                UPDATE mutation SET attempts = 9223372036854775807
-                WHERE sequence = (SELECT min(sequence) FROM mutation)
-                """)
+            try OtherProgram(folder).damageFirstMutation()
             try await quickRunner(app).drain()
             #expect(try damaged.status()?.failure?.kind == .damaged)
             #expect(try other.status()?.state == .applied)
             #expect(log.texts.withLock { $0 } == ["a damaged row of larder.sqlite was set aside"])
             #expect(log.details.withLock { $0.first }?.hasPrefix("mutation where sequence = 1: ") == true)
-            try store.close()
         }
     }
 

@@ -12,6 +12,11 @@ extension ScriptedServer {
         return body(rated(variables["recipe"] as? String ?? "", variables["stars"] as? Int ?? 0))
     }
 
+    /// Of two ratings the first was done, and the second failed.
+    static func firstOfTwo(errors: String) -> Result<GraphQLAnswer, TransportError> {
+        body(#"{"data":{"first":{"__typename":"Recipe","id":"1","rating":5},"second":null},"errors":[\#(errors)]}"#)
+    }
+
     /// A server that rates recipes, and notes what took effect; a repeat of a key takes none.
     ///
     /// - Parameters:

@@ -41,7 +41,7 @@ struct SignInTests {
             ]
             let runner = MutationRunner(app)
             let running = Task { try await runner.run() }
-            while runner.state != .waitingForSignIn { try await Task.sleep(for: .milliseconds(2)) }
+            try await eventually { runner.state == .waitingForSignIn }
             runner.resume()
             signedIn.set()
             for receipt in receipts { #expect(try await receipt.outcome(within: .seconds(300)).isApplied) }
@@ -77,19 +77,8 @@ struct SignInTests {
         let server = ScriptedServer.rating { number in
             number == 0 ? (TransportError(.cancelled, "the sign-in was cancelled"), false) : nil
         }
-        try await withStoreFixture(server) { (app) throws in
-            let text = """
-                mutation Rate($recipe: ID!, $stars: Int!) {
-                  rate(input: {recipe: $recipe, stars: $stars}) { id title rating }
-                }
-                """
-            let receipt = try await app.enqueue(GraphQLOperation(text, variables: ["recipe": "1", "stars": 5]))
-            var options = MutationRunner.Options()
-            options.backoff = Backoff(first: .milliseconds(1), cap: .milliseconds(2))
-            try await MutationRunner(app, options: options).drain()
-            #expect(try receipt.status()?.state == .applied)
-            #expect(server.effects == ["1 5"])
-        }
+        #expect(try await settled(by: server).state == .applied)
+        #expect(server.effects == ["1 5"])
     }
 
     @Test("Headers that cannot be had are waited for, and nothing is set aside")
@@ -103,14 +92,8 @@ struct SignInTests {
             guard number > 2 else { throw TransportError(.notPrepared, "the keychain is locked") }
             return try Self.rated(request)
         }
-        try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.enqueue(rate("1", 5))
-            var options = MutationRunner.Options()
-            options.backoff = Backoff(first: .milliseconds(1), cap: .milliseconds(2))
-            try await MutationRunner(app, options: options).drain()
-            #expect(try receipt.status()?.state == .applied)
-            #expect(tries.withLock { $0 } == 3)
-        }
+        #expect(try await settled(rate("1", 5), by: server).state == .applied)
+        #expect(tries.withLock { $0 } == 3)
     }
 
     @Test("A runner that works already is not begun a second time")
@@ -119,7 +102,7 @@ struct SignInTests {
         try await withStoreFixture(server) { (app) throws in
             let runner = MutationRunner(app)
             let running = Task { try await runner.run() }
-            while runner.state != .running { try await Task.sleep(for: .milliseconds(2)) }
+            try await eventually { runner.state == .running }
             let error = await #expect(throws: LarderError.self) { try await runner.drain() }
             #expect(error?.code == .notRunnable)
             let receipt = try await app.enqueue(rate("1", 5))

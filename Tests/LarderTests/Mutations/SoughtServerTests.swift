@@ -9,6 +9,28 @@ import Testing
 struct SoughtServerTests {
     private static let page = TransportError(.unusableAnswer, "text/html", status: 200)
 
+    /// A server whose first mutation a page answers.
+    private func afterPage(
+        refusals: ServerRefusals = ServerRefusals(), search: @escaping ScriptedServer.ResultScript
+    ) -> ScriptedServer {
+        ScriptedServer(
+            ScriptedServer.key, refusals: refusals, search: search,
+            { number, request in number == 0 ? .failure(Self.page) : ScriptedServer.done(request) })
+    }
+
+    /// Wakes the runner five times, and waits each time until it has looked at the network.
+    private func haveRunnerLook(
+        in app: Partition, _ connectivity: CountedConnectivity, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        for _ in 0..<5 {
+            let before = connectivity.looks
+            app.core.operationsStore.changeSignal.notify()
+            try await eventually(fileID: sourceLocation.fileID, line: sourceLocation.line) {
+                connectivity.looks > before
+            }
+        }
+    }
+
     /// Runs a runner that meets a page, until it has looked for the server `searches` times.
     private func looking(
         _ searches: Int, at server: ScriptedServer, in app: Partition,
@@ -44,39 +66,27 @@ struct SoughtServerTests {
     @Test("The probe bears the headers that the runner's requests have")
     func headers() async throws {
         let (hasHeader, hasNone) = (Flag(), Flag())
-        let server = ScriptedServer(
-            ScriptedServer.key,
-            search: { _, request in
-                (request.headers.contains { $0.name == "x-tenant" && $0.value == "7" } ? hasHeader : hasNone).set()
-                return ScriptedServer.found
-            }, { number, request in number == 0 ? .failure(Self.page) : ScriptedServer.done(request) })
-        try await withStoreFixture(server) { app in
-            try await app.enqueue(giveStars("1", 1))
-            try await quickRunner(app) { $0.headers = [.init(name: "x-tenant", value: "7")] }.drain()
-            #expect(hasHeader.isSet && !hasNone.isSet)
+        let server = afterPage { _, request in
+            (request.headers.contains { $0.name == "x-tenant" && $0.value == "7" } ? hasHeader : hasNone).set()
+            return ScriptedServer.found
         }
+        try await settled(by: server) { $0.headers = [.init(name: "x-tenant", value: "7")] }
+        #expect(hasHeader.isSet && !hasNone.isSet)
     }
 
     @Test("A refusal that the transport declares for its server shows that the server is there")
     func declaredRefusal() async throws {
         let isFirst = Countdown(1)
-        let server = ScriptedServer(
-            ScriptedServer.key, refusals: ServerRefusals(statuses: [503]),
-            search: { _, _ in isFirst.take() ? ScriptedServer.status(503) : ScriptedServer.found },
-            { number, request in number == 0 ? .failure(Self.page) : ScriptedServer.done(request) })
-        try await withStoreFixture(server) { app in
-            let receipt = try await app.enqueue(giveStars("1", 1))
-            try await quickRunner(app).drain()
-            #expect(try receipt.status()?.state == .applied)
-            #expect(server.searches == 1)
+        let server = afterPage(refusals: ServerRefusals(statuses: [503])) { _, _ in
+            isFirst.take() ? ScriptedServer.status(503) : ScriptedServer.found
         }
+        #expect(try await settled(by: server).state == .applied)
+        #expect(server.searches == 1)
     }
 
     @Test("A GraphQL response that has errors and no data shows that the server is there")
     func errorsAlone() async throws {
-        let server = ScriptedServer(
-            ScriptedServer.key, search: { _, _ in ScriptedServer.body(#"{"errors":[{"message":"no"}]}"#) },
-            { number, request in number == 0 ? .failure(Self.page) : ScriptedServer.done(request) })
+        let server = afterPage { _, _ in ScriptedServer.body(#"{"errors":[{"message":"no"}]}"#) }
         try await withStoreFixture(server) { app in
             let receipt = try await app.enqueue(giveStars("1", 1))
             let running = Task { [runner = quickRunner(app)] in try await runner.run() }
@@ -90,32 +100,18 @@ struct SoughtServerTests {
 
     @Test("The status of a proxy or a captive network does not show that the server is up", arguments: [407, 511])
     func between(status: Int) async throws {
-        let server = ScriptedServer(
-            ScriptedServer.key,
-            search: { number, _ in number < 2 ? ScriptedServer.status(status) : ScriptedServer.found },
-            { number, request in number == 0 ? .failure(Self.page) : ScriptedServer.done(request) })
-        try await withStoreFixture(server) { app in
-            let receipt = try await app.enqueue(giveStars("1", 1))
-            try await quickRunner(app).drain()
-            #expect(try receipt.status()?.state == .applied)
-            #expect(server.searches == 3)
-        }
+        let server = afterPage { number, _ in number < 2 ? ScriptedServer.status(status) : ScriptedServer.found }
+        #expect(try await settled(by: server).state == .applied)
+        #expect(server.searches == 3)
     }
 
     @Test(
         "A probe that is answered by a server's own status shows that the server is there",
         arguments: [401, 409, 412, 425, 429])
     func ownStatus(status: Int) async throws {
-        let server = ScriptedServer(
-            ScriptedServer.key,
-            search: { number, _ in number == 0 ? ScriptedServer.status(status) : ScriptedServer.found },
-            { number, request in number == 0 ? .failure(Self.page) : ScriptedServer.done(request) })
-        try await withStoreFixture(server) { app in
-            let receipt = try await app.enqueue(giveStars("1", 1))
-            try await quickRunner(app).drain()
-            #expect(try receipt.status()?.state == .applied)
-            #expect(server.searches == 1)
-        }
+        let server = afterPage { number, _ in number == 0 ? ScriptedServer.status(status) : ScriptedServer.found }
+        #expect(try await settled(by: server).state == .applied)
+        #expect(server.searches == 1)
     }
 
     @Test("The probe asks for a type's name and nothing else, unless the program names another query")
@@ -127,19 +123,8 @@ struct SoughtServerTests {
     func growingPauses() async throws {
         let server = ScriptedServer(
             ScriptedServer.key, search: { _, _ in .failure(Self.page) }, { _, _ in .failure(Self.page) })
-        let (clock, connectivity) = (TestClock(), CountedConnectivity())
-        var options = Store.Options()
-        options.now = { clock.now }
-        try await withTemporaryFolder { [options] folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            let app = try store.partition(server: server)
-            func haveRunnerLook() async throws {
-                for _ in 0..<5 {
-                    let before = connectivity.looks
-                    app.core.operationsStore.changeSignal.notify()
-                    try await eventually { connectivity.looks > before }
-                }
-            }
+        let connectivity = CountedConnectivity()
+        try await withClock(server) { app, clock in
             try await app.enqueue(giveStars("1", 1))
             let runner = quickRunner(app) { options in
                 options.connectivity = connectivity
@@ -150,15 +135,14 @@ struct SoughtServerTests {
             try await eventually { runner.state == .unusableServer }
             clock.advance(by: .seconds(10))
             try await eventually { server.searches == 2 }
-            try await haveRunnerLook()
+            try await haveRunnerLook(in: app, connectivity)
             clock.advance(by: .seconds(10))
-            try await haveRunnerLook()
+            try await haveRunnerLook(in: app, connectivity)
             #expect(server.searches == 2)
             clock.advance(by: .seconds(10))
             try await eventually { server.searches >= 3 }
             running.cancel()
             try await running.value
-            try store.close()
         }
     }
 
@@ -171,28 +155,19 @@ struct SoughtServerTests {
     func askedForPatience(answer: Result<GraphQLAnswer, TransportError>) async throws {
         let server = ScriptedServer(
             ScriptedServer.key, search: { _, _ in answer }, { _, _ in .failure(Self.page) })
-        let (clock, connectivity) = (TestClock(), CountedConnectivity())
-        var options = Store.Options()
-        options.now = { clock.now }
-        try await withTemporaryFolder { [options] folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            let app = try store.partition(server: server)
+        let connectivity = CountedConnectivity()
+        try await withClock(server) { app, clock in
             try await app.enqueue(giveStars("1", 1))
             let runner = quickRunner(app) { $0.connectivity = connectivity }
             let running = Task { try await runner.run() }
             try await eventually { runner.state == .unusableServer }
             clock.advance(by: .seconds(3590))
-            for _ in 0..<5 {
-                let before = connectivity.looks
-                app.core.operationsStore.changeSignal.notify()
-                try await eventually { connectivity.looks > before }
-            }
+            try await haveRunnerLook(in: app, connectivity)
             #expect(server.searches == 1)
             clock.advance(by: .seconds(20))
             try await eventually { server.searches >= 2 }
             running.cancel()
             try await running.value
-            try store.close()
         }
     }
 
@@ -202,12 +177,8 @@ struct SoughtServerTests {
             ScriptedServer.key,
             search: { number, _ in number == 0 ? .failure(Self.page) : ScriptedServer.found },
             { number, request in number < 2 ? ScriptedServer.status(404) : ScriptedServer.done(request) })
-        try await withStoreFixture(server) { app in
-            let receipt = try await app.enqueue(giveStars("1", 1))
-            try await quickRunner(app).drain()
-            #expect(try receipt.status()?.state == .applied)
-            #expect(server.requests.count == 3)
-        }
+        #expect(try await settled(by: server).state == .applied)
+        #expect(server.requests.count == 3)
     }
 
     @Test("A probe has the same timeout as the runner's other requests")
@@ -266,19 +237,8 @@ struct SoughtServerTests {
     func nothingLeft() async throws {
         let server = ScriptedServer(
             ScriptedServer.key, search: { _, _ in .failure(Self.page) }, { _, _ in ScriptedServer.status(404) })
-        let (clock, connectivity) = (TestClock(), CountedConnectivity())
-        var options = Store.Options()
-        options.now = { clock.now }
-        try await withTemporaryFolder { [options] folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            let app = try store.partition(server: server)
-            func haveRunnerLook(_ times: Int) async throws {
-                for _ in 0..<times {
-                    let before = connectivity.looks
-                    app.core.operationsStore.changeSignal.notify()
-                    try await eventually { connectivity.looks > before }
-                }
-            }
+        let connectivity = CountedConnectivity()
+        try await withClock(server) { app, clock in
             let receipt = try await app.enqueue(giveStars("1", 1), options: .init(expires: clock.now + 10))
             let runner = quickRunner(app) { $0.connectivity = connectivity }
             let running = Task { try await runner.run() }
@@ -287,11 +247,10 @@ struct SoughtServerTests {
             // The pause after the search is over as well.
             clock.advance(by: .seconds(20))
             try await eventually { try receipt.status()?.isEnded == true }
-            try await haveRunnerLook(5)
+            try await haveRunnerLook(in: app, connectivity)
             #expect(server.searches == 1)
             running.cancel()
             try await running.value
-            try store.close()
         }
     }
 
@@ -299,15 +258,12 @@ struct SoughtServerTests {
     func loggedOnce() async throws {
         let server = ScriptedServer(
             ScriptedServer.key, search: { _, _ in .failure(Self.page) }, { _, _ in .failure(Self.page) })
-        try await withTemporaryFolder { folder in
-            let log = RecordedLog(from: .warning)
-            var options = Store.Options()
-            options.logger = log.logger
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            let app = try store.partition(server: server)
+        let log = RecordedLog(from: .warning)
+        var options = Store.Options()
+        options.logger = log.logger
+        try await withOpenStore(server, options: options) { _, _, app in
             try await looking(4, at: server, in: app) {}
             #expect(log.texts.withLock { $0.filter { $0.contains("no GraphQL server") }.count } == 1)
-            try store.close()
         }
     }
 

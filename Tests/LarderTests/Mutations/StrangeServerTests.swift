@@ -35,6 +35,19 @@ private func states(_ receipts: [MutationReceipt]) throws -> [MutationStatus.Sta
 
 @Suite("A server that does not speak GraphQL: the queue waits", .timeLimit(.minutes(10)))
 struct StrangeServerTests {
+    /// Expects that a server rejects the first of two mutations, and that the second is applied.
+    private func expectRejected(
+        by server: ScriptedServer, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        try await withStoreFixture(server) { (app) throws in
+            let refused = try await app.enqueue(giveStars("1", 5))
+            let next = try await app.enqueue(giveStars("1", 4))
+            try await quickRunner(app).drain()
+            #expect(try refused.status()?.failure?.kind == .rejected, sourceLocation: sourceLocation)
+            #expect(try next.status()?.state == .applied, sourceLocation: sourceLocation)
+        }
+    }
+
     @Test(
         "A wrong address sets nothing of the queue aside, and all is sent once it is right",
         arguments: [301, 307, 308, 400, 403, 404, 405, 410, 421, 426], [nil, ScriptedServer.key])
@@ -64,8 +77,8 @@ struct StrangeServerTests {
             let receipt = try await app.enqueue(giveStars("1", 5))
             let runner = quickRunner(app)
             let running = Task { try await runner.run() }
-            while runner.state != .unusableServer { try await Task.sleep(for: .milliseconds(2)) }
-            while try receipt.status()?.failure == nil { try await Task.sleep(for: .milliseconds(2)) }
+            try await eventually { runner.state == .unusableServer }
+            try await eventually { try receipt.status()?.failure != nil }
             #expect(try receipt.status()?.state == .pending)
             #expect(try receipt.status()?.failure?.kind == .unusableServer)
             #expect(try receipt.status()?.failure?.message.contains("404") == true)
@@ -82,13 +95,7 @@ struct StrangeServerTests {
         ])
     func oneMutation(answer: Result<GraphQLAnswer, TransportError>) async throws {
         let server = ScriptedServer { number, request in number < 2 ? answer : ScriptedServer.done(request) }
-        try await withStoreFixture(server) { (app) throws in
-            let refused = try await app.enqueue(giveStars("1", 5))
-            let next = try await app.enqueue(giveStars("1", 4))
-            try await quickRunner(app).drain()
-            #expect(try refused.status()?.failure?.kind == .rejected)
-            #expect(try next.status()?.state == .applied)
-        }
+        try await expectRejected(by: server)
     }
 
     @Test(
@@ -149,12 +156,11 @@ struct StrangeServerTests {
     @Test("A check tells the outcome of a mutation that a web page answered")
     func askedAbout() async throws {
         let server = ScriptedServer { _, _ in .failure(TransportError(.unusableAnswer, "text/html", status: 200)) }
-        try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.enqueue(giveStars("1", 5), options: .init(check: "rated"))
-            try await quickRunner(app) { $0.checks["rated"] = { _ in .tookEffect(response: nil) } }.drain()
-            #expect(try receipt.status()?.state == .applied)
-            #expect(server.requests.count == 1)
+        let status = try await settled(options: .init(check: "rated"), by: server) {
+            $0.checks["rated"] = { _ in .tookEffect(response: nil) }
         }
+        #expect(status.state == .applied)
+        #expect(server.requests.count == 1)
     }
 
     @Test("The first part of an incremental delivery counts where it holds all fields that the mutation selects")
@@ -166,12 +172,8 @@ struct StrangeServerTests {
                  "pending":[{"id":"0","path":[]}],"hasNext":true}
                 """#)
         }
-        try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.enqueue(giveStars("1", 5))
-            try await quickRunner(app).drain()
-            #expect(try receipt.status()?.state == .applied)
-            #expect(server.requests.count == 1)
-        }
+        #expect(try await settled(by: server).state == .applied)
+        #expect(server.requests.count == 1)
     }
 
     @Test("A server that takes no query but its own is found by the query that the program names")
@@ -210,13 +212,7 @@ struct StrangeServerTests {
         let server = ScriptedServer(search: { _, _ in ScriptedServer.status(status) }) { number, request in
             number < 2 ? ScriptedServer.status(404) : ScriptedServer.done(request)
         }
-        try await withStoreFixture(server) { (app) throws in
-            let refused = try await app.enqueue(giveStars("1", 5))
-            let next = try await app.enqueue(giveStars("1", 4))
-            try await quickRunner(app).drain()
-            #expect(try refused.status()?.failure?.kind == .rejected)
-            #expect(try next.status()?.state == .applied)
-        }
+        try await expectRejected(by: server)
     }
 
     @Test("A runner that waits for the server ends when it is cancelled, and nothing is lost")
@@ -226,7 +222,7 @@ struct StrangeServerTests {
             let receipts = try await queue(app, 3)
             let runner = quickRunner(app)
             let running = Task { try await runner.run() }
-            while server.searches < 5 { try await Task.sleep(for: .milliseconds(2)) }
+            try await eventually { server.searches >= 5 }
             running.cancel()
             try await running.value
             #expect(try states(receipts).allSatisfy { $0 == .pending })
@@ -274,21 +270,18 @@ struct UnansweredCheckTests {
     func never() async throws {
         let server = losing()
         let asked = Mutex(0)
-        try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.enqueue(giveStars("1", 5), options: .init(check: "rated"))
-            try await quickRunner(app) { options in
-                options.maximumFaults = 4
-                options.checks["rated"] = { _ in
-                    asked.withLock { $0 += 1 }
-                    throw Away()
-                }
-            }.drain()
-            #expect(try receipt.status()?.state == .deadLetter)
-            #expect(try receipt.status()?.failure?.kind == .outcomeUnknown)
-            #expect(try receipt.status()?.failure?.message.contains("the check rated did not answer") == true)
-            #expect(asked.withLock { $0 } == 4)
-            #expect(server.requests.count == 1)
+        let status = try await settled(options: .init(check: "rated"), by: server) { options in
+            options.maximumFaults = 4
+            options.checks["rated"] = { _ in
+                asked.withLock { $0 += 1 }
+                throw Away()
+            }
         }
+        #expect(status.state == .deadLetter)
+        #expect(status.failure?.kind == .outcomeUnknown)
+        #expect(status.failure?.message.contains("the check rated did not answer") == true)
+        #expect(asked.withLock { $0 } == 4)
+        #expect(server.requests.count == 1)
     }
 
     @Test("A check that did not answer is asked again after a pause, and not at once")
@@ -323,7 +316,7 @@ struct UnansweredCheckTests {
                 }
             }
             let running = Task { try await runner.run() }
-            while !asked.isSet { try await Task.sleep(for: .milliseconds(2)) }
+            try await eventually { asked.isSet }
             running.cancel()
             try await running.value
             try store.close()
@@ -342,21 +335,18 @@ struct UnansweredCheckTests {
         let body = #"{"data":null,"errors":[{"message":"no","path":["rate","author"]}]}"#
         let server = ScriptedServer(ScriptedServer.key) { _, _ in ScriptedServer.body(body) }
         let asked = Mutex(0)
-        try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.enqueue(giveStars("1", 5), options: .init(check: "rated"))
-            try await quickRunner(app) { options in
-                options.checks["rated"] = { _ in
-                    let count = asked.withLock { asked in
-                        asked += 1
-                        return asked
-                    }
-                    guard count > 3 else { throw Away() }
-                    return .tookEffect(response: nil)
+        let status = try await settled(options: .init(check: "rated"), by: server) { options in
+            options.checks["rated"] = { _ in
+                let count = asked.withLock { asked in
+                    asked += 1
+                    return asked
                 }
-            }.drain()
-            #expect(try receipt.status()?.state == .applied)
-            #expect(server.requests.count == 1)
+                guard count > 3 else { throw Away() }
+                return .tookEffect(response: nil)
+            }
         }
+        #expect(status.state == .applied)
+        #expect(server.requests.count == 1)
     }
 }
 

@@ -28,6 +28,30 @@ private func withReviews(
     try await withStoreFixture(server, schema: schema) { try await body($0, server) }
 }
 
+/// Queues a mutation that creates a review.
+///
+/// - Returns: The review's temporary id.
+@discardableResult
+private func addReview(
+    to app: Partition, as id: TemporaryObjectID = TemporaryObjectID()
+) async throws -> TemporaryObjectID {
+    try await app.enqueue(
+        GraphQLOperation("mutation { add(body: \"Fine\") { id } }"),
+        options: MutationOptions(optimisticResponse: ["add": ["id": id.value]], temporaryIDs: [id]))
+    return id
+}
+
+/// Queues a mutation that creates a review, which is to be its movie's latest.
+private func addLatest(to app: Partition) async throws -> (id: TemporaryObjectID, receipt: MutationReceipt) {
+    let id = TemporaryObjectID()
+    let receipt = try await app.enqueue(
+        GraphQLOperation("mutation { add(body: \"Fine\") { id movie { id latest { id } } } }"),
+        options: MutationOptions(
+            optimisticResponse: ["add": ["id": id.value, "movie": ["id": "m", "latest": ["id": id.value]]]],
+            temporaryIDs: [id]))
+    return (id, receipt)
+}
+
 private func remove(_ id: Value) -> GraphQLOperation {
     GraphQLOperation("mutation R($id: ID!) { remove(review: $id) { id } }", variables: ["id": id])
 }
@@ -68,12 +92,7 @@ struct TemporaryIDTests {
             "latest":{"__typename":"Review","id":"theirs"}}}}}
             """
         try await withReviews(answer) { (app, server) throws in
-            let id = TemporaryObjectID()
-            let added = try await app.enqueue(
-                GraphQLOperation("mutation { add(body: \"Fine\") { id movie { id latest { id } } } }"),
-                options: MutationOptions(
-                    optimisticResponse: ["add": ["id": id.value, "movie": ["id": "m", "latest": ["id": id.value]]]],
-                    temporaryIDs: [id]))
+            let (id, added) = try await addLatest(to: app)
             let removal = try await app.enqueue(remove(id.value))
             try await quickRunner(app).drain()
             #expect(try added.status()?.state == .applied)
@@ -88,12 +107,7 @@ struct TemporaryIDTests {
     func absent(_ movie: String) async throws {
         let answer = #"{"data":{"add":{"__typename":"Review","id":"ours","movie":\#(movie)}}}"#
         try await withReviews(answer) { (app, server) throws in
-            let id = TemporaryObjectID()
-            try await app.enqueue(
-                GraphQLOperation("mutation { add(body: \"Fine\") { id movie { id latest { id } } } }"),
-                options: MutationOptions(
-                    optimisticResponse: ["add": ["id": id.value, "movie": ["id": "m", "latest": ["id": id.value]]]],
-                    temporaryIDs: [id]))
+            let (id, _) = try await addLatest(to: app)
             let removal = try await app.enqueue(remove(id.value))
             try await quickRunner(app).drain()
             #expect(try removal.status()?.state == .applied)
@@ -140,9 +154,7 @@ struct TemporaryIDTests {
     func repeated() async throws {
         let id = TemporaryObjectID()
         try await withReviews(#"{"data":{"add":{"__typename":"Review","id":"\#(id.text)"}}}"#) { (app, server) throws in
-            try await app.enqueue(
-                GraphQLOperation("mutation { add(body: \"Fine\") { id } }"),
-                options: MutationOptions(optimisticResponse: ["add": ["id": id.value]], temporaryIDs: [id]))
+            try await addReview(to: app, as: id)
             let removal = try await app.enqueue(remove(id.value))
             try await quickRunner(app).drain()
             #expect(try removal.status()?.failure?.kind == .temporaryIDLost)
@@ -158,10 +170,7 @@ struct TemporaryIDTests {
         ])
     func numbers(_ real: String) async throws {
         try await withReviews(#"{"data":{"add":{"__typename":"Review","id":\#(real)}}}"#) { (app, server) throws in
-            let id = TemporaryObjectID()
-            try await app.enqueue(
-                GraphQLOperation("mutation { add(body: \"Fine\") { id } }"),
-                options: MutationOptions(optimisticResponse: ["add": ["id": id.value]], temporaryIDs: [id]))
+            let id = try await addReview(to: app)
             try await app.enqueue(remove(id.value))
             try await quickRunner(app).drain()
             #expect(server.effects == [#"{"id":"\#(real)"}"#])
@@ -177,10 +186,7 @@ struct TemporaryIDTests {
         ])
     func literals(_ document: String) async throws {
         try await withReviews("") { (app, _) throws in
-            let id = TemporaryObjectID()
-            try await app.enqueue(
-                GraphQLOperation("mutation { add(body: \"Fine\") { id } }"),
-                options: MutationOptions(optimisticResponse: ["add": ["id": id.value]], temporaryIDs: [id]))
+            let id = try await addReview(to: app)
             let text = document.replacing("*", with: id.text).replacing("+", with: id.text.dropFirst())
             let error = await #expect(throws: LarderError.self) { try await app.enqueue(GraphQLOperation(text)) }
             #expect(error?.code == .operation)
@@ -195,10 +201,7 @@ struct TemporaryIDTests {
     @Test("A mutation sent at once does not tell the server a temporary id of which no real one is known")
     func unknownAtOnce() async throws {
         try await withReviews(Self.added) { (app, server) throws in
-            let id = TemporaryObjectID()
-            try await app.enqueue(
-                GraphQLOperation("mutation { add(body: \"Fine\") { id } }"),
-                options: MutationOptions(optimisticResponse: ["add": ["id": id.value]], temporaryIDs: [id]))
+            let id = try await addReview(to: app)
             for operation in [remove(id.value), remove(TemporaryObjectID().value)] {
                 let error = await #expect(throws: LarderError.self) {
                     try await app.send(operation, within: .seconds(60))
@@ -212,10 +215,7 @@ struct TemporaryIDTests {
     @Test("A mutation sent at once tells the server the real id, once that is known")
     func knownAtOnce() async throws {
         try await withReviews(Self.added) { (app, server) throws in
-            let id = TemporaryObjectID()
-            try await app.enqueue(
-                GraphQLOperation("mutation { add(body: \"Fine\") { id } }"),
-                options: MutationOptions(optimisticResponse: ["add": ["id": id.value]], temporaryIDs: [id]))
+            let id = try await addReview(to: app)
             try await quickRunner(app).drain()
             _ = try await app.send(remove(id.value), within: .seconds(60))
             #expect(server.effects == [#"{"id":"7"}"#])
@@ -225,10 +225,7 @@ struct TemporaryIDTests {
     @Test("A mutation sent at once tells the server the real ids in a list as well")
     func listAtOnce() async throws {
         try await withReviews(Self.added) { (app, server) throws in
-            let id = TemporaryObjectID()
-            try await app.enqueue(
-                GraphQLOperation("mutation { add(body: \"Fine\") { id } }"),
-                options: MutationOptions(optimisticResponse: ["add": ["id": id.value]], temporaryIDs: [id]))
+            let id = try await addReview(to: app)
             try await quickRunner(app).drain()
             let removal = GraphQLOperation(
                 "mutation R($ids: [ID!]!) { remove: removeAll(reviews: $ids) { id } }",
@@ -241,10 +238,7 @@ struct TemporaryIDTests {
     @Test("A mutation sent at once tells the server the real id in an input object, and never the temporary one")
     func inputObjectAtOnce() async throws {
         try await withReviews(Self.added) { (app, server) throws in
-            let id = TemporaryObjectID()
-            try await app.enqueue(
-                GraphQLOperation("mutation { add(body: \"Fine\") { id } }"),
-                options: MutationOptions(optimisticResponse: ["add": ["id": id.value]], temporaryIDs: [id]))
+            let id = try await addReview(to: app)
             let removal = GraphQLOperation(
                 "mutation R($which: Which!) { remove: removeOne(which: $which) { id } }",
                 variables: ["which": ["review": id.value]])
@@ -266,20 +260,14 @@ struct TemporaryIDTests {
             asked.withLock { $0.append(String(decoding: request.variables, as: UTF8.self)) }
             return #"{"data":{"review":{"__typename":"Review","id":"7","body":"Fine"}}}"#
         }
-        try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
-            let app = try store.partition(server: transport)
-            let id = TemporaryObjectID()
-            try await app.enqueue(
-                GraphQLOperation("mutation { add(body: \"Fine\") { id } }"),
-                options: MutationOptions(optimisticResponse: ["add": ["id": id.value]], temporaryIDs: [id]))
+        try await withStoreFixture(transport, schema: schema) { app in
+            let id = try await addReview(to: app)
             let query = GraphQLOperation("query Q($id: ID!) { review(id: $id) { body } }", variables: ["id": id.value])
             let error = await #expect(throws: LarderError.self) { try await app.fetch(query, policy: .networkOnly) }
             #expect(error?.code.rawValue == "operations.unknownTemporaryID")
             try await quickRunner(app).drain()
             #expect(try await app.fetch(query, policy: .networkOnly)["review"]?["body"]?.string == "Fine")
             #expect(asked.withLock { $0 } == [#"{"id":"7"}"#])
-            try store.close()
         }
     }
 
@@ -322,10 +310,7 @@ struct TemporaryIDTests {
             return #"{"data":{"review":{"__typename":"Review","id":"7","body":"Fine"}}}"#
         }
         try await withStoreFixture(server, schema: schema) { app in
-            let id = TemporaryObjectID()
-            try await app.enqueue(
-                GraphQLOperation("mutation { add(body: \"Fine\") { id } }"),
-                options: MutationOptions(optimisticResponse: ["add": ["id": id.value]], temporaryIDs: [id]))
+            let id = try await addReview(to: app)
             try await quickRunner(app).drain()
             let query = GraphQLOperation("query Q($id: ID!) { review(id: $id) { body } }", variables: ["id": id.value])
             _ = try await app.fetch(query, policy: .networkOnly)
@@ -342,10 +327,7 @@ struct TemporaryIDTests {
         let line = ScriptedLine()
         let subscriptions = "type Subscription { changed(review: ID!): Review }"
         try await withStoreFixture(line, schema: schema + subscriptions) { app in
-            let id = TemporaryObjectID()
-            try await app.enqueue(
-                GraphQLOperation("mutation { add(body: \"Fine\") { id } }"),
-                options: MutationOptions(optimisticResponse: ["add": ["id": id.value]], temporaryIDs: [id]))
+            let id = try await addReview(to: app)
             try await quickRunner(app.with(server: ScriptedServer { _ in Self.added })).drain()
             let subscription = try await app.subscribe(
                 GraphQLOperation(

@@ -153,18 +153,25 @@ struct UnsentWorkTests {
         }
     }
 
+    /// Runs `body` with a mutation that was answered by the server, when the process ended before it stored the answer.
+    private func withUnstoredAnswer(
+        sourceLocation: SourceLocation = #_sourceLocation, _ body: (Partition, MutationReceipt) async throws -> Void
+    ) async throws {
+        try await withOpenStore(Self.agreeing) { _, store, app in
+            let receipt = try await app.enqueue(rate(5), options: expected(5))
+            let queue = try store.operationsDatabase().mutations
+            let heads = try queue.runnable(in: Store.unnamedPartition, now: Date()).heads
+            let head = try #require(heads.first, sourceLocation: sourceLocation)
+            let begun = try await queue.begin(head.id, owner: "gone", now: Date())
+            let answer = #"{"data":{"rate":{"__typename":"Recipe","id":"1","rating":5}}}"#
+            try await queue.answer(begun.attempt, Array(answer.utf8), now: Date())
+            try await body(app, receipt)
+        }
+    }
+
     @Test("Erasing waits for an answer that is yet to be stored: it would bring back what it is about")
     func unstored() async throws {
-        try await withTemporaryFolder { (folder) throws in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            let app = try store.partition(server: Self.agreeing)
-            let receipt = try await app.enqueue(rate(5), options: expected(5))
-            // As another process leaves it that dies before it stores the answer.
-            let queue = try store.operationsDatabase().mutations
-            let head = try #require(try queue.runnable(in: Store.unnamedPartition, now: Date()).heads.first)
-            let begun = try await queue.begin(head.id, owner: "gone", now: Date())
-            let body = #"{"data":{"rate":{"__typename":"Recipe","id":"1","rating":5}}}"#
-            try await queue.answer(begun.attempt, Array(body.utf8), now: Date())
+        try await withUnstoredAnswer { app, receipt in
             for unsent in [Partition.UnsentWork.refuse, .discard] {
                 let error = await #expect(throws: LarderError.self) { try await app.erase(unsent: unsent) }
                 #expect(error?.code.rawValue == "operations.unsentWork")
@@ -175,25 +182,15 @@ struct UnsentWorkTests {
             let rating = GraphQLFragment("fragment F on Recipe { rating }")
             #expect(throws: LarderError.self) { try app.read("Recipe:1", rating) }
             #expect(try receipt.status() == nil)
-            try store.close()
         }
     }
 
     @Test("The refusal to erase before an answer is stored says how many mutations were answered")
     func unstoredCount() async throws {
-        try await withTemporaryFolder { (folder) throws in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            let app = try store.partition(server: Self.agreeing)
-            try await app.enqueue(rate(5), options: expected(5))
-            let queue = try store.operationsDatabase().mutations
-            let head = try #require(try queue.runnable(in: Store.unnamedPartition, now: Date()).heads.first)
-            let begun = try await queue.begin(head.id, owner: "gone", now: Date())
-            let body = #"{"data":{"rate":{"__typename":"Recipe","id":"1","rating":5}}}"#
-            try await queue.answer(begun.attempt, Array(body.utf8), now: Date())
+        try await withUnstoredAnswer { app, _ in
             let error = await #expect(throws: LarderError.self) { try await app.erase() }
             #expect(error?.code == .operationsUnsentWork && error?.unsentMutations == 1)
             try await MutationRunner(app).drain()
-            try store.close()
         }
     }
 
@@ -222,9 +219,7 @@ struct UnsentWorkTests {
 
     @Test("The refusal to discard while mutations are under way says how many of them there are")
     func countUnderWay() async throws {
-        try await withTemporaryFolder { (folder) throws in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            let app = try store.partition()
+        try await withOpenStore { _, store, app in
             for lane in ["a", "a", "b"] { try await app.enqueue(rate(5), options: .init(lane: MutationLane(lane))) }
             let queue = try store.operationsDatabase().mutations
             for head in try queue.runnable(in: Store.unnamedPartition, now: Date()).heads {
@@ -236,7 +231,6 @@ struct UnsentWorkTests {
                 let error = await #expect(throws: LarderError.self) { try await remove() }
                 #expect(error?.code == .operationsUnsentWork && error?.unsentMutations == 2)
             }
-            try store.close()
         }
     }
 }

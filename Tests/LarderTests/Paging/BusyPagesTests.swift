@@ -130,16 +130,9 @@ struct BusyPagesTests {
         "Calls that load at once what comes before, or the whole list, load each page once",
         arguments: ["previous", "all"])
     func loadsOnce(call: String) async throws {
-        let desk = OrderDesk([
-            "": OrderDesk.connectionPage(5...6, previous: "x"), "x": OrderDesk.connectionPage(3...4, previous: "y"),
-            "y": OrderDesk.connectionPage(1...2),
-        ])
-        // Time for a call that does not wait to ask for the same page.
-        desk.hold { _ in try? await Task.sleep(for: .milliseconds(30)) }
-        var operation = orderConnection
-        operation.variables = ["last": 2]
-        try await withStoreFixture(desk.transport, schema: orderSchema) { [operation] app in
-            let pages = try app.pages(operation)
+        try await withPages(OrderDesk.backward, orderConnection, ["last": 2]) { (pages, desk, _) async throws in
+            // Time for a call that does not wait to ask for the same page.
+            desk.hold { _ in try? await Task.sleep(for: .milliseconds(30)) }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<3 { group.addTask { try await load(pages, by: call) } }
                 try await group.waitForAll()

@@ -9,10 +9,32 @@ struct ChangedListTests {
     static let size = 3
 
     /// Has the desk answer with a list, by offset.
-    private static func fill(_ desk: OrderDesk, _ ids: [Int]) {
+    private static func fill(
+        _ desk: OrderDesk, _ ids: [Int], firstAt first: String = "",
+        page: (ArraySlice<Int>) -> String = { #""ordersAt":[\#(OrderDesk.objects($0))]"# }
+    ) {
         for start in stride(from: 0, through: ids.count, by: size) {
-            let page = ids[start..<min(start + size, ids.count)]
-            desk.set(#""ordersAt":[\#(OrderDesk.objects(page))]"#, at: start == 0 ? "" : "\(start)")
+            desk.set(page(ids[start..<min(start + size, ids.count)]), at: start == 0 ? first : "\(start)")
+        }
+    }
+
+    /// Loads a list, which becomes another one at the server. Expects that a refresh of the first page drops the pages
+    /// after it, and that `all()` loads the new list.
+    private func expectEnd(
+        of operation: GraphQLOperation, becoming ids: ClosedRange<Int>, firstAt first: String = "",
+        sourceLocation: SourceLocation = #_sourceLocation, page: (ArraySlice<Int>) -> String
+    ) async throws {
+        let desk = OrderDesk([:])
+        try await withStoreFixture(desk.transport, schema: orderSchema) { (app) async throws in
+            Self.fill(desk, Array(1...7), firstAt: first, page: page)
+            #expect(try await app.pages(operation).all().objectCount == 7, sourceLocation: sourceLocation)
+            Self.fill(desk, Array(ids), firstAt: first, page: page)
+            #expect(try await app.pages(operation).refresh().stalePageCount == 2, sourceLocation: sourceLocation)
+            let status = try await app.pages(operation).status()
+            #expect(status == PagesStatus(pageCount: 1, objectCount: 3), sourceLocation: sourceLocation)
+            let pages = try app.pages(operation)
+            #expect(try await pages.all().isComplete, sourceLocation: sourceLocation)
+            #expect(try await pages.skus() == skus(ids), sourceLocation: sourceLocation)
         }
     }
 
@@ -121,29 +143,14 @@ struct ChangedListTests {
 
     @Test("A list by offset below an object ends where a page has become another one")
     func belowObject() async throws {
-        let desk = OrderDesk([:])
-        func fill(_ ids: [Int]) {
-            for start in stride(from: 0, through: ids.count, by: Self.size) {
-                let page = ids[start..<min(start + Self.size, ids.count)]
-                let list = #""ordersAt":[\#(OrderDesk.objects(page))]"#
-                desk.set(#""depot":{"__typename":"Depot","id":"1",\#(list)}"#, at: start == 0 ? "1" : "\(start)")
-            }
-        }
         let operation = GraphQLOperation(
             """
             query D($id: ID!, $offset: Int, $limit: Int) {
               depot(id: $id) { ordersAt(offset: $offset, limit: $limit) { sku } }
             }
             """, variables: ["id": "1", "limit": .int(Int64(Self.size))])
-        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
-            fill(Array(1...7))
-            #expect(try await app.pages(operation).all().objectCount == 7)
-            fill(Array(0...7))
-            #expect(try await app.pages(operation).refresh().stalePageCount == 2)
-            #expect(try await app.pages(operation).status() == PagesStatus(pageCount: 1, objectCount: 3))
-            let pages = try app.pages(operation)
-            #expect(try await pages.all().isComplete)
-            #expect(try await pages.skus() == skus(0...7))
+        try await expectEnd(of: operation, becoming: 0...7, firstAt: "1") { page in
+            #""depot":{"__typename":"Depot","id":"1","ordersAt":[\#(OrderDesk.objects(page))]}"#
         }
     }
 
@@ -175,23 +182,7 @@ struct ChangedListTests {
 
     @Test("A list of elements without a key ends where a page has become another one", arguments: Keyless.allCases)
     func keyless(kind: Keyless) async throws {
-        let desk = OrderDesk([:])
-        func fill(_ ids: [Int]) {
-            for start in stride(from: 0, through: ids.count, by: Self.size) {
-                let page = ids[start..<min(start + Self.size, ids.count)]
-                desk.set(kind.page(page), at: start == 0 ? "" : "\(start)")
-            }
-        }
-        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
-            fill(Array(1...7))
-            #expect(try await app.pages(kind.operation).all().objectCount == 7)
-            fill(Array(11...17))
-            #expect(try await app.pages(kind.operation).refresh().stalePageCount == 2)
-            #expect(try await app.pages(kind.operation).status() == PagesStatus(pageCount: 1, objectCount: 3))
-            let pages = try app.pages(kind.operation)
-            #expect(try await pages.all().isComplete)
-            #expect(try await pages.skus() == skus(11...17))
-        }
+        try await expectEnd(of: kind.operation, becoming: 11...17) { kind.page($0) }
     }
 
     @Test("A list in an object without a key keeps its pages when a field beside it changes, or one around it")

@@ -154,18 +154,10 @@ struct LyingServerTests {
         }
     }
 
-    /// Asks for two of the last orders.
-    private static var backward: GraphQLOperation {
-        var operation = orderConnection
-        operation.variables = ["last": 2]
-        return operation
-    }
-
     @Test("A page that says that one comes before it, and has no cursor for that one, is an error")
     func noCursorBefore() async throws {
-        let desk = OrderDesk(["": OrderDesk.connectionPage(5...6, previous: "")])
-        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
-            let pages = try app.pages(Self.backward)
+        let pages = ["": OrderDesk.connectionPage(5...6, previous: "")]
+        try await withPages(pages, orderConnection, ["last": 2]) { (pages, _, _) async throws in
             #expect(await larderError { try await pages.all() }?.code == .paging)
             #expect(try await pages.status().isComplete == false)
         }
@@ -175,11 +167,10 @@ struct LyingServerTests {
         "The next call asks once more for a page that led back, in a list that goes backward as well",
         arguments: ["previous", "all"])
     func ledBackBackward(call: String) async throws {
-        let desk = OrderDesk([
+        let pages = [
             "": OrderDesk.connectionPage(5...6, previous: "x"), "x": OrderDesk.connectionPage(3...4, previous: "x"),
-        ])
-        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
-            let pages = try app.pages(Self.backward)
+        ]
+        try await withPages(pages, orderConnection, ["last": 2]) { (pages, desk, _) async throws in
             for _ in 0..<2 { _ = try await pages.previous() }
             #expect(await larderError { try await pages.previous() }?.code == .paging)
             desk.set(OrderDesk.connectionPage(3...4, previous: "y"), at: "x")
@@ -195,12 +186,11 @@ struct LyingServerTests {
 
     @Test("The pages before one that has no pageInfo stay loaded")
     func staysBeforeBroken() async throws {
-        let desk = OrderDesk([
+        let pages = [
             "": OrderDesk.connectionPage(1...2, next: "a"),
             "a": #""orders":{"__typename":"OrderConnection","edges":[],"pageInfo":null}"#,
-        ])
-        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
-            let pages = try app.pages(orderConnection)
+        ]
+        try await withPages(pages, orderConnection) { (pages, _, _) async throws in
             #expect(await larderError { try await pages.all() }?.code == .paging)
             #expect(try await pages.status() == PagesStatus(pageCount: 1, objectCount: 2))
             #expect(try await pages.skus() == skus(1...2))

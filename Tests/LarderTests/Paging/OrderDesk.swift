@@ -2,6 +2,7 @@ import Foundation
 import Larder
 import LarderTestSupport
 import Synchronization
+import Testing
 
 let orderSchema = """
     type Query
@@ -74,6 +75,12 @@ final class OrderDesk: Sendable {
 
     func removePage(at token: String) { pages.withLock { $0[token] = nil } }
 
+    /// Six orders, of which the last come first.
+    static let backward = [
+        "": connectionPage(5...6, previous: "x"), "x": connectionPage(3...4, previous: "y"),
+        "y": connectionPage(1...2),
+    ]
+
     var transport: ScriptedServer { ScriptedServer { [self] request in await answer(request) } }
 
     func answer(_ request: GraphQLRequest) async -> String {
@@ -109,6 +116,23 @@ final class OrderDesk: Sendable {
     static func objects(_ ids: some Sequence<Int>) -> String { ids.map(object).joined(separator: ",") }
 
     static func object(_ id: Int) -> String { #"{"__typename":"Order","id":"\#(id)","sku":"s\#(id)"}"# }
+}
+
+/// Runs `body` with a list whose pages a desk gives.
+///
+/// - Parameter requests: What the desk is to have been asked for when the store has closed; nil: not looked at.
+func withPages(
+    _ pages: [String: String], _ operation: GraphQLOperation = orderList, _ variables: [String: Value] = [:],
+    schema: String = orderSchema, asking requests: [String]? = nil, sourceLocation: SourceLocation = #_sourceLocation,
+    _ body: (Pages, OrderDesk, Partition) async throws -> Void
+) async throws {
+    let desk = OrderDesk(pages)
+    var operation = operation
+    operation.variables.merge(variables) { $1 }
+    try await withStoreFixture(desk.transport, schema: schema) { [operation] app in
+        try await body(try app.pages(operation), desk, app)
+    }
+    if let requests { #expect(desk.requests == requests, sourceLocation: sourceLocation) }
 }
 
 extension Page {

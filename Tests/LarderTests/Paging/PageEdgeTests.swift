@@ -5,26 +5,8 @@ import Testing
 /// Lists whose pages are at the edge of what a list may be.
 @Suite("Edges of pages", .timeLimit(.minutes(10)))
 struct PageEdgeTests {
-    private static let connection = [
-        "": OrderDesk.connectionPage(5...6, previous: "x"), "x": OrderDesk.connectionPage(3...4, previous: "y"),
-        "y": OrderDesk.connectionPage(1...2),
-    ]
     private static let numbered = GraphQLOperation(
         "query N($page: Int, $size: Int) { ordersOn(page: $page, size: $size) { sku } }")
-
-    private func withPages(
-        _ pages: [String: String], _ operation: GraphQLOperation, _ variables: [String: Value] = [:],
-        schema: String = orderSchema, options: FetchOptions = FetchOptions(),
-        _ body: (Pages, OrderDesk, Partition, ScriptedServer) async throws -> Void
-    ) async throws {
-        let desk = OrderDesk(pages)
-        let server = desk.transport
-        var operation = operation
-        operation.variables = variables
-        try await withStoreFixture(server, schema: schema) { [operation] app in
-            try await body(try app.pages(operation, options: options), desk, app, server)
-        }
-    }
 
     private func at(_ ids: some Sequence<Int>) -> String { #""ordersAt":[\#(OrderDesk.objects(ids))]"# }
 
@@ -32,8 +14,7 @@ struct PageEdgeTests {
 
     @Test("A list of tokens has no page before its first")
     func onlyForward() async throws {
-        try await withPages(["": OrderDesk.tokenPage(1...2, next: nil)], orderList) {
-            (pages, desk, _, _) async throws in
+        try await withPages(["": OrderDesk.tokenPage(1...2, next: nil)], orderList) { (pages, desk, _) async throws in
             #expect(try await pages.previous()?.skus == skus(1...2))
             #expect(try await pages.previous() == nil)
             #expect(desk.requests.count == 1)
@@ -42,7 +23,7 @@ struct PageEdgeTests {
 
     @Test("There is no page beyond the loaded ones, and one whose object was evicted is a miss")
     func readsNoMore() async throws {
-        try await withPages(["": OrderDesk.tokenPage(1...2, next: nil)], orderList) { (pages, _, app, _) async throws in
+        try await withPages(["": OrderDesk.tokenPage(1...2, next: nil)], orderList) { (pages, _, app) async throws in
             #expect(try pages.page(0) == nil)
             #expect(try await pages.status() == PagesStatus(pageCount: 0, objectCount: 0, isComplete: false))
             try await pages.all()
@@ -55,7 +36,7 @@ struct PageEdgeTests {
 
     @Test("Pages before the first are known after a restart as well, in the list's order")
     func knowsBackward() async throws {
-        try await withPages(Self.connection, orderConnection, ["last": 2]) { (pages, desk, app, _) async throws in
+        try await withPages(OrderDesk.backward, orderConnection, ["last": 2]) { (pages, desk, app) async throws in
             while try await pages.previous() != nil {}
             var operation = orderConnection
             operation.variables = ["last": 2]
@@ -69,7 +50,7 @@ struct PageEdgeTests {
 
     @Test("Pages before the first are as large as the policy allows where the operation leaves it open")
     func backwardSize() async throws {
-        try await withPages(Self.connection, orderConnection) { (pages, desk, _, _) async throws in
+        try await withPages(OrderDesk.backward, orderConnection) { (pages, desk, _) async throws in
             _ = try await pages.previous()
             _ = try await pages.previous()
             #expect(desk.requests == ["/100", "x/100"])
@@ -82,7 +63,7 @@ struct PageEdgeTests {
 
     @Test("The first page of an operation that only goes backward is as large as the policy allows, too")
     func onlyBackwardSize() async throws {
-        try await withPages(Self.connection, Self.backward) { (pages, desk, _, _) async throws in
+        try await withPages(OrderDesk.backward, Self.backward) { (pages, desk, _) async throws in
             #expect(try await pages.all().objectCount == 6)
             #expect(desk.requests == ["/100", "x/100", "y/100"])
         }
@@ -90,7 +71,7 @@ struct PageEdgeTests {
 
     @Test("No page follows the first one of a list that only goes backward")
     func onlyBackwardNext() async throws {
-        try await withPages(Self.connection, Self.backward) { (pages, desk, _, _) async throws in
+        try await withPages(OrderDesk.backward, Self.backward) { (pages, desk, _) async throws in
             #expect(try await pages.next() != nil)
             #expect(try await pages.next() == nil)
             #expect(desk.requests == ["/100"])
@@ -99,9 +80,9 @@ struct PageEdgeTests {
 
     @Test("A token that is no newer than this value, and a network that is away, start nothing over")
     func startsNothingOver() async throws {
-        let page = ["": OrderDesk.tokenPage(1...3, next: "a")]
-        try await withPages(page, orderList) { (pages, desk, app, server) async throws in
-            try await pages.all(upTo: 1)
+        let server = OrderDesk(["": OrderDesk.tokenPage(1...3, next: "a")]).transport
+        try await withStoreFixture(server, schema: orderSchema) { (app) async throws in
+            try await app.pages(orderList).all(upTo: 1)
             let later = try app.pages(orderList)
             server.isReachable = false
             #expect(await larderError { try await later.all() }?.code.rawValue == "transport.unreachable")
@@ -134,7 +115,7 @@ struct PageEdgeTests {
     @Test("Offsets lead back to where the page before begins, and not below zero")
     func offsetsBack() async throws {
         let pages = ["4": at(5...7), "1": at(2...4), "0": at(1...3)]
-        try await withPages(pages, ordersAt, ["offset": 4, "limit": 3]) { (pages, desk, _, _) async throws in
+        try await withPages(pages, ordersAt, ["offset": 4, "limit": 3]) { (pages, desk, _) async throws in
             #expect(try await pages.previous()?.skus == skus(5...7))
             #expect(try await pages.previous()?.skus == skus(2...4))
             // What the page after it has as well is shown there.
@@ -148,7 +129,7 @@ struct PageEdgeTests {
     @Test("Offsets without a limit go on until a page is empty")
     func offsetsWithoutLimit() async throws {
         let pages = ["": at(1...3), "3": at(4...4), "4": at([])]
-        try await withPages(pages, ordersAt) { (pages, desk, _, _) async throws in
+        try await withPages(pages, ordersAt) { (pages, desk, _) async throws in
             #expect(try await pages.all() == PagesStatus(pageCount: 3, objectCount: 4, isComplete: true))
             #expect(desk.requests == ["/-", "3/-", "4/-"])
             #expect(try await pages.previous() == nil)
@@ -158,7 +139,7 @@ struct PageEdgeTests {
     @Test("A limit that stands in the document says when a page is not full")
     func fixedLimit() async throws {
         let operation = GraphQLOperation("query A($offset: Int) { ordersAt(offset: $offset, limit: 2) { sku } }")
-        try await withPages(["": at(1...2), "2": at(3...3)], operation) { (pages, desk, _, _) async throws in
+        try await withPages(["": at(1...2), "2": at(3...3)], operation) { (pages, desk, _) async throws in
             #expect(try await pages.all() == PagesStatus(pageCount: 2, objectCount: 3, isComplete: true))
             #expect(desk.requests.count == 2)
         }
@@ -169,7 +150,7 @@ struct PageEdgeTests {
         let last = Int64(Int32.max)
         let pages = ["\(last - 1)": on(1...1), "\(last)": on(2...2)]
         try await withPages(pages, Self.numbered, ["page": .int(last - 1), "size": 1]) {
-            (pages, desk, _, _) async throws in
+            (pages, desk, _) async throws in
             #expect(try await pages.all() == PagesStatus(pageCount: 2, objectCount: 2, isComplete: true))
             #expect(desk.requests == ["\(last - 1)/1", "\(last)/1"])
         }
@@ -178,7 +159,7 @@ struct PageEdgeTests {
     @Test("Pages with numbers begin at 1 where the operation does not say")
     func firstNumber() async throws {
         try await withPages(["": on(1...2), "2": on(3...3)], Self.numbered, ["size": 2]) {
-            (pages, desk, _, _) async throws in
+            (pages, desk, _) async throws in
             #expect(try await pages.all().objectCount == 3)
             #expect(try await pages.previous() == nil)
             #expect(desk.requests == ["/2", "2/2"])
@@ -196,7 +177,7 @@ struct PageEdgeTests {
             "": #""orders":{"__typename":"OrderConnection","edges":[\#(edges)],\#(info)}"#,
             "x": OrderDesk.connectionPage(2...2),
         ]
-        try await withPages(pages, orderConnection, ["first": 3]) { (pages, _, _, _) async throws in
+        try await withPages(pages, orderConnection, ["first": 3]) { (pages, _, _) async throws in
             #expect(try await pages.all() == PagesStatus(pageCount: 2, objectCount: 2, isComplete: true))
             #expect(try await pages.skus() == skus(1...2))
         }
@@ -208,7 +189,7 @@ struct PageEdgeTests {
             #""pageInfo":{"__typename":"PageInfo","hasNextPage":false,"hasPreviousPage":false,"#
             + #""startCursor":"a","endCursor":"z"}"#
         let page = #""orders":{"__typename":"OrderConnection","edges":[],\#(info)}"#
-        try await withPages(["": page], orderConnection) { (pages, desk, _, _) async throws in
+        try await withPages(["": page], orderConnection) { (pages, desk, _) async throws in
             #expect(try await pages.all() == PagesStatus(pageCount: 1, objectCount: 0, isComplete: true))
             #expect(try await pages.previous() == nil)
             #expect(desk.requests.count == 1)
@@ -235,7 +216,7 @@ struct PageEdgeTests {
         ]
         let operation = GraphQLOperation("query T($offset: Int) { things(offset: $offset, limit: 5) { n } }")
         try await withPages(pages.merging(["10": #""things":[]"#]) { $1 }, operation, schema: schema) {
-            (pages, _, _, _) async throws in
+            (pages, _, _) async throws in
             // Objects without identity are other objects on each page.
             #expect(try await pages.all() == PagesStatus(pageCount: 3, objectCount: 7, isComplete: true))
             #expect(try pages.page(0)?.objects.count == 5 && pages.page(1)?.objects.count == 2)
@@ -267,8 +248,9 @@ struct PageEdgeTests {
     func options() async throws {
         let pages = ["": OrderDesk.tokenPage([1], next: "a"), "a": OrderDesk.tokenPage([2], next: nil)]
         let options = FetchOptions(headers: [.init(name: "X-Shop", value: "7")])
-        try await withPages(pages, orderList, options: options) { (pages, _, _, server) async throws in
-            try await pages.all()
+        let server = OrderDesk(pages).transport
+        try await withStoreFixture(server, schema: orderSchema) { (app) async throws in
+            try await app.pages(orderList, options: options).all()
             #expect(server.requests.map { $0.headers.map(\.value) } == [["7"], ["7"]])
         }
     }
@@ -277,7 +259,7 @@ struct PageEdgeTests {
     func decodes() async throws {
         struct Order: Decodable, Equatable { var sku: String }
         struct Other: Decodable { var price: Int }
-        try await withPages(["": OrderDesk.tokenPage(1...2, next: nil)], orderList) { (pages, _, _, _) async throws in
+        try await withPages(["": OrderDesk.tokenPage(1...2, next: nil)], orderList) { (pages, _, _) async throws in
             let page = try #require(try await pages.next())
             #expect(try page.decode(Order.self) == [Order(sku: "s1"), Order(sku: "s2")])
             let error = await larderError { try page.decode(Other.self) }
@@ -313,7 +295,7 @@ struct PageEdgeTests {
     @Test("A watcher of whole lists sees no list that is not whole")
     func watchesWhole() async throws {
         let pages = ["": OrderDesk.tokenPage([1], next: "a"), "a": OrderDesk.tokenPage([2], next: nil)]
-        try await withPages(pages, orderList) { (pages, _, _, _) async throws in
+        try await withPages(pages, orderList) { (pages, _, _) async throws in
             var states = try pages.watch(.whenComplete).makeAsyncIterator()
             var each = try pages.watch().makeAsyncIterator()
             while try #require(try await next(&each)).pages.isEmpty { _ = try await pages.next() }
@@ -325,7 +307,7 @@ struct PageEdgeTests {
 
     @Test("A watcher sees pages before the first in the list's order")
     func watchesBackward() async throws {
-        try await withPages(Self.connection, orderConnection, ["last": 2]) { (pages, _, _, _) async throws in
+        try await withPages(OrderDesk.backward, orderConnection, ["last": 2]) { (pages, _, _) async throws in
             var states = try pages.watch().makeAsyncIterator()
             while try await pages.previous() != nil {}
             while let state = try await next(&states) {
@@ -340,7 +322,7 @@ struct PageEdgeTests {
     @Test("A page without what leads to the next is an error of the state")
     func watchesError() async throws {
         let page = #""orders":{"__typename":"OrderConnection","edges":[],"pageInfo":null}"#
-        try await withPages(["": page], orderConnection) { (pages, _, _, _) async throws in
+        try await withPages(["": page], orderConnection) { (pages, _, _) async throws in
             #expect(await larderError { try await pages.next() }?.code == .paging)
             var states = try pages.watch().makeAsyncIterator()
             let state = try #require(try await next(&states))
@@ -351,7 +333,7 @@ struct PageEdgeTests {
     @Test("A stored page that no list can have is replaced by a refresh, by the same value of Pages and another")
     func refreshesBroken() async throws {
         let broken = #""orders":{"__typename":"OrderConnection","edges":[],"pageInfo":null}"#
-        try await withPages(["": broken], orderConnection) { (pages, desk, app, _) async throws in
+        try await withPages(["": broken], orderConnection) { (pages, desk, app) async throws in
             #expect(await larderError { try await pages.next() }?.code == .paging)
             desk.set(OrderDesk.connectionPage(1...2), at: "")
             let later = try app.pages(orderConnection)
@@ -364,7 +346,7 @@ struct PageEdgeTests {
     @Test("An object that goes to another page is shown there, and once, by the same value of Pages")
     func moves() async throws {
         let pages = ["": OrderDesk.tokenPage(1...3, next: "a"), "a": OrderDesk.tokenPage(4...6, next: nil)]
-        try await withPages(pages, orderList) { (pages, desk, app, _) async throws in
+        try await withPages(pages, orderList) { (pages, desk, app) async throws in
             try await pages.all()
             var (first, second) = (orderList, orderList)
             (first.variables, second.variables) = (["limit": 1_000], ["limit": 1_000, "nextToken": "a"])
@@ -386,7 +368,7 @@ struct PageEdgeTests {
             "": OrderDesk.tokenPage(1...3, next: "a"), "a": OrderDesk.tokenPage(3...5, next: "b"),
             "b": OrderDesk.tokenPage(5...7, next: nil),
         ]
-        try await withPages(pages, orderList) { (pages, _, app, _) async throws in
+        try await withPages(pages, orderList) { (pages, _, app) async throws in
             try await pages.all(upTo: 4)
             _ = try await app.records.compact()
             #expect(try pages.page(1)?.skus == skus(4...5))
@@ -412,7 +394,7 @@ struct PageEdgeTests {
     @Test("Objects on overlapping pages appear once where the cache was cleared and filled again")
     func renumbered() async throws {
         let (first, second) = (OrderDesk.tokenPage(1...3, next: "a"), OrderDesk.tokenPage(3...5, next: nil))
-        try await withPages(["": first, "a": second], orderList) { (pages, _, app, _) async throws in
+        try await withPages(["": first, "a": second], orderList) { (pages, _, app) async throws in
             try await pages.all()
             try await Self.renumber(app, [(nil, first), ("a", second)])
             #expect(try pages.page(1)?.skus == skus(4...5))
@@ -423,9 +405,9 @@ struct PageEdgeTests {
     @Test("Objects on overlapping pages appear once where that happens while a page is asked for")
     func renumberedMeanwhile() async throws {
         let (first, second) = (OrderDesk.tokenPage(1...3, next: "a"), OrderDesk.tokenPage(3...5, next: nil))
-        try await withPages(["": first, "a": second], orderList) { (pages, desk, app, _) async throws in
+        try await withPages(["": first, "a": second], orderList) { (pages, desk, app) async throws in
             _ = try await pages.next()
-            desk.hold { _ in try? await Self.renumber(app, [(nil, first)]) }
+            desk.hold { _ in await #expect(throws: Never.self) { try await Self.renumber(app, [(nil, first)]) } }
             #expect(try await pages.next()?.skus == skus(4...5))
             #expect(try await pages.skus() == skus(1...5))
         }
@@ -434,10 +416,10 @@ struct PageEdgeTests {
     @Test("A page that a clear has taken away hides no object of the page that is asked for meanwhile")
     func clearedMeanwhile() async throws {
         let pages = ["": OrderDesk.tokenPage(1...3, next: "a"), "a": OrderDesk.tokenPage(4...6, next: nil)]
-        try await withPages(pages, orderList) { (pages, desk, app, _) async throws in
+        try await withPages(pages, orderList) { (pages, desk, app) async throws in
             _ = try await pages.next()
             // The objects that come next are given the numbers of those that were there.
-            desk.hold { _ in _ = try? await app.records.clear() }
+            desk.hold { _ in await #expect(throws: Never.self) { try await app.records.clear() } }
             #expect(try await pages.next()?.skus == skus(4...6))
         }
     }
@@ -445,7 +427,7 @@ struct PageEdgeTests {
     @Test("A page that is a miss by itself hides no object of the pages that have it as well")
     func missHidesNothing() async throws {
         let pages = ["": OrderDesk.tokenPage(1...3, next: "a"), "a": OrderDesk.tokenPage(3...5, next: nil)]
-        try await withPages(pages, orderList) { (pages, _, app, _) async throws in
+        try await withPages(pages, orderList) { (pages, _, app) async throws in
             try await pages.all()
             #expect(try pages.page(1)?.skus == skus(4...5))
             try await app.remove("Order:1", as: .evicted)
@@ -456,7 +438,7 @@ struct PageEdgeTests {
     @Test("A page by offset or number one of whose objects is no more leads to the next page as before")
     func deletedObjects() async throws {
         let pages = ["": at(1...2), "2": at(3...4), "4": at(5...5)]
-        try await withPages(pages, ordersAt, ["limit": 2]) { (pages, desk, app, _) async throws in
+        try await withPages(pages, ordersAt, ["limit": 2]) { (pages, desk, app) async throws in
             try await pages.all()
             try await app.remove("Order:2", as: .deleted)
             try await app.remove("Order:3", as: .deleted)

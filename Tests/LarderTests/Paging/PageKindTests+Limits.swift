@@ -41,12 +41,11 @@ extension PageKindTests {
         func page(_ ids: ClosedRange<Int>, next: String) -> String {
             #""list":{"__typename":"List","rows":[\#(OrderDesk.objects(ids))],"names":["a"],"nextToken":\#(next)}"#
         }
-        let desk = OrderDesk(["": page(1...2, next: #""a""#), "a": page(3...3, next: "null")])
+        let pages = ["": page(1...2, next: #""a""#), "a": page(3...3, next: "null")]
         let operation = GraphQLOperation(
             "query L($limit: Int, $nextToken: String) { list(limit: $limit, nextToken: $nextToken) "
                 + "{ rows { sku } names nextToken } }")
-        try await withStoreFixture(desk.transport, schema: schema) { app in
-            let pages = try app.pages(operation)
+        try await withPages(pages, operation, schema: schema) { (pages, _, _) async throws in
             #expect(try await pages.all() == PagesStatus(pageCount: 2, objectCount: 3, isComplete: true))
             #expect(try await pages.skus() == skus(1...3))
         }
@@ -54,18 +53,14 @@ extension PageKindTests {
 
     @Test("Elements that are null count for the next offset, and a page that is full with them is not the last")
     func countsNulls() async throws {
-        let desk = OrderDesk([
+        let pages = [
             "": #""ordersAt":[\#(OrderDesk.object(1)),null,\#(OrderDesk.object(2))]"#,
             "3": #""ordersAt":[\#(OrderDesk.objects(3...3))]"#,
-        ])
-        var operation = ordersAt
-        operation.variables = ["limit": 3]
-        try await withStoreFixture(desk.transport, schema: orderSchema) { [operation] (app) async throws in
-            let pages = try app.pages(operation)
+        ]
+        try await withPages(pages, ordersAt, ["limit": 3], asking: ["/3", "3/3"]) { (pages, _, _) async throws in
             #expect(try await pages.all() == PagesStatus(pageCount: 2, objectCount: 3, isComplete: true))
             #expect(try await pages.skus() == skus(1...3))
         }
-        #expect(desk.requests == ["/3", "3/3"])
     }
 
     @Test("A fetch and a read take a limit of 0")
@@ -82,12 +77,11 @@ extension PageKindTests {
 
     @Test("A list that starts over is loaded until there are as many objects as are asked for, and no further")
     func startsOverUpTo() async throws {
-        let desk = OrderDesk([
+        let pages = [
             "": OrderDesk.tokenPage(1...2, next: "a"), "a": OrderDesk.tokenPage(3...4, next: "b"),
             "b": OrderDesk.tokenPage(5...6, next: nil),
-        ])
-        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
-            let pages = try app.pages(orderList)
+        ]
+        try await withPages(pages) { (pages, desk, _) async throws in
             #expect(try await pages.all().pageCount == 3)
             let status = try await pages.all(upTo: 3, startingOver: true)
             #expect(status.pageCount == 2 && status.objectCount == 4)
@@ -100,12 +94,11 @@ extension PageKindTests {
         func page(_ ids: ClosedRange<Int>, next: String) -> String {
             #""mine":{"__typename":"OrderList","rows":[\#(OrderDesk.objects(ids))],"more":\#(next)}"#
         }
-        let desk = OrderDesk(["": page(1...2, next: #""a""#), "a": page(3...3, next: "null")])
+        let pages = ["": page(1...2, next: #""a""#), "a": page(3...3, next: "null")]
         let operation = GraphQLOperation(
             "query L($limit: Int, $nextToken: String) { mine: listOrders(limit: $limit, nextToken: $nextToken) "
                 + "{ rows: items { sku } more: nextToken } }")
-        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
-            let pages = try app.pages(operation)
+        try await withPages(pages, operation) { (pages, _, _) async throws in
             #expect(try await pages.all() == PagesStatus(pageCount: 2, objectCount: 3, isComplete: true))
             #expect(try await pages.skus() == skus(1...3))
         }
@@ -117,8 +110,7 @@ extension PageKindTests {
         let operation = GraphQLOperation(
             "query C($first: Int, $after: String) { orders(first: $first, after: $after) "
                 + "{ edges { order: node { sku } } pageInfo { hasNextPage endCursor } } }")
-        try await withStoreFixture(OrderDesk(["": page]).transport, schema: orderSchema) { app in
-            let pages = try app.pages(operation)
+        try await withPages(["": page], operation) { (pages, _, _) async throws in
             #expect(try await pages.all() == PagesStatus(pageCount: 1, objectCount: 2, isComplete: true))
             #expect(try await pages.skus() == skus(1...2))
         }
@@ -153,25 +145,21 @@ extension PageKindTests {
 
     @Test("A call that wants no more objects than are loaded asks the server for nothing")
     func enough() async throws {
-        let desk = OrderDesk(["": OrderDesk.tokenPage(1...2, next: "a"), "a": OrderDesk.tokenPage(3...4, next: "b")])
-        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
-            let pages = try app.pages(orderList)
+        let pages = ["": OrderDesk.tokenPage(1...2, next: "a"), "a": OrderDesk.tokenPage(3...4, next: "b")]
+        try await withPages(pages, asking: ["/1000"]) { (pages, _, _) async throws in
             #expect(try await pages.atLeast(0) == PagesStatus())
             #expect(try await pages.all(upTo: 0) == PagesStatus())
             for _ in 0..<2 { #expect(try await pages.atLeast(2).objectCount == 2) }
             #expect(try await pages.all(upTo: 1).objectCount == 2)
         }
-        #expect(desk.requests == ["/1000"])
     }
 
     @Test("A limit that is null is none: the pages are as large as the policy allows")
     func nullLimit() async throws {
-        let desk = OrderDesk(["": OrderDesk.tokenPage(1...2, next: "a"), "a": OrderDesk.tokenPage(3...3, next: nil)])
-        var operation = orderList
-        operation.variables = ["limit": .null]
-        try await withStoreFixture(desk.transport, schema: orderSchema) { [operation] (app) async throws in
-            #expect(try await app.pages(operation).all().objectCount == 3)
+        let pages = ["": OrderDesk.tokenPage(1...2, next: "a"), "a": OrderDesk.tokenPage(3...3, next: nil)]
+        try await withPages(pages, orderList, ["limit": .null], asking: ["/1000", "a/1000"]) {
+            (pages, _, _) async throws in
+            #expect(try await pages.all().objectCount == 3)
         }
-        #expect(desk.requests == ["/1000", "a/1000"])
     }
 }

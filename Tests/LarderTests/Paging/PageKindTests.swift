@@ -4,18 +4,6 @@ import Testing
 
 @Suite("Kinds of pages", .timeLimit(.minutes(10)))
 struct PageKindTests {
-    private func withPages(
-        _ pages: [String: String], _ operation: GraphQLOperation, _ variables: [String: Value] = [:],
-        _ body: (Pages, OrderDesk) async throws -> Void
-    ) async throws {
-        let desk = OrderDesk(pages)
-        var operation = operation
-        operation.variables = variables
-        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
-            try await body(try app.pages(operation), desk)
-        }
-    }
-
     private func refusal(_ operation: GraphQLOperation, schema: String = orderSchema) async throws -> LarderError? {
         var error: LarderError?
         try await withStoreFixture(schema: schema) { app in error = await larderError { try app.pages(operation) } }
@@ -27,7 +15,7 @@ struct PageKindTests {
         let pages = [
             "": OrderDesk.connectionPage(1...2, next: "x"), "x": OrderDesk.connectionPage(3...4),
         ]
-        try await withPages(pages, orderConnection, ["first": 2]) { (pages, desk) async throws in
+        try await withPages(pages, orderConnection, ["first": 2]) { (pages, desk, _) async throws in
             #expect(try await pages.all().isComplete)
             #expect(try await pages.skus() == skus(1...4))
             #expect(desk.requests == ["/2", "x/2"])
@@ -36,11 +24,7 @@ struct PageKindTests {
 
     @Test("A connection goes backward from where it began, and keeps the order of the list")
     func goesBackward() async throws {
-        let pages = [
-            "": OrderDesk.connectionPage(5...6, previous: "x"), "x": OrderDesk.connectionPage(3...4, previous: "y"),
-            "y": OrderDesk.connectionPage(1...2),
-        ]
-        try await withPages(pages, orderConnection, ["last": 2]) { (pages, desk) async throws in
+        try await withPages(OrderDesk.backward, orderConnection, ["last": 2]) { (pages, desk, _) async throws in
             #expect(try await pages.previous()?.skus == skus(5...6))
             #expect(try await pages.previous()?.skus == skus(3...4))
             #expect(try await pages.previous()?.skus == skus(1...2))
@@ -52,15 +36,11 @@ struct PageKindTests {
 
     @Test("A connection that is asked for so many of the last is whole at its first page")
     func loadsAllBackward() async throws {
-        let pages = [
-            "": OrderDesk.connectionPage(5...6, previous: "x"), "x": OrderDesk.connectionPage(3...4, previous: "y"),
-            "y": OrderDesk.connectionPage(1...2),
-        ]
         let backward = GraphQLOperation(
             "query B($last: Int, $before: String) { orders(last: $last, before: $before) { edges { node { sku } } "
                 + "pageInfo { hasPreviousPage startCursor } } }")
         for operation in [orderConnection, backward] {
-            try await withPages(pages, operation, ["last": 2]) { (pages, desk) async throws in
+            try await withPages(OrderDesk.backward, operation, ["last": 2]) { (pages, desk, _) async throws in
                 #expect(try await pages.atLeast(3) == PagesStatus(pageCount: 2, objectCount: 4))
                 #expect(try await pages.all() == PagesStatus(pageCount: 3, objectCount: 6, isComplete: true))
                 #expect(try await pages.skus() == skus(1...6))
@@ -120,7 +100,7 @@ struct PageKindTests {
         let operation = GraphQLOperation(
             "query C($first: Int, $after: String) { orders(first: $first, after: $after) "
                 + "{ edges { cursor } nodes { sku } pageInfo { hasNextPage endCursor } } }")
-        try await withPages(["": page], operation) { (pages, _) async throws in
+        try await withPages(["": page], operation) { (pages, _, _) async throws in
             #expect(try await pages.all().objectCount == 2)
             #expect(try await pages.skus() == skus(1...2))
         }
@@ -150,7 +130,7 @@ struct PageKindTests {
             OrderDesk.connectionPage(1...2, next: ""),
         ]
         for page in pages {
-            try await withPages(["": page], orderConnection) { (pages, _) async throws in
+            try await withPages(["": page], orderConnection) { (pages, _, _) async throws in
                 #expect(await larderError { try await pages.next() }?.code == .paging)
             }
         }
@@ -162,7 +142,7 @@ struct PageKindTests {
             "": #""ordersAt":[\#(OrderDesk.objects(1...3))]"#, "3": #""ordersAt":[\#(OrderDesk.objects(4...6))]"#,
             "6": #""ordersAt":[\#(OrderDesk.objects(7...7))]"#,
         ]
-        try await withPages(pages, ordersAt, ["limit": 3]) { (pages, desk) async throws in
+        try await withPages(pages, ordersAt, ["limit": 3]) { (pages, desk, _) async throws in
             #expect(try await pages.all() == PagesStatus(pageCount: 3, objectCount: 7, isComplete: true))
             #expect(desk.requests == ["/3", "3/3", "6/3"])
         }
@@ -174,7 +154,7 @@ struct PageKindTests {
             "": #""ordersAt":[\#(OrderDesk.objects(1...3))]"#, "3": #""ordersAt":[\#(OrderDesk.objects([3, 4, 5]))]"#,
             "6": #""ordersAt":[]"#,
         ]
-        try await withPages(pages, ordersAt, ["limit": 3]) { (pages, _) async throws in
+        try await withPages(pages, ordersAt, ["limit": 3]) { (pages, _, _) async throws in
             #expect(try await pages.all() == PagesStatus(pageCount: 3, objectCount: 5, isComplete: true))
         }
     }
@@ -182,7 +162,7 @@ struct PageKindTests {
     @Test("A server that does not look at the offset is an error")
     func seesSamePage() async throws {
         let page = #""ordersAt":[\#(OrderDesk.objects(1...3))]"#
-        try await withPages(["": page, "3": page], ordersAt, ["limit": 3]) { (pages, desk) async throws in
+        try await withPages(["": page, "3": page], ordersAt, ["limit": 3]) { (pages, desk, _) async throws in
             #expect(await larderError { try await pages.all() }?.code == .paging)
             #expect(desk.requests.count == 2)
         }
@@ -196,7 +176,7 @@ struct PageKindTests {
             "1": #""ordersOn":[\#(OrderDesk.objects(1...2))]"#, "2": #""ordersOn":[\#(OrderDesk.objects(3...4))]"#,
             "3": #""ordersOn":[\#(OrderDesk.objects(5...5))]"#,
         ]
-        try await withPages(pages, operation, ["page": 2, "size": 2]) { (pages, desk) async throws in
+        try await withPages(pages, operation, ["page": 2, "size": 2]) { (pages, desk, _) async throws in
             #expect(try await pages.all().objectCount == 3)
             #expect(try await pages.previous()?.skus == skus(1...2))
             #expect(try await pages.previous() == nil)
@@ -257,7 +237,7 @@ struct PageKindTests {
             "query L($limit: Int = 2, $nextToken: String) { listOrders(limit: $limit, nextToken: $nextToken) "
                 + "{ items { sku } nextToken } }")
         let pages = ["": OrderDesk.tokenPage(1...2, next: "a"), "a": OrderDesk.tokenPage(3...3, next: nil)]
-        try await withPages(pages, operation) { (pages, desk) async throws in
+        try await withPages(pages, operation) { (pages, desk, _) async throws in
             #expect(try await pages.all().objectCount == 3)
             #expect(desk.requests == ["/2", "a/2"])
         }
@@ -364,7 +344,7 @@ struct PageKindTests {
             "query N($page: Int, $size: Int) { ordersOn(page: $page, size: $size) { sku } }")
         let same = #""ordersOn":[\#(OrderDesk.objects(3...4))]"#
         let pages = ["3": #""ordersOn":[\#(OrderDesk.objects(5...6))]"#, "2": same, "1": same]
-        try await withPages(pages, operation, ["page": 3, "size": 2]) { (pages, _) async throws in
+        try await withPages(pages, operation, ["page": 3, "size": 2]) { (pages, _, _) async throws in
             for _ in 0..<2 { #expect(try await pages.previous() != nil) }
             #expect(await larderError { try await pages.previous() }?.code == .paging)
             #expect(try await pages.status().pageCount == 2)
@@ -376,7 +356,7 @@ struct PageKindTests {
         let pages = [
             "": OrderDesk.connectionPage(1...2, next: "a"), "a": OrderDesk.connectionPage(3...4),
         ]
-        try await withPages(pages, orderConnection) { (pages, desk) async throws in
+        try await withPages(pages, orderConnection) { (pages, desk, _) async throws in
             #expect(try await pages.all().pageCount == 2)
             desk.set(#""orders":{"__typename":"OrderConnection","edges":[],"pageInfo":null}"#, at: "")
             #expect(await larderError { try await pages.refresh() }?.code == .paging)
@@ -403,13 +383,10 @@ struct PageKindTests {
             """
         var operation = GraphQLOperation(
             "query L($\(position): Int, $limit: Int) { list(\(position): $\(position), limit: $limit) { sku } }")
-        let desk = OrderDesk([
-            "": #""list":[\#(OrderDesk.objects(1...2))]"#, "2": #""list":[\#(OrderDesk.objects(3...3))]"#,
-        ])
-        try await withStoreFixture(desk.transport, schema: schema) { [operation] (app) async throws in
-            #expect(try await app.pages(operation).all().objectCount == 3)
+        let pages = ["": #""list":[\#(OrderDesk.objects(1...2))]"#, "2": #""list":[\#(OrderDesk.objects(3...3))]"#]
+        try await withPages(pages, operation, schema: schema, asking: ["/2", "2/2"]) { (pages, _, _) async throws in
+            #expect(try await pages.all().objectCount == 3)
         }
-        #expect(desk.requests == ["/2", "2/2"])
         operation.variables = ["limit": 3]
         #expect(try await refusal(operation, schema: schema)?.code == .variables)
     }
@@ -440,12 +417,11 @@ struct PageKindTests {
         func page(_ ids: ClosedRange<Int>, next: String) -> String {
             #""listOrders":{"__typename":"OrderList","items":[\#(OrderDesk.objects(ids))],"marker":\#(next)}"#
         }
-        let desk = OrderDesk(["": page(1...2, next: #""a""#), "a": page(3...3, next: "null")])
+        let pages = ["": page(1...2, next: #""a""#), "a": page(3...3, next: "null")]
         let operation = GraphQLOperation(
             "query L($limit: Int, $nextToken: String) { listOrders(limit: $limit, marker: $nextToken) "
                 + "{ items { sku } marker } }")
-        try await withStoreFixture(desk.transport, schema: schema) { app in
-            let pages = try app.pages(operation)
+        try await withPages(pages, operation, schema: schema) { (pages, _, _) async throws in
             #expect(try await pages.all() == PagesStatus(pageCount: 2, objectCount: 3, isComplete: true))
             #expect(try await pages.skus() == skus(1...3))
         }

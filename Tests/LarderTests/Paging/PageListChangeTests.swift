@@ -14,16 +14,6 @@ struct PageListChangeTests {
             + "last: $last, before: $before) { nodes { sku } "
             + "pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } }")
 
-    private func withPages(
-        _ pages: [String: String] = three, _ operation: GraphQLOperation = orderList,
-        _ body: (Pages, OrderDesk, Partition) async throws -> Void
-    ) async throws {
-        let desk = OrderDesk(pages)
-        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
-            try await body(try app.pages(operation), desk, app)
-        }
-    }
-
     /// Queues a mutation that makes an order, or has to do with one, and changes a list.
     private func queue(_ app: Partition, _ id: Int, _ change: ListChange) async throws {
         let response: Value = ["rename": ["__typename": "Order", "id": .string("\(id)"), "sku": .string("s\(id)")]]
@@ -44,7 +34,7 @@ struct PageListChangeTests {
             (0, [0, 1, 3, 5, 7, 8, 9]),
         ])
     func ascending(id: Int, expected: [Int]) async throws {
-        try await withPages { (pages, desk, app) async throws in
+        try await withPages(Self.three) { (pages, desk, app) async throws in
             try await pages.all()
             try await queue(app, id, pages.inserting("Order:\(id)", at: .ascending(field: "sku")))
             #expect(try await pages.skus() == skus(expected))
@@ -70,7 +60,7 @@ struct PageListChangeTests {
 
     @Test("An object goes before the first page, and after the last of a list that is whole")
     func ends() async throws {
-        try await withPages { (pages, _, app) async throws in
+        try await withPages(Self.three) { (pages, _, app) async throws in
             try await pages.all()
             try await queue(app, 20, pages.inserting("Order:20", at: .start))
             try await queue(app, 21, pages.inserting("Order:21"))
@@ -90,7 +80,7 @@ struct PageListChangeTests {
 
     @Test("An object whose place is beyond what is loaded comes with its page")
     func beyond() async throws {
-        try await withPages { (pages, _, app) async throws in
+        try await withPages(Self.three) { (pages, _, app) async throws in
             try await pages.all(upTo: 4)
             try await queue(app, 20, pages.inserting("Order:20"))
             try await queue(app, 6, pages.inserting("Order:9", at: .ascending(field: "sku")))
@@ -100,7 +90,7 @@ struct PageListChangeTests {
 
     @Test("An object goes from the page that has it, and is not put into a list twice")
     func removes() async throws {
-        try await withPages { (pages, desk, app) async throws in
+        try await withPages(Self.three) { (pages, desk, app) async throws in
             try await pages.all()
             try await queue(app, 8, pages.removing("Order:8"))
             try await queue(app, 5, pages.inserting("Order:5", at: .start))
@@ -112,7 +102,7 @@ struct PageListChangeTests {
 
     @Test("A change of a mutation that the server refuses is gone without a trace")
     func refused() async throws {
-        try await withPages { (pages, desk, app) async throws in
+        try await withPages(Self.three) { (pages, desk, app) async throws in
             try await pages.all()
             try await queue(app, 4, pages.inserting("Order:4", at: .ascending(field: "sku")))
             try await MutationRunner(app).drain()
@@ -144,7 +134,7 @@ struct PageListChangeTests {
 
     @Test("A watcher of the list sees the change at its place")
     func watches() async throws {
-        try await withPages { (pages, _, app) async throws in
+        try await withPages(Self.three) { (pages, _, app) async throws in
             try await pages.all()
             var states = try pages.watch().makeAsyncIterator()
             _ = await states.next()
@@ -164,12 +154,10 @@ struct PageListChangeTests {
                 + #"{"__typename":"PageInfo","hasNextPage":false,"hasPreviousPage":\#(previous != nil),"#
                 + #""startCursor":\#(previous.map { "\"\($0)\"" } ?? "null"),"endCursor":null}}"#
         }
-        var operation = Self.nodes
-        operation.variables = ["last": 2]
         let loaded = [
             "": page([7, 9], previous: "x"), "x": page([3, 5], previous: "y"), "y": page([1], previous: nil),
         ]
-        try await withPages(loaded, operation) { (pages, _, app) async throws in
+        try await withPages(loaded, Self.nodes, ["last": 2]) { (pages, _, app) async throws in
             _ = try await pages.previous()
             _ = try await pages.previous()
             // What belongs before the first page is not shown until that is loaded.
@@ -186,9 +174,7 @@ struct PageListChangeTests {
         let loaded = [
             "": OrderDesk.connectionPage([7, 9], previous: "x"), "x": OrderDesk.connectionPage([3, 5]),
         ]
-        var operation = orderConnection
-        operation.variables = ["last": 2]
-        try await withPages(loaded, operation) { (pages, _, app) async throws in
+        try await withPages(loaded, orderConnection, ["last": 2]) { (pages, _, app) async throws in
             _ = try await pages.previous()
             try await queue(app, 1, pages.inserting("Order:1", at: .start))
             #expect(try await pages.skus() == skus([7, 9]))
@@ -417,12 +403,11 @@ struct PageListChangeTests {
         func page(_ ids: [Int], next: String) -> String {
             #""listOrders":{"__typename":"OrderList","items":[\#(OrderDesk.objects(ids))],"nextToken":\#(next)}"#
         }
-        let desk = OrderDesk(["": page([1, 3], next: "20"), "20": page([5, 7], next: "null")])
+        let pages = ["": page([1, 3], next: "20"), "20": page([5, 7], next: "null")]
         let operation = GraphQLOperation(
             "query L($limit: Int, $nextToken: Int) { listOrders(limit: $limit, nextToken: $nextToken) "
                 + "{ items { sku } nextToken } }")
-        try await withStoreFixture(desk.transport, schema: schema) { app in
-            let pages = try app.pages(operation)
+        try await withPages(pages, operation, schema: schema) { (pages, _, app) async throws in
             #expect(try await pages.all() == PagesStatus(pageCount: 2, objectCount: 4, isComplete: true))
             try await queue(app, 6, pages.inserting("Order:6", at: .ascending(field: "sku")))
             #expect(try await pages.skus() == skus([1, 3, 5, 6, 7]))
@@ -456,12 +441,11 @@ struct PageListChangeTests {
 
     @Test("The next page comes after the last one that was loaded, though an object of an earlier page has gone since")
     func nextAfterEviction() async throws {
-        let desk = OrderDesk([
+        let pages = [
             "": OrderDesk.tokenPage(1...2, next: "a"), "a": OrderDesk.tokenPage(3...4, next: "b"),
             "b": OrderDesk.tokenPage(5...6, next: nil),
-        ])
-        try await withStoreFixture(desk.transport, schema: orderSchema) { (app) async throws in
-            let pages = try app.pages(orderList)
+        ]
+        try await withPages(pages) { (pages, desk, app) async throws in
             for _ in 0..<2 { _ = try await pages.next() }
             try await app.remove("Order:1", as: .evicted)
             #expect(try await pages.next()?.skus == skus(5...6))

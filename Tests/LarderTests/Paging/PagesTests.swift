@@ -11,23 +11,10 @@ struct PagesTests {
         "b": OrderDesk.tokenPage(7...8, next: nil),
     ]
 
-    private func withPages(
-        _ pages: [String: String], _ operation: GraphQLOperation = orderList, options: FetchOptions = FetchOptions(),
-        _ body: (Pages, OrderDesk, Partition) async throws -> Void
-    ) async throws {
-        let desk = OrderDesk(pages)
-        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
-            try await body(try app.pages(operation, options: options), desk, app)
-        }
-    }
-
     @Test("What has gone from the cache since it was loaded is asked for again", arguments: [false, true])
     func gone(isDeleted: Bool) async throws {
-        let desk = OrderDesk([
-            "": OrderDesk.tokenPage(1...3, next: "a"), "a": OrderDesk.tokenPage(4...6, next: nil),
-        ])
-        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
-            let pages = try app.pages(orderList)
+        let pages = ["": OrderDesk.tokenPage(1...3, next: "a"), "a": OrderDesk.tokenPage(4...6, next: nil)]
+        try await withPages(pages) { (pages, desk, app) async throws in
             #expect(try await pages.all().objectCount == 6)
             try await app.remove("Order:5", as: isDeleted ? .deleted : .evicted)
             #expect(try await pages.atLeast(6).objectCount == (isDeleted ? 5 : 6))
@@ -53,9 +40,7 @@ struct PagesTests {
 
     @Test("One page after the other is loaded as large as the program says, until the list ends")
     func loadsNext() async throws {
-        var operation = orderList
-        operation.variables = ["limit": 3]
-        try await withPages(Self.three, operation) { (pages, desk, _) async throws in
+        try await withPages(Self.three, orderList, ["limit": 3]) { (pages, desk, _) async throws in
             #expect(try await pages.next()?.skus == skus(1...3))
             #expect(try await pages.next()?.skus == skus(4...6))
             #expect(try await pages.next()?.skus == skus(7...8))
@@ -165,37 +150,32 @@ struct PagesTests {
         }
     }
 
-    @Test("A list that another begins anew meanwhile is loaded to its end")
-    func begunAnew() async throws {
+    /// Loads a list that another process begins anew when the page of one of these tokens is asked for. The new first
+    /// page leads to the token that stands beside it.
+    private func expectWhole(
+        begunAnewAt next: [String: String], sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
         try await withPages(Self.three) { (pages, desk, app) async throws in
-            desk.hold { token in
-                guard token == "b" else { return }
-                desk.set(OrderDesk.tokenPage(0...2, next: "x"), at: "")
-                desk.set(OrderDesk.tokenPage(3...9, next: nil), at: "x")
-                // As another process that is killed before the second page.
-                await #expect(throws: Never.self) { try await app.pages(orderList).refresh() }
-            }
-            let whole = PagesStatus(pageCount: 2, objectCount: 10, isComplete: true)
-            #expect(try await pages.all() == whole)
-            #expect(try await app.pages(orderList).status() == whole)
-        }
-    }
-
-    @Test("A list that others begin anew twice meanwhile is loaded to its end")
-    func begunAnewTwice() async throws {
-        try await withPages(Self.three) { (pages, desk, app) async throws in
-            let next = ["b": "x", "x": "y"]
             desk.hold { token in
                 guard let other = next[token] else { return }
                 desk.set(OrderDesk.tokenPage(0...2, next: other), at: "")
                 desk.set(OrderDesk.tokenPage(3...9, next: nil), at: other)
-                await #expect(throws: Never.self) { try await app.pages(orderList).refresh() }
+                // As another process that is killed before the second page.
+                await #expect(throws: Never.self, sourceLocation: sourceLocation) {
+                    try await app.pages(orderList).refresh()
+                }
             }
             let whole = PagesStatus(pageCount: 2, objectCount: 10, isComplete: true)
-            #expect(try await pages.all() == whole)
-            #expect(try await app.pages(orderList).status() == whole)
+            #expect(try await pages.all() == whole, sourceLocation: sourceLocation)
+            #expect(try await app.pages(orderList).status() == whole, sourceLocation: sourceLocation)
         }
     }
+
+    @Test("A list that another begins anew meanwhile is loaded to its end")
+    func begunAnew() async throws { try await expectWhole(begunAnewAt: ["b": "x"]) }
+
+    @Test("A list that others begin anew twice meanwhile is loaded to its end")
+    func begunAnewTwice() async throws { try await expectWhole(begunAnewAt: ["b": "x", "x": "y"]) }
 
     @Test("A list that goes backward and that another begins anew meanwhile is loaded to its beginning")
     func begunAnewBackward() async throws {

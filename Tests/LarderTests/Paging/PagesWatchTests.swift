@@ -11,13 +11,6 @@ struct PagesWatchTests {
         "": OrderDesk.tokenPage(1...3, next: "a"), "a": OrderDesk.tokenPage(4...6, next: nil),
     ]
 
-    private func withPages(_ body: (Pages, OrderDesk, Partition) async throws -> Void) async throws {
-        let desk = OrderDesk(Self.two)
-        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
-            try await body(try app.pages(orderList), desk, app)
-        }
-    }
-
     /// Reads states until one fits.
     private func state(
         _ states: inout PagesWatch.Iterator, within time: Duration = .seconds(300), until isWanted: (PagesState) -> Bool
@@ -26,11 +19,27 @@ struct PagesWatchTests {
         throw Silence()
     }
 
+    /// A watcher that has seen the whole list.
+    private func watchAll(_ pages: Pages) async throws -> PagesWatch.Iterator {
+        try await pages.all()
+        var states = try pages.watch().makeAsyncIterator()
+        _ = try await state(&states) { $0.isComplete }
+        return states
+    }
+
+    /// The server has another list from now on, in two pages.
+    private static func setOtherList(_ desk: OrderDesk) {
+        desk.set(OrderDesk.tokenPage([7], next: "b"), at: "")
+        desk.set(OrderDesk.tokenPage([8], next: nil), at: "b")
+    }
+
+    private static let sku = GraphQLFragment("fragment F on Order { sku }")
+
     private func skus(_ state: PagesState) -> [String] { state.pages.flatMap(\.skus) }
 
     @Test("A watcher sees an empty list, and then each page that comes")
     func grows() async throws {
-        try await withPages { (pages, _, _) async throws in
+        try await withPages(Self.two) { (pages, _, _) async throws in
             var states = try pages.watch().makeAsyncIterator()
             #expect(try await state(&states) { _ in true }.pages.isEmpty)
             _ = try await pages.next()
@@ -45,7 +54,7 @@ struct PagesWatchTests {
 
     @Test("A watcher of a list that is loaded sees all of it at first")
     func beginsWhole() async throws {
-        try await withPages { (pages, _, app) async throws in
+        try await withPages(Self.two) { (pages, _, app) async throws in
             try await pages.all()
             var states = try app.pages(orderList).watch().makeAsyncIterator()
             let state = try await state(&states) { _ in true }
@@ -55,14 +64,7 @@ struct PagesWatchTests {
 
     @Test("A watcher of whole lists sees a list that goes backward when it has come to its beginning")
     func wholeBackward() async throws {
-        let desk = OrderDesk([
-            "": OrderDesk.connectionPage(5...6, previous: "x"), "x": OrderDesk.connectionPage(3...4, previous: "y"),
-            "y": OrderDesk.connectionPage(1...2),
-        ])
-        var operation = orderConnection
-        operation.variables = ["last": 2]
-        try await withStoreFixture(desk.transport, schema: orderSchema) { [operation] app in
-            let pages = try app.pages(operation)
+        try await withPages(OrderDesk.backward, orderConnection, ["last": 2]) { (pages, _, _) async throws in
             var growing = try pages.watch().makeAsyncIterator()
             var whole = try pages.watch(.whenComplete).makeAsyncIterator()
             for count in [2, 4, 6] {
@@ -76,14 +78,8 @@ struct PagesWatchTests {
 
     @Test("Pages that lead back at the front of a list that goes backward are told to its watchers")
     func circleAtFront() async throws {
-        let desk = OrderDesk([
-            "": OrderDesk.connectionPage(5...6, previous: "x"), "x": OrderDesk.connectionPage(3...4, previous: "y"),
-            "y": OrderDesk.connectionPage(1...2, previous: "x"),
-        ])
-        var operation = orderConnection
-        operation.variables = ["last": 2]
-        try await withStoreFixture(desk.transport, schema: orderSchema) { [operation] app in
-            let pages = try app.pages(operation)
+        try await withPages(OrderDesk.backward, orderConnection, ["last": 2]) { (pages, desk, _) async throws in
+            desk.set(OrderDesk.connectionPage(1...2, previous: "x"), at: "y")
             #expect(await larderError { try await pages.all() }?.code == .paging)
             var states = try pages.watch().makeAsyncIterator()
             let state = try await state(&states) { $0.pages.count == 3 }
@@ -94,7 +90,7 @@ struct PagesWatchTests {
 
     @Test("Watching that has ended leaves no watcher behind, at whatever moment it ends")
     func endsWhole() async throws {
-        try await withPages { (pages, _, app) async throws in
+        try await withPages(Self.two) { (pages, _, app) async throws in
             try await pages.all()
             for round in 0..<2_000 {
                 var states: PagesWatch.Iterator? = try pages.watch().makeAsyncIterator()
@@ -110,11 +106,9 @@ struct PagesWatchTests {
 
     @Test("A change of an object on any page is seen, and an object that is deleted goes")
     func seesChanges() async throws {
-        try await withPages { (pages, _, app) async throws in
-            try await pages.all()
-            var states = try pages.watch().makeAsyncIterator()
-            _ = try await state(&states) { $0.isComplete }
-            try await app.write("Order:5", GraphQLFragment("fragment F on Order { sku }"), ["sku": "new"])
+        try await withPages(Self.two) { (pages, _, app) async throws in
+            var states = try await watchAll(pages)
+            try await app.write("Order:5", Self.sku, ["sku": "new"])
             _ = try await state(&states) { skus($0) == ["s1", "s2", "s3", "s4", "new", "s6"] }
             try await app.remove("Order:2", as: .deleted)
             _ = try await state(&states) { skus($0) == ["s1", "s3", "s4", "new", "s6"] }
@@ -123,10 +117,8 @@ struct PagesWatchTests {
 
     @Test("A watcher drops a page with an evicted object and the pages after it, until they are loaded again")
     func seesEviction() async throws {
-        try await withPages { (pages, _, app) async throws in
-            try await pages.all()
-            var states = try pages.watch().makeAsyncIterator()
-            _ = try await state(&states) { $0.isComplete }
+        try await withPages(Self.two) { (pages, _, app) async throws in
+            var states = try await watchAll(pages)
             try await app.remove("Order:2", as: .evicted)
             let left = try await state(&states, within: .seconds(20)) { _ in true }
             #expect(left.pages.isEmpty && !left.isComplete)
@@ -138,10 +130,8 @@ struct PagesWatchTests {
 
     @Test("A refreshed first page that leads elsewhere takes the rest out of the list")
     func seesRefresh() async throws {
-        try await withPages { (pages, desk, _) async throws in
-            try await pages.all()
-            var states = try pages.watch().makeAsyncIterator()
-            _ = try await state(&states) { $0.isComplete }
+        try await withPages(Self.two) { (pages, desk, _) async throws in
+            var states = try await watchAll(pages)
             desk.set(OrderDesk.tokenPage([9, 1], next: "new"), at: "")
             try await pages.refresh()
             _ = try await state(&states) { skus($0) == ["s9", "s1"] && !$0.isComplete }
@@ -150,10 +140,8 @@ struct PagesWatchTests {
 
     @Test("An object that moves to an earlier page leaves the later one")
     func moves() async throws {
-        try await withPages { (pages, desk, _) async throws in
-            try await pages.all()
-            var states = try pages.watch().makeAsyncIterator()
-            _ = try await state(&states) { $0.isComplete }
+        try await withPages(Self.two) { (pages, desk, _) async throws in
+            var states = try await watchAll(pages)
             desk.set(OrderDesk.tokenPage([6, 1], next: "a"), at: "")
             try await pages.refresh()
             _ = try await state(&states) { skus($0) == ["s6", "s1", "s4", "s5"] }
@@ -162,12 +150,11 @@ struct PagesWatchTests {
 
     @Test("A watcher that waits for whole lists sees the old one until the new one is whole")
     func waitsForWhole() async throws {
-        try await withPages { (pages, desk, _) async throws in
+        try await withPages(Self.two) { (pages, desk, _) async throws in
             try await pages.all()
             var states = try pages.watch(.whenComplete).makeAsyncIterator()
             #expect(try await state(&states) { _ in true }.objects.count == 6)
-            desk.set(OrderDesk.tokenPage([7], next: "b"), at: "")
-            desk.set(OrderDesk.tokenPage([8], next: nil), at: "b")
+            Self.setOtherList(desk)
             try await pages.all(startingOver: true)
             let state = try await state(&states) { _ in true }
             #expect(skus(state) == ["s7", "s8"])
@@ -176,14 +163,13 @@ struct PagesWatchTests {
 
     @Test("Each of two watchers that wait for whole lists is shown the list that was loaded anew")
     func twoWaitForWhole() async throws {
-        try await withPages { (pages, desk, _) async throws in
+        try await withPages(Self.two) { (pages, desk, _) async throws in
             try await pages.all()
             var first = try pages.watch(.whenComplete).makeAsyncIterator()
             var second = try pages.watch(.whenComplete).makeAsyncIterator()
             #expect(try await state(&first) { _ in true }.objects.count == 6)
             #expect(try await state(&second) { _ in true }.objects.count == 6)
-            desk.set(OrderDesk.tokenPage([7], next: "b"), at: "")
-            desk.set(OrderDesk.tokenPage([8], next: nil), at: "b")
+            Self.setOtherList(desk)
             // Both have time to read what they do not show yet.
             try await pages.all(startingOver: true) { _ in Thread.sleep(forTimeInterval: 0.1) }
             let firstState = try await state(&first, within: .seconds(20)) { _ in true }
@@ -194,14 +180,13 @@ struct PagesWatchTests {
 
     @Test("A watcher that waits for whole lists is shown the new one also where another watcher has ended")
     func waitsBesideEnded() async throws {
-        try await withPages { (pages, desk, _) async throws in
+        try await withPages(Self.two) { (pages, desk, _) async throws in
             try await pages.all()
             var states = try pages.watch(.whenComplete).makeAsyncIterator()
             #expect(try await state(&states) { _ in true }.objects.count == 6)
             // It ends at once: nothing holds it.
             _ = try pages.watch(.whenComplete)
-            desk.set(OrderDesk.tokenPage([7], next: "b"), at: "")
-            desk.set(OrderDesk.tokenPage([8], next: nil), at: "b")
+            Self.setOtherList(desk)
             // The watcher has time to read what it does not show yet.
             try await pages.all(startingOver: true) { _ in Thread.sleep(forTimeInterval: 0.1) }
             #expect(skus(try await state(&states, within: .seconds(20)) { _ in true }) == ["s7", "s8"])
@@ -210,12 +195,9 @@ struct PagesWatchTests {
 
     @Test("A watcher of each page sees the new first page while the list is loaded anew")
     func seesNewFirstPage() async throws {
-        try await withPages { (pages, desk, _) async throws in
-            try await pages.all()
-            var states = try pages.watch().makeAsyncIterator()
-            _ = try await state(&states) { $0.isComplete }
-            desk.set(OrderDesk.tokenPage([7], next: "b"), at: "")
-            desk.set(OrderDesk.tokenPage([8], next: nil), at: "b")
+        try await withPages(Self.two) { (pages, desk, _) async throws in
+            var states = try await watchAll(pages)
+            Self.setOtherList(desk)
             let isSeen = Flag()
             defer { isSeen.set() }
             desk.hold { token in if token == "b" { await isSeen.wait() } }
@@ -228,7 +210,7 @@ struct PagesWatchTests {
 
     @Test("A watcher of whole lists sees none that is made of pages of two lists while one is loaded anew")
     func waitsForOwnPages() async throws {
-        try await withPages { (pages, desk, _) async throws in
+        try await withPages(Self.two) { (pages, desk, _) async throws in
             try await pages.all()
             let watch = try pages.watch(.whenComplete)
             var states = watch.makeAsyncIterator()
@@ -250,7 +232,7 @@ struct PagesWatchTests {
 
     @Test("A watcher of whole lists is shown nothing while the list is not whole")
     func showsNothingInPart() async throws {
-        try await withPages { (pages, _, _) async throws in
+        try await withPages(Self.two) { (pages, _, _) async throws in
             let watch = try pages.watch(.whenComplete)
             let first = Task {
                 var states = watch.makeAsyncIterator()
@@ -265,14 +247,13 @@ struct PagesWatchTests {
 
     @Test("A list that starts over by itself is shown to a watcher of whole lists when the new one is whole")
     func waitsForNewWhole() async throws {
-        try await withPages { (pages, desk, app) async throws in
+        try await withPages(Self.two) { (pages, desk, app) async throws in
             try await pages.all(upTo: 1)
             let later = try app.pages(orderList)
             var states = try later.watch(.whenComplete).makeAsyncIterator()
             // The token of an earlier run is not taken any more.
             desk.removePage(at: "a")
-            desk.set(OrderDesk.tokenPage([7], next: "b"), at: "")
-            desk.set(OrderDesk.tokenPage([8], next: nil), at: "b")
+            Self.setOtherList(desk)
             try await later.all()
             let state = try await state(&states, within: .seconds(60)) { _ in true }
             #expect(skus(state) == ["s7", "s8"])
@@ -281,7 +262,7 @@ struct PagesWatchTests {
 
     @Test("A change that is not confirmed is said to be so, until the server confirms it")
     func confirmed() async throws {
-        try await withPages { (pages, desk, app) async throws in
+        try await withPages(Self.two) { (pages, desk, app) async throws in
             try await pages.all()
             var states = try pages.watch().makeAsyncIterator()
             let renamed: Value = ["rename": ["__typename": "Order", "id": "5", "sku": "new"]]
@@ -299,7 +280,7 @@ struct PagesWatchTests {
 
     @Test("Tokens in a circle are an error of the state, beside the pages")
     func seesCircle() async throws {
-        try await withPages { (pages, desk, _) async throws in
+        try await withPages(Self.two) { (pages, desk, _) async throws in
             desk.set(OrderDesk.tokenPage([4], next: "a"), at: "a")
             _ = try? await pages.all()
             var states = try pages.watch().makeAsyncIterator()
@@ -311,21 +292,18 @@ struct PagesWatchTests {
 
     @Test("A page that cannot be read any more is shown as it was, beside the error, which ends with it")
     func unreadable() async throws {
-        let sku = GraphQLFragment("fragment F on Order { sku }")
         try await withTemporaryFolder { folder in
             var options = Store.Options()
             options.maximumAnswerSize = 100_000
             let store = try Store.open(at: folder, schema: try Schema(parsing: orderSchema), options: options)
             let app = try store.partition(server: OrderDesk(Self.two).transport)
             let pages = try app.pages(orderList)
-            try await pages.all()
-            var states = try pages.watch().makeAsyncIterator()
-            _ = try await state(&states) { $0.isComplete }
-            try await app.write("Order:5", sku, ["sku": .string(String(repeating: "x", count: 200_000))])
+            var states = try await watchAll(pages)
+            try await app.write("Order:5", Self.sku, ["sku": .string(String(repeating: "x", count: 200_000))])
             let failed = try await state(&states) { $0.error != nil }
             #expect(failed.error?.code.rawValue == "records.tooLarge")
             #expect(skus(failed) == ["s1", "s2", "s3", "s4", "s5", "s6"])
-            try await app.write("Order:5", sku, ["sku": "new"])
+            try await app.write("Order:5", Self.sku, ["sku": "new"])
             let again = try await state(&states) { $0.error == nil }
             #expect(skus(again) == ["s1", "s2", "s3", "s4", "new", "s6"])
             try store.close()
@@ -334,13 +312,12 @@ struct PagesWatchTests {
 
     @Test("A reader that is slow is given the newest state, and not those before it")
     func slowReader() async throws {
-        let sku = GraphQLFragment("fragment F on Order { sku }")
-        try await withPages { (pages, _, app) async throws in
+        try await withPages(Self.two) { (pages, _, app) async throws in
             try await pages.all()
             var slow = try pages.watch().makeAsyncIterator()
             var quick = try pages.watch().makeAsyncIterator()
             for number in 1...20 {
-                try await app.write("Order:5", sku, ["sku": .string("new \(number)")])
+                try await app.write("Order:5", Self.sku, ["sku": .string("new \(number)")])
                 _ = try await state(&quick) { skus($0).contains("new \(number)") }
             }
             let first = try await state(&slow) { _ in true }
@@ -362,11 +339,8 @@ struct PagesWatchTests {
 
     @Test("In a watched list the first page in its order shows an object, though a later page was loaded before")
     func firstInOrder() async throws {
-        let desk = OrderDesk([
-            "": OrderDesk.connectionPage(5...6, previous: "x"), "x": OrderDesk.connectionPage(4...5),
-        ])
-        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
-            let pages = try app.pages(orderConnection)
+        let pages = ["": OrderDesk.connectionPage(5...6, previous: "x"), "x": OrderDesk.connectionPage(4...5)]
+        try await withPages(pages, orderConnection) { (pages, _, _) async throws in
             var states = try pages.watch().makeAsyncIterator()
             _ = try await pages.next()
             _ = try await state(&states) { $0.pages.count == 1 }
@@ -378,7 +352,7 @@ struct PagesWatchTests {
 
     @Test("A watcher shows an object once that a page has twice")
     func twiceOnPage() async throws {
-        try await withPages { (pages, desk, _) async throws in
+        try await withPages(Self.two) { (pages, desk, _) async throws in
             desk.set(OrderDesk.tokenPage([1, 2, 2, 3], next: nil), at: "")
             _ = try await pages.next()
             var states = try pages.watch().makeAsyncIterator()
@@ -389,16 +363,12 @@ struct PagesWatchTests {
 
     @Test("A watcher reads the page of a changed object again, and no other page")
     func readsOnePage() async throws {
-        let desk = OrderDesk([
+        let loaded = [
             "": OrderDesk.tokenPage(1...3, next: "a"), "a": OrderDesk.tokenPage(4...6, next: "b"),
             "b": OrderDesk.tokenPage(7...9, next: nil),
-        ])
-        let sku = GraphQLFragment("fragment F on Order { sku }")
-        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
-            let pages = try app.pages(orderList)
-            try await pages.all()
-            var states = try pages.watch().makeAsyncIterator()
-            _ = try await state(&states) { $0.isComplete }
+        ]
+        try await withPages(loaded) { (pages, _, app) async throws in
+            var states = try await watchAll(pages)
             let cache = app.records
             let ids = try ["Order:1", "Order:5"].map { key in
                 try cache.generations.withSnapshot { generation, transaction in
@@ -409,7 +379,7 @@ struct PagesWatchTests {
             let used = cache.generations.current.used
             for _ in 0..<2 { used.forget() }
             for number in 1...12 {
-                try await app.write("Order:5", sku, ["sku": .string("new \(number)")])
+                try await app.write("Order:5", Self.sku, ["sku": .string("new \(number)")])
                 _ = try await state(&states) { skus($0).contains("new \(number)") }
             }
             #expect(ids.map { used.contains($0) } == [false, true])
@@ -418,13 +388,13 @@ struct PagesWatchTests {
 
     @Test("A watcher of whole lists goes on with the old list where loading it anew has failed")
     func goesOnWithOld() async throws {
-        try await withPages { (pages, desk, app) async throws in
+        try await withPages(Self.two) { (pages, desk, app) async throws in
             try await pages.all()
             var states = try pages.watch(.whenComplete).makeAsyncIterator()
             _ = try await state(&states) { $0.isComplete }
             desk.removePage(at: "a")
             #expect(await larderError { try await pages.all(startingOver: true) }?.code == .serverErrors)
-            try await app.write("Order:5", GraphQLFragment("fragment F on Order { sku }"), ["sku": "new"])
+            try await app.write("Order:5", Self.sku, ["sku": "new"])
             let later = try await state(&states, within: .seconds(20)) { skus($0).contains("new") }
             #expect(skus(later) == ["s1", "s2", "s3", "s4", "new", "s6"])
         }
@@ -432,7 +402,7 @@ struct PagesWatchTests {
 
     @Test("A page that is stored anew and shows what it showed gives the list's watcher no state")
     func sameAgain() async throws {
-        try await withPages { (pages, desk, app) async throws in
+        try await withPages(Self.two) { (pages, desk, app) async throws in
             try await pages.all()
             try await app.remove("Order:2", as: .deleted)
             var states = try pages.watch().makeAsyncIterator()

@@ -19,9 +19,7 @@ struct FailedSyncTests {
             PowerCut(order: .journalled, contents: .torn, names: .kept, seed: RecordedLoad.seed),
         ]
     ) async throws {
-        try await PowerRecorder.withScratch { folder in
-            let root = folder.appending(path: "root")
-            try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
+        try await PowerRecorder.withRoot { root, folder in
             var recording = try await PowerRecorder.record(
                 root, beside: folder, load: "faults", seed: answer.rawValue, lives: 4, failing: "\(file):\(number)")
             if answer == .dies {

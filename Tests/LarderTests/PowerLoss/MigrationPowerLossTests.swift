@@ -28,9 +28,7 @@ struct MigrationPowerLossTests {
 
     /// A proof of a program that opens such a store, which migrates it, and closes it.
     private func withProof(_ body: (PowerLossProof, _ scratch: URL) async throws -> Void) async throws {
-        try await PowerRecorder.withScratch { folder in
-            let root = folder.appending(path: "root")
-            try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
+        try await PowerRecorder.withRoot { root, folder in
             try makeOlder(root.appending(path: "store"))
             try Data().write(to: folder.appending(path: "marks"))
             let existing = try RecordedEntry.existing(in: root, as: root.path)

@@ -15,33 +15,24 @@ struct PowerLossTests {
 
     @Test("A mutation that a new store has accepted is not lost with the names of the folders above it")
     func newFolders() async throws {
-        try await load.withProof(lives: 1) { (proof, _, scratch) throws in
-            var proof = proof
+        try await load.cut(lives: 1) { proof in
             proof.cuts = [PowerCut(order: .separate, contents: .lost, names: .lost)]
             proof.isMeant = { if case .mark = $0 { true } else { false } }
-            let result = try await proof.run(in: scratch)
-            #expect(result.problems == [], "load seed \(RecordedLoad.seed)")
-            #expect(result.variants > 10)
         }
     }
 
     @Test("A new store of answers alone, whose schema is kept first, is not lost with the folders above it")
     func newStoreOfRecords() async throws {
-        try await RecordedLoad(word: "records", lives: 1).withProof { (proof, _, scratch) throws in
-            var proof = proof
+        try await RecordedLoad(word: "records", lives: 1).cut(moreThan: 1) { proof in
             proof.cuts = [PowerCut(order: .separate, contents: .lost, names: .lost)]
             proof.isMeant = { if case .mark = $0 { true } else { false } }
             proof.inspect = { try RecordsLoad.problems($0) }
-            let result = try await proof.run(in: scratch)
-            #expect(result.problems == [])
-            #expect(result.variants > 1)
         }
     }
 
     @Test("A generation of the cache has its name never before its file, and never longer")
     func generationNames() async throws {
-        try await load.withProof(lives: 2) { (proof, _, scratch) throws in
-            var proof = proof
+        try await load.cut(lives: 2) { proof in
             proof.cuts = (1...12).map { PowerCut(order: .separate, contents: .kept, names: .torn, seed: $0) }
             proof.isMeant = { entry in
                 switch entry {
@@ -49,9 +40,6 @@ struct PowerLossTests {
                 default: false
                 }
             }
-            let result = try await proof.run(in: scratch)
-            #expect(result.problems == [], "load seed \(RecordedLoad.seed)")
-            #expect(result.variants > 10)
         }
     }
 

@@ -56,4 +56,15 @@ enum PowerRecorder {
         defer { try? FileManager.default.removeItem(at: folder) }
         return try await body(folder)
     }
+
+    /// Runs `body` with such a folder and an empty folder in it, into which a load that is recorded writes.
+    static func withRoot<Result>(
+        _ body: (_ root: URL, _ scratch: URL) async throws -> Result
+    ) async throws -> Result {
+        try await withScratch { scratch in
+            let root = scratch.appending(path: "root")
+            try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
+            return try await body(root, scratch)
+        }
+    }
 }

@@ -36,9 +36,7 @@ struct RecordedLoad {
     func withProof(
         lives: Int? = nil, _ body: (PowerLossProof, _ root: URL, _ scratch: URL) async throws -> Void
     ) async throws {
-        try await PowerRecorder.withScratch { folder in
-            let root = folder.appending(path: "root")
-            try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
+        try await PowerRecorder.withRoot { root, folder in
             let recording = try await PowerRecorder.record(
                 root, beside: folder, load: word, seed: Self.seed, lives: lives ?? Self.lives ?? self.lives)
             var proof = PowerLossProof(recording, seed: Self.seed)
@@ -61,6 +59,20 @@ struct RecordedLoad {
             if Self.cuts != nil {
                 print("\(result.entries) entries, \(result.places) places, \(result.variants) cuts, seed \(Self.seed)")
             }
+        }
+    }
+
+    /// Cuts the power as `prepare` says. Expects that there are more than so many cuts, and that none loses anything.
+    func cut(
+        moreThan count: Int = 10, lives: Int? = nil, sourceLocation: SourceLocation = #_sourceLocation,
+        _ prepare: (inout PowerLossProof) -> Void
+    ) async throws {
+        try await withProof(lives: lives) { (proof, _, scratch) throws in
+            var proof = proof
+            prepare(&proof)
+            let result = try await proof.run(in: scratch)
+            #expect(result.problems == [], "load seed \(Self.seed)", sourceLocation: sourceLocation)
+            #expect(result.variants > count, sourceLocation: sourceLocation)
         }
     }
 

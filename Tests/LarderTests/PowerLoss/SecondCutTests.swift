@@ -52,9 +52,7 @@ struct SecondCutTests {
 
     /// Has the program go on that was killed after a change.
     private func kill(_ load: Load, _ change: String) async throws -> Int {
-        try await PowerRecorder.withScratch { folder in
-            let root = folder.appending(path: "root")
-            try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
+        try await PowerRecorder.withRoot { root, folder in
             let first = try await PowerRecorder.record(
                 root, beside: folder, load: "\(load)", seed: RecordedLoad.seed, lives: 2, fatal: change)
             // Into the same recording: the machine went on.
@@ -66,10 +64,8 @@ struct SecondCutTests {
 
     @Test("After a kill at any change, and a cut at any place after that", arguments: Load.allCases)
     func killed(load: Load) async throws {
-        let count = try await PowerRecorder.withScratch { folder in
-            let root = folder.appending(path: "root")
-            try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
-            return try await PowerRecorder.record(
+        let count = try await PowerRecorder.withRoot { root, folder in
+            try await PowerRecorder.record(
                 root, beside: folder, load: "\(load)", seed: RecordedLoad.seed, lives: 2
             ).entries.count
         }
@@ -91,9 +87,7 @@ struct SecondCutTests {
 
     @Test("After a cut at any place, and another while the store is opened and goes on", arguments: Load.allCases)
     func cut(load: Load) async throws {
-        try await PowerRecorder.withScratch { folder in
-            let root = folder.appending(path: "root")
-            try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
+        try await PowerRecorder.withRoot { root, folder in
             let recording = try await PowerRecorder.record(
                 root, beside: folder, load: "\(load)", seed: RecordedLoad.seed, lives: 2)
             let proof = PowerLossProof(recording, seed: RecordedLoad.seed)

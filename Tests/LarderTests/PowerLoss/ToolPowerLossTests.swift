@@ -33,9 +33,7 @@ struct ToolPowerLossTests {
         "Where a sync fails in that, what was promised is so after any cut of what the next program does",
         arguments: RecordedLoad.failingSyncs ?? ["/larder.sqlite-wal:2", "/larder.sqlite-wal:14", "/store:3"])
     func failingStore(sync: String) async throws {
-        try await PowerRecorder.withScratch { folder in
-            let root = folder.appending(path: "root")
-            try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
+        try await PowerRecorder.withRoot { root, folder in
             let first = try await PowerRecorder.record(
                 root, beside: folder, load: "failing-store", seed: 1, lives: 1, failing: sync)
             let hasFailed = first.entries.contains { if case .failedSync = $0 { true } else { false } }

@@ -53,8 +53,7 @@ struct TransferPowerLossTests {
 
     @Test("Lost bytes of a partial file are received again, and nothing wrong is put in their place")
     func partialFiles() async throws {
-        try await load.withProof(lives: 2) { (proof, _, scratch) throws in
-            var proof = proof
+        try await load.cut(lives: 2) { proof in
             proof.cuts =
                 (1...4).map { PowerCut(order: .journalled, contents: .torn, names: .kept, seed: $0) }
                 + [PowerCut(order: .journalled, contents: .lost, names: .kept)]
@@ -65,9 +64,6 @@ struct TransferPowerLossTests {
                 default: false
                 }
             }
-            let result = try await proof.run(in: scratch)
-            #expect(result.problems == [], "load seed \(RecordedLoad.seed)")
-            #expect(result.variants > 10)
         }
     }
 

@@ -31,8 +31,7 @@ struct ArticleStateTests {
     @Test("signedIn to a user pool: tokens, identity id and credentials; left by signing out alone")
     func signedIn() async throws {
         try await withSessions { bench in
-            let session = bench.session()
-            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            let session = try await bench.signedIn()
             _ = try await session.userPoolTokens(within: soon)
             _ = try await session.identityID(within: soon)
             bench.provider.behaviour = .unreachable
@@ -110,9 +109,7 @@ struct ArticleStateTests {
     @Test("A user of the user pool stays signedIn where the identity pool refuses")
     func identityPoolRefuses() async throws {
         try await withSessions { bench in
-            let session = bench.session()
-            try await session.signIn(bench.provider.signIn("ada"), within: soon)
-            bench.clock.advance(by: .seconds(3600))
+            let session = try await bench.signedInAnHourAgo()
             bench.provider.behaviour = .refusingFederated
             await expectCode(.init(rawValue: "identity.federatedRefused")) {
                 _ = try await session.credentials(within: soon)
@@ -123,18 +120,11 @@ struct ArticleStateTests {
 
     @Test("That the identity pool refuses is told also where the user pool cannot be asked for other tokens")
     func refusedWithoutUserPool() async throws {
-        struct Refusing: IdentityProvider {
-            func refresh(
-                _ part: Credentials.Part, of credentials: Credentials, within time: Duration
-            ) async throws(IdentityError) -> Credentials {
-                throw IdentityError(part == .cloud ? .federatedRefused : .unreachable, "as told")
-            }
-            func signOut(_ credentials: Credentials, within time: Duration) async throws(IdentityError) {}
+        let refusing = ScriptedProvider { (part: Credentials.Part) async throws(IdentityError) in
+            throw IdentityError(part == .cloud ? .federatedRefused : .unreachable, "as told")
         }
         try await withSessions { bench in
-            let session = Session(
-                database: bench.database, partition: "main", identity: "x", keys: bench.keys, provider: Refusing(),
-                locksFolder: bench.locks)
+            let session = bench.session(by: refusing)
             let tokens = Credentials.UserPoolTokens(idToken: "i", accessToken: "a", expires: .distantFuture)
             try await session.signIn(Credentials(userPool: tokens), within: soon)
             await expectCode(.identityFederatedRefused) { _ = try await session.cloudCredentials(within: soon) }
@@ -160,9 +150,7 @@ struct ArticleStateTests {
     @Test("signedOutUserPoolTokensInvalid: only from a sign-in to the user pool; a call waits for the next sign-in")
     func userPoolTokensInvalid() async throws {
         try await withSessions { bench in
-            let session = bench.session()
-            try await session.signIn(bench.provider.signIn("ada"), within: soon)
-            bench.clock.advance(by: .seconds(3600))
+            let session = try await bench.signedInAnHourAgo()
             bench.provider.behaviour = .refusingUserPool
             await expectCode(.notSignedIn) { _ = try await session.userPoolTokens(within: soon) }
             #expect(session.state == .userPoolTokensInvalid)

@@ -87,68 +87,49 @@ struct FollowedSessionTests {
 
     @Test("A session refreshes the tokens while its own call for cloud credentials is not yet answered")
     func tokensBesideCloud() async throws {
-        struct Provider: IdentityProvider {
-            let isAsked = Flag()
-            let isFree = Flag()
-
-            func refresh(
-                _ part: Credentials.Part, of credentials: Credentials, within time: Duration
-            ) async throws(IdentityError) -> Credentials {
-                guard part == .cloud else {
-                    return Credentials(userPool: .init(idToken: "i2", accessToken: "a2", expires: .distantFuture))
-                }
-                isAsked.set()
-                await isFree.wait()
-                return Credentials(cloud: .init(accessKeyID: "AK", secretAccessKey: "s", expires: .distantFuture))
+        let (isAsked, isFree) = (Flag(), Flag())
+        let provider = ScriptedProvider { part in
+            guard part == .cloud else {
+                return Credentials(userPool: .init(idToken: "i2", accessToken: "a2", expires: .distantFuture))
             }
-            func signOut(_ credentials: Credentials, within time: Duration) async throws(IdentityError) {}
+            isAsked.set()
+            await isFree.wait()
+            return Credentials(cloud: .init(accessKeyID: "AK", secretAccessKey: "s", expires: .distantFuture))
         }
         try await withSessions { bench in
-            let provider = Provider()
-            let session = Session(
-                database: bench.database, partition: "main", identity: "x", keys: bench.keys, provider: provider,
-                locksFolder: bench.locks)
+            let session = bench.session(by: provider)
             let old = Credentials.UserPoolTokens(
                 idToken: "i", accessToken: "a", refreshToken: "r", expires: .distantFuture)
             try await session.signIn(Credentials(userPool: old), within: soon)
             let waiting = Task { try await session.cloudCredentials(within: soon) }
-            await provider.isAsked.wait()
+            await isAsked.wait()
             let failure = await larderError { try await session.userPoolTokens(within: .seconds(20), refused: old) }
             #expect(failure == nil)
             #expect(try await session.userPoolTokens(within: soon).accessToken == "a2")
-            provider.isFree.set()
+            isFree.set()
             #expect(try await waiting.value.accessKeyID == "AK")
         }
     }
 
     @Test("The callers of a process share the refresh that is under way")
     func sharedUnderWay() async throws {
-        final class Failing: IdentityProvider {
-            let mayFail = Flag()
-            let asked = Mutex(0)
-
-            func refresh(
-                _ part: Credentials.Part, of credentials: Credentials, within time: Duration
-            ) async throws(IdentityError) -> Credentials {
-                asked.withLock { $0 += 1 }
-                await mayFail.wait()
-                throw IdentityError(.unreachable, "as told")
-            }
-            func signOut(_ credentials: Credentials, within time: Duration) async throws(IdentityError) {}
+        let mayFail = Flag()
+        let asked = Mutex(0)
+        let provider = ScriptedProvider { (_: Credentials.Part) async throws(IdentityError) in
+            asked.withLock { $0 += 1 }
+            await mayFail.wait()
+            throw IdentityError(.unreachable, "as told")
         }
         try await withSessions { bench in
-            let provider = Failing()
-            let session = Session(
-                database: bench.database, partition: "main", identity: "x", keys: bench.keys, provider: provider,
-                locksFolder: bench.locks)
+            let session = bench.session(by: provider)
             let mine = bench.provider.signIn("ada")
             try await session.signIn(mine, within: soon)
             let tokens = try #require(mine.userPool)
             let refreshes = try (0..<5).map { _ in try session.sharedRefresh(.userPool, unless: .tokens(tokens)) }
             #expect(refreshes.allSatisfy { $0 === refreshes[0] })
-            provider.mayFail.set()
+            mayFail.set()
             _ = try #require(await refreshes[0].value(until: .now + soon))
-            #expect(provider.asked.withLock { $0 } == 1)
+            #expect(asked.withLock { $0 } == 1)
         }
     }
 
@@ -179,14 +160,8 @@ struct FollowedSessionTests {
             let mine = bench.provider.signIn("ada")
             try await bench.session().signIn(mine, within: soon)
             bench.clock.advance(by: .seconds(3600 - 30))
-            var options = Session.Options()
-            options.now = { [clock = bench.clock] in clock.now }
-            let alone = Session(
-                database: bench.database, partition: "main", identity: SessionBench.identity, keys: bench.keys,
-                provider: nil, locksFolder: bench.locks, options: options)
-            var reading = OperationsDatabase.Options()
-            reading.isReadOnly = true
-            let reader = try OperationsDatabase(folder: bench.folder, options: reading)
+            let alone = bench.session(by: nil)
+            let reader = try bench.readOnlyDatabase()
             for session in [alone, bench.session(database: reader)] {
                 #expect(try await session.userPoolTokens(within: soon) == mine.userPool)
                 #expect(try await session.cloudCredentials(within: soon) == mine.cloud)

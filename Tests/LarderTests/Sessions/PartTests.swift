@@ -57,15 +57,6 @@ private final class PartedProvider: IdentityProvider {
 }
 
 extension SessionBench {
-    fileprivate func session(by provider: PartedProvider) -> Session {
-        var options = Session.Options()
-        options.now = { [clock] in clock.now }
-        options.logger.logLevel = .critical
-        return Session(
-            database: database, partition: "main", identity: Self.identity, keys: keys, provider: provider,
-            locksFolder: locks, options: options)
-    }
-
     fileprivate func tokens(_ refreshToken: String? = "r") -> Credentials.UserPoolTokens {
         .init(
             idToken: "id", accessToken: "access", refreshToken: refreshToken,
@@ -86,10 +77,17 @@ struct PartTests {
         }
     }
 
-    @Test("An identity pool that is away, or refuses, keeps no good token from a caller")
-    func poolAway() async throws {
+    /// Runs `body` with a session whose user has tokens and no cloud credentials.
+    private func withTokens(_ body: (SessionBench, PartedProvider, Session) async throws -> Void) async throws {
         try await withParts { bench, provider, session in
             try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
+            try await body(bench, provider, session)
+        }
+    }
+
+    @Test("An identity pool that is away, or refuses, keeps no good token from a caller")
+    func poolAway() async throws {
+        try await withTokens { (bench, provider, session) async throws in
             provider.fail(.cloud, .unreachable)
             await expectCode(.init(rawValue: "identity.unreachable")) {
                 _ = try await session.cloudCredentials(within: soon)
@@ -110,8 +108,7 @@ struct PartTests {
 
     @Test("A refresh during which the partition's key is destroyed brings nothing back")
     func keyDestroyedMeanwhile() async throws {
-        try await withParts { bench, provider, session in
-            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
+        try await withTokens { (bench, provider, session) async throws in
             bench.clock.advance(by: .seconds(3600))
             provider.state.withLock { state in
                 state.before[.userPool] = {
@@ -126,8 +123,7 @@ struct PartTests {
 
     @Test("Where the identity pool refuses tokens and the user pool gives no others, the end of the session is told")
     func bothRefuse() async throws {
-        try await withParts { bench, provider, session in
-            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
+        try await withTokens { bench, provider, session in
             provider.fail(.cloud, .federatedRefused)
             provider.fail(.userPool, .userPoolRefused)
             await expectCode(.notSignedIn) { _ = try await session.cloudCredentials(within: soon) }
@@ -137,8 +133,7 @@ struct PartTests {
 
     @Test("While a process waits for the identity pool, another one refreshes the tokens")
     func hangingPool() async throws {
-        try await withParts { bench, provider, session in
-            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
+        try await withTokens { bench, provider, session in
             let (isAsked, mayAnswer) = (Flag(), Flag())
             provider.state.withLock { state in
                 state.before[.cloud] = {
@@ -158,8 +153,7 @@ struct PartTests {
 
     @Test("Cloud credentials are got when they are asked for first, and kept with their identity id")
     func firstCloud() async throws {
-        try await withParts { bench, provider, session in
-            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
+        try await withTokens { (bench, provider, session) async throws in
             #expect(try await session.cloudCredentials(within: soon).accessKeyID == "AK1")
             #expect(try await session.identityID(within: soon) == "region:1")
             bench.clock.advance(by: .seconds(3600))
@@ -174,8 +168,7 @@ struct PartTests {
 
     @Test("A session requests no cloud credentials until a caller asks for them")
     func unasked() async throws {
-        try await withParts { bench, provider, session in
-            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
+        try await withTokens { bench, provider, session in
             #expect(try await session.credentials(within: soon).cloud == nil)
             bench.clock.advance(by: .seconds(3600))
             _ = try await session.credentials(within: soon)
@@ -185,8 +178,7 @@ struct PartTests {
 
     @Test("Tokens of which a server has refused one are replaced, whichever of them it knows")
     func refusedToken() async throws {
-        try await withParts { bench, provider, session in
-            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
+        try await withTokens { bench, provider, session in
             var number = 0
             for token in ["access", "id1"] {
                 number += 1
@@ -200,8 +192,7 @@ struct PartTests {
 
     @Test("The identity id is known also where the identity pool gives no credentials any more")
     func identityRefused() async throws {
-        try await withParts { bench, provider, session in
-            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
+        try await withTokens { bench, provider, session in
             _ = try await session.identityID(within: soon)
             bench.clock.advance(by: .seconds(3600))
             provider.fail(.cloud, .federatedRefused)
@@ -215,8 +206,7 @@ struct PartTests {
 
     @Test("The identity id needs no server once it is known")
     func identityOffline() async throws {
-        try await withParts { bench, provider, session in
-            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
+        try await withTokens { bench, provider, session in
             _ = try await session.identityID(within: soon)
             bench.clock.advance(by: .seconds(1_000_000))
             provider.fail(.cloud, .unreachable)
@@ -272,8 +262,7 @@ struct PartTests {
 
     @Test("A rotated token is not lost when cloud credentials are stored while it is on its way")
     func storedBeside() async throws {
-        try await withParts { bench, provider, session in
-            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
+        try await withTokens { bench, provider, session in
             let other = bench.session(by: provider)
             provider.state.withLock { state in
                 state.before[.userPool] = {
@@ -294,8 +283,7 @@ struct PartTests {
 
     @Test("Cloud credentials that come after another user has signed in are thrown away")
     func lateCloud() async throws {
-        try await withParts { bench, provider, session in
-            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
+        try await withTokens { (bench, provider, session) async throws in
             let next = Credentials(
                 userPool: .init(idToken: "bob", accessToken: "bob", refreshToken: "b", expires: .distantFuture))
             provider.state.withLock { state in
@@ -312,8 +300,7 @@ struct PartTests {
 
     @Test("Credentials that are good by their time, and not refused, are given although no new can be had")
     func goodEnough() async throws {
-        try await withParts { bench, provider, session in
-            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
+        try await withTokens { (bench, provider, session) async throws in
             provider.fail(.userPool, .throttled)
             bench.clock.advance(by: .seconds(3600 - 30))
             #expect(try await session.userPoolTokens(within: soon).accessToken == "access")
@@ -330,8 +317,7 @@ struct PartTests {
 
     @Test("Credentials of a session that has ended meanwhile are given to no caller, however good they are")
     func endedMeanwhile() async throws {
-        try await withParts { bench, provider, session in
-            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
+        try await withTokens { bench, provider, session in
             bench.clock.advance(by: .seconds(3600 - 30))
             provider.state.withLock { $0.before[.userPool] = { _ = try? await session.signOut(within: soon) } }
             provider.fail(.userPool, .unreachable)
@@ -343,8 +329,7 @@ struct PartTests {
 
     @Test("Cloud credentials with another session token than the refused one's are others")
     func refusedCloud() async throws {
-        try await withParts { bench, provider, session in
-            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
+        try await withTokens { bench, provider, session in
             let good = try await session.cloudCredentials(within: soon)
             var refused = good
             refused.sessionToken = "another"
@@ -355,8 +340,7 @@ struct PartTests {
 
     @Test("Where a refresh gives what a server has refused already, there is another")
     func refusedAgain() async throws {
-        try await withParts { bench, provider, session in
-            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
+        try await withTokens { bench, provider, session in
             bench.clock.advance(by: .seconds(3600))
             let refused = Credentials.UserPoolTokens(idToken: "id", accessToken: "access1", expires: nil)
             let tokens = try await session.userPoolTokens(within: soon, refused: refused)
@@ -366,8 +350,7 @@ struct PartTests {
 
     @Test("Tokens that the identity pool refuses, although they are good by this clock, are refreshed once")
     func refusedTokens() async throws {
-        try await withParts { bench, provider, session in
-            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
+        try await withTokens { (bench, provider, session) async throws in
             provider.fail(.cloud, .federatedRefused)
             provider.state.withLock { $0.before[.userPool] = { [provider] in provider.fail(.cloud, nil) } }
             #expect(try await session.cloudCredentials(within: soon).accessKeyID == "AK2")
@@ -400,8 +383,7 @@ struct PartTests {
         "Whatever keeps new tokens away signs no user out, unless it is the pool's refusal",
         arguments: [IdentityError.Code.unreachable, .throttled, .cancelled, .unusable])
     func signedInStill(code: IdentityError.Code) async throws {
-        try await withParts { bench, provider, session in
-            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
+        try await withTokens { bench, provider, session in
             bench.clock.advance(by: .seconds(3600))
             provider.fail(.userPool, code)
             await expectCode(.init(rawValue: code.rawValue)) {
@@ -429,21 +411,14 @@ struct PartTests {
     }
 
     /// Answers every refresh with cloud credentials that name no identity.
-    private struct CloudAlone: IdentityProvider {
-        func refresh(
-            _ part: Credentials.Part, of credentials: Credentials, within time: Duration
-        ) async throws(IdentityError) -> Credentials {
-            Credentials(cloud: .init(accessKeyID: "AK", secretAccessKey: "s", expires: .distantFuture))
-        }
-        func signOut(_ credentials: Credentials, within time: Duration) async throws(IdentityError) {}
+    private let cloudAlone = ScriptedProvider { _ in
+        Credentials(cloud: .init(accessKeyID: "AK", secretAccessKey: "s", expires: .distantFuture))
     }
 
     @Test("Of an answer that lacks the part that was asked for nothing is stored")
     func otherPart() async throws {
         try await withSessions { bench in
-            let session = Session(
-                database: bench.database, partition: "main", identity: "x", keys: bench.keys, provider: CloudAlone(),
-                locksFolder: bench.locks)
+            let session = bench.session(by: cloudAlone)
             let tokens = Credentials.UserPoolTokens(idToken: "i", accessToken: "a", expires: .distantPast)
             try await session.signIn(Credentials(userPool: tokens), within: soon)
             await expectCode(.init(rawValue: "identity.unusable")) {
@@ -456,9 +431,7 @@ struct PartTests {
     @Test("A call for the identity id fails when the cloud credentials name no identity")
     func nameless() async throws {
         try await withSessions { bench in
-            let session = Session(
-                database: bench.database, partition: "main", identity: "x", keys: bench.keys, provider: CloudAlone(),
-                locksFolder: bench.locks)
+            let session = bench.session(by: cloudAlone)
             let tokens = Credentials.UserPoolTokens(idToken: "i", accessToken: "a", expires: .distantFuture)
             try await session.signIn(Credentials(userPool: tokens), within: soon)
             await expectCode(.identityUnusable) { _ = try await session.identityID(within: soon) }
@@ -467,8 +440,7 @@ struct PartTests {
 
     @Test("Where both parts have ended the tokens are refreshed first, and cloud credentials are got for the new ones")
     func tokensFirst() async throws {
-        try await withParts { bench, provider, session in
-            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
+        try await withTokens { bench, provider, session in
             _ = try await session.cloudCredentials(within: soon)
             bench.clock.advance(by: .seconds(3600))
             _ = try await session.credentials(within: soon)
@@ -479,8 +451,7 @@ struct PartTests {
 
     @Test("Where one part has ended, and no new one can be had, the other part is not given alone")
     func onePartEnded() async throws {
-        try await withParts { bench, provider, session in
-            try await session.signIn(Credentials(userPool: bench.tokens()), within: soon)
+        try await withTokens { bench, provider, session in
             _ = try await session.cloudCredentials(within: soon)
             bench.clock.advance(by: .seconds(3600))
             provider.fail(.cloud, .unreachable)

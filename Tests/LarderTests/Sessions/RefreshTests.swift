@@ -9,22 +9,10 @@ import Testing
 
 @Suite("Refreshing", .timeLimit(.minutes(10)))
 struct RefreshTests {
-    /// Signs in, and asks for credentials that have ended: the provider was asked, and does not answer yet.
-    private func hangingRefresh(_ session: Session, _ bench: SessionBench) async throws -> Task<Credentials, any Error>
-    {
-        try await session.signIn(bench.provider.signIn("ada"), within: soon)
-        bench.clock.advance(by: .seconds(3600))
-        bench.provider.behaviour = .hanging
-        let refresh = Task { try await session.credentials(within: soon) }
-        try await eventually { bench.provider.attempts == 1 }
-        return refresh
-    }
-
     @Test("Credentials that end within the margin are refreshed, once for all callers, and rotation is kept")
     func refreshed() async throws {
         try await withSessions { bench in
-            let session = bench.session()
-            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            let session = try await bench.signedIn()
             for round in 1...5 {
                 bench.clock.advance(by: .seconds(3600 - 30))
                 bench.provider.behaviour = .slow(.milliseconds(20))
@@ -44,8 +32,7 @@ struct RefreshTests {
     @Test("Credentials that end exactly at the margin are refreshed, and those that end a second later are not")
     func edgeOfMargin() async throws {
         try await withSessions { bench in
-            let session = bench.session()
-            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            let session = try await bench.signedIn()
             bench.clock.advance(by: .seconds(3600 - 61))
             _ = try await session.credentials(within: soon)
             #expect(bench.provider.refreshes == 0)
@@ -57,20 +44,13 @@ struct RefreshTests {
 
     @Test("Parts that an answer leaves out stay as they were")
     func completed() async throws {
-        struct Sparse: IdentityProvider {
-            func refresh(
-                _ part: Credentials.Part, of credentials: Credentials, within time: Duration
-            ) async throws(IdentityError) -> Credentials {
-                Credentials(userPool: .init(idToken: "i2", accessToken: "a2", expires: .distantFuture))
-            }
-            func signOut(_ credentials: Credentials, within time: Duration) async throws(IdentityError) {}
+        let sparse = ScriptedProvider { _ in
+            Credentials(userPool: .init(idToken: "i2", accessToken: "a2", expires: .distantFuture))
         }
         try await withSessions { bench in
             let cloud = Credentials.CloudCredentials(
                 identityID: "region:1", accessKeyID: "AK", secretAccessKey: "s", expires: .distantFuture)
-            let session = Session(
-                database: bench.database, partition: "main", identity: "x", keys: bench.keys, provider: Sparse(),
-                locksFolder: bench.locks)
+            let session = bench.session(by: sparse)
             try await session.signIn(
                 Credentials(
                     userPool: .init(
@@ -89,18 +69,11 @@ struct RefreshTests {
 
     @Test("Cloud credentials whose answer does not repeat the identity keep it")
     func keptIdentity() async throws {
-        struct Sparse: IdentityProvider {
-            func refresh(
-                _ part: Credentials.Part, of credentials: Credentials, within time: Duration
-            ) async throws(IdentityError) -> Credentials {
-                Credentials(cloud: .init(accessKeyID: "AK2", secretAccessKey: "s2", expires: .distantFuture))
-            }
-            func signOut(_ credentials: Credentials, within time: Duration) async throws(IdentityError) {}
+        let sparse = ScriptedProvider { _ in
+            Credentials(cloud: .init(accessKeyID: "AK2", secretAccessKey: "s2", expires: .distantFuture))
         }
         try await withSessions { bench in
-            let session = Session(
-                database: bench.database, partition: "main", identity: "x", keys: bench.keys, provider: Sparse(),
-                locksFolder: bench.locks)
+            let session = bench.session(by: sparse)
             try await session.signIn(
                 Credentials(
                     userPool: .init(idToken: "i", accessToken: "a", refreshToken: "r", expires: .distantFuture),
@@ -152,9 +125,7 @@ struct RefreshTests {
     @Test("A refresh goes on when its caller has given up, and its result is stored and used")
     func givenUp() async throws {
         try await withSessions { bench in
-            let session = bench.session()
-            try await session.signIn(bench.provider.signIn("ada"), within: soon)
-            bench.clock.advance(by: .seconds(3600))
+            let session = try await bench.signedInAnHourAgo()
             bench.provider.behaviour = .hanging
             let error = await #expect(throws: LarderError.self) {
                 _ = try await session.credentials(within: .seconds(2))
@@ -174,9 +145,7 @@ struct RefreshTests {
     @Test("A part that came along with another is not asked for again, however short a time it is good")
     func shortLived() async throws {
         try await withSessions { bench in
-            let session = bench.session()
-            try await session.signIn(bench.provider.signIn("ada"), within: soon)
-            bench.clock.advance(by: .seconds(3600))
+            let session = try await bench.signedInAnHourAgo()
             bench.provider.lifetime = .seconds(30)
             _ = try await session.credentials(within: soon)
             #expect(bench.provider.refreshes == 1)
@@ -187,8 +156,7 @@ struct RefreshTests {
     func belowMargin() async throws {
         try await withSessions { bench in
             bench.provider.lifetime = .seconds(30)
-            let session = bench.session()
-            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            let session = try await bench.signedIn()
             for count in 1...3 {
                 _ = try await session.userPoolTokens(within: soon)
                 #expect(bench.provider.attempts == count)
@@ -199,8 +167,7 @@ struct RefreshTests {
     @Test("A caller who has given up gets no credentials, also where they are good still")
     func givenUpWithinMargin() async throws {
         try await withSessions { bench in
-            let session = bench.session()
-            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            let session = try await bench.signedIn()
             bench.clock.advance(by: .seconds(3600 - 30))
             bench.provider.behaviour = .hanging
             let refresh = Task { try await session.credentials(within: soon) }
@@ -237,9 +204,7 @@ struct RefreshTests {
     @Test("A refresh asks no provider once another process has found the user refused")
     func refusedElsewhere() async throws {
         try await withSessions { bench in
-            let session = bench.session()
-            try await session.signIn(bench.provider.signIn("ada"), within: soon)
-            bench.clock.advance(by: .seconds(3600))
+            let session = try await bench.signedInAnHourAgo()
             let lock = try await HeldLock.acquire(
                 "main" + Session.lockSuffix(of: .userPool), in: bench.locks, FileSystem(), for: "a test",
                 label: "other", until: .now + soon)
@@ -258,7 +223,7 @@ struct RefreshTests {
     func lateAnswer() async throws {
         try await withSessions { bench in
             let session = bench.session()
-            let refresh = try await hangingRefresh(session, bench)
+            let refresh = try await bench.hangingRefresh(of: session)
             let answer = try await session.signOut(within: .milliseconds(50))
             #expect(answer.isServerTold == false)
             bench.provider.behaviour = .ready
@@ -281,7 +246,7 @@ struct RefreshTests {
     func lateAnswerAfterSignIn() async throws {
         try await withSessions { bench in
             let session = bench.session()
-            let refresh = try await hangingRefresh(session, bench)
+            let refresh = try await bench.hangingRefresh(of: session)
             let new = bench.provider.signIn("bob")
             try await session.signIn(new, within: soon)
             bench.provider.behaviour = .ready
@@ -311,9 +276,7 @@ struct RefreshTests {
     @Test("The error of the identity provider is the cause of the session's, and says when to try again")
     func causeOfProvider() async throws {
         try await withSessions { bench in
-            let session = bench.session()
-            try await session.signIn(bench.provider.signIn("ada"), within: soon)
-            bench.clock.advance(by: .seconds(3600))
+            let session = try await bench.signedInAnHourAgo()
             bench.provider.behaviour = .throttled
             let error = await larderError { try await session.userPoolTokens(within: soon) }
             #expect(error?.code == .identityThrottled && (error?.cause as? IdentityError)?.code == .throttled)
@@ -342,23 +305,14 @@ struct RefreshTests {
 
     @Test("A refresh stores and returns an answer that comes after its timeout")
     func answerAfterEnd() async throws {
-        struct Late: IdentityProvider {
-            func refresh(
-                _ part: Credentials.Part, of credentials: Credentials, within time: Duration
-            ) async throws(IdentityError) -> Credentials {
-                // The end of the refresh cancels it.
-                while !Task.isCancelled { try? await Task.sleep(for: .seconds(60)) }
-                return Credentials(
-                    userPool: .init(idToken: "i2", accessToken: "a2", refreshToken: "r2", expires: .distantFuture))
-            }
-            func signOut(_ credentials: Credentials, within time: Duration) async throws(IdentityError) {}
+        let late = ScriptedProvider { _ in
+            // The end of the refresh cancels it.
+            while !Task.isCancelled { try? await Task.sleep(for: .seconds(60)) }
+            return Credentials(
+                userPool: .init(idToken: "i2", accessToken: "a2", refreshToken: "r2", expires: .distantFuture))
         }
         try await withSessions { bench in
-            var options = Session.Options()
-            options.refreshTimeout = .milliseconds(500)
-            let session = Session(
-                database: bench.database, partition: "main", identity: "x", keys: bench.keys, provider: Late(),
-                locksFolder: bench.locks, options: options)
+            let session = bench.session(by: late) { $0.refreshTimeout = .milliseconds(500) }
             let old = Credentials.UserPoolTokens(
                 idToken: "i", accessToken: "a", refreshToken: "r", expires: .distantPast)
             try await session.signIn(Credentials(userPool: old), within: soon)
@@ -374,7 +328,7 @@ struct RefreshTests {
     func answerAfterClosing() async throws {
         try await withSessions { bench in
             let session = bench.session()
-            let refresh = try await hangingRefresh(session, bench)
+            let refresh = try await bench.hangingRefresh(of: session)
             session.close()
             bench.provider.behaviour = .ready
             await expectCode(.parked) { _ = try await refresh.value }
@@ -388,7 +342,7 @@ struct RefreshTests {
         try await withSessions { bench in
             try await bench.makePartitions("a")
             let session = bench.session("a")
-            let refresh = try await hangingRefresh(session, bench)
+            let refresh = try await bench.hangingRefresh(of: session)
             try await bench.database.environments.forget(partitions: ["a"], losingUnsent: true)
             bench.provider.behaviour = .ready
             let unknown = LarderError.Code(rawValue: "operations.unknownPartition")
@@ -474,9 +428,7 @@ struct RefreshTests {
     @Test("A session refreshes no tokens while another process holds the lock PARTITION.refresh")
     func nameOfLock() async throws {
         try await withSessions { bench in
-            let session = bench.session()
-            try await session.signIn(bench.provider.signIn("ada"), within: soon)
-            bench.clock.advance(by: .seconds(3600))
+            let session = try await bench.signedInAnHourAgo()
             let lock = try await HeldLock.acquire(
                 "main.refresh", in: bench.locks, FileSystem(), for: "a test", label: "other", until: .now + soon)
             await expectCode(.timedOut) { _ = try await session.credentials(within: .milliseconds(300)) }

@@ -78,8 +78,7 @@ struct SessionTableTests {
     @Test("A look at the session that finds nothing new is told to no reader")
     func nothingNew() async throws {
         try await withSessions { bench in
-            let session = bench.session()
-            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            let session = try await bench.signedIn()
             var standings = session.standings.makeAsyncIterator()
             #expect(try await next(&standings)?.state == .signedIn)
             session.noticeChanges()
@@ -90,8 +89,7 @@ struct SessionTableTests {
     @Test("Another sign-in is told to no reader of the state alone, where that stays as it is")
     func sameState() async throws {
         try await withSessions { bench in
-            let session = bench.session()
-            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            let session = try await bench.signedIn()
             var changes = session.changes.makeAsyncIterator()
             #expect(try await next(&changes) == .signedIn)
             bench.clock.advance(by: .seconds(60))
@@ -156,9 +154,7 @@ struct SessionTableTests {
     @Test("That no user is signed in is told with the state, since when it is so, and why")
     func toldStanding() async throws {
         try await withSessions { bench in
-            let session = bench.session()
-            try await session.signIn(bench.provider.signIn("ada"), within: soon)
-            bench.clock.advance(by: .seconds(3600))
+            let session = try await bench.signedInAnHourAgo()
             bench.provider.behaviour = .refusingUserPool
             let now = await #expect(throws: LarderError.self) { _ = try await session.userPoolTokens(within: soon) }
             let later = await #expect(throws: LarderError.self) { try await session.signedIn(within: .zero) }
@@ -193,8 +189,7 @@ struct SessionTableTests {
     @Test("The status of a session names the program's key that its credentials are sealed with")
     func statusOfKey() async throws {
         try await withSessions { bench in
-            let session = bench.session()
-            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            let session = try await bench.signedIn()
             let keys = try await bench.keys.keys(within: soon)
             #expect(try session.status().sealedWith == keys.current.id)
         }

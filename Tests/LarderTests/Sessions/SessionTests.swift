@@ -27,8 +27,7 @@ struct SessionTests {
         ])
     func offline(_ behaviour: InMemoryIdentityProvider.Behaviour) async throws {
         try await withSessions { bench in
-            let session = bench.session()
-            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            let session = try await bench.signedIn()
             bench.provider.behaviour = behaviour
             bench.clock.advance(by: .seconds(1_000_000))
             for _ in 0..<3 {
@@ -58,8 +57,7 @@ struct SessionTests {
     @Test("Signing out removes credentials from the file and from its log, sealed or not")
     func signedOutBytes() async throws {
         try await withSessions { bench in
-            let session = bench.session()
-            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            let session = try await bench.signedIn()
             let sealed = try #require(try bench.snapshot().credentials.first).sealed
             func holders() -> [String] {
                 ["", "-wal"].filter { suffix in
@@ -79,18 +77,9 @@ struct SessionTests {
             let mine = bench.provider.signIn("ada")
             try await bench.session().signIn(mine, within: soon)
             bench.clock.advance(by: .seconds(3600 - 30))
-            let alone = Session(
-                database: bench.database, partition: "main", identity: SessionBench.identity, keys: bench.keys,
-                provider: nil, locksFolder: bench.locks,
-                options: {
-                    var options = Session.Options()
-                    options.now = { [clock = bench.clock] in clock.now }
-                    return options
-                }())
+            let alone = bench.session(by: nil)
             #expect(try await alone.credentials(within: soon) == mine)
-            var options = OperationsDatabase.Options()
-            options.isReadOnly = true
-            let reader = try OperationsDatabase(folder: bench.folder, options: options)
+            let reader = try bench.readOnlyDatabase()
             #expect(try await bench.session(database: reader).credentials(within: soon) == mine)
             bench.clock.advance(by: .seconds(60))
             await expectCode(.noIdentityProvider) { _ = try await alone.credentials(within: soon) }
@@ -291,15 +280,8 @@ struct SessionTests {
     @Test("Signing out forgets the credentials, says what is pending, and works offline")
     func signOut() async throws {
         try await withSessions { bench in
-            let session = bench.session()
-            try await session.signIn(bench.provider.signIn("ada"), within: soon)
-            for _ in 0..<3 {
-                _ = try await bench.database.mutations.enqueue(
-                    MutationDraft(
-                        partition: "main",
-                        content: MutationContent(document: "mutation { a }", variables: Array("{}".utf8)),
-                        created: bench.clock.now))
-            }
+            let session = try await bench.signedIn()
+            for _ in 0..<3 { try await bench.enqueueMutation() }
             for kind in [TransferDraft.Kind.upload, .upload, .download] {
                 let draft = TransferDraft(
                     partition: "main", kind: kind, bucket: "media", key: "a", path: "/a", created: bench.clock.now)
@@ -364,8 +346,7 @@ struct SessionTests {
     @Test("A guest whose key comes late takes no place of a user who has signed in meanwhile")
     func lateGuest() async throws {
         try await withSessions { bench in
-            let session = bench.session()
-            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            let session = try await bench.signedIn()
             _ = try await session.signOut(within: soon)
             let slow = InMemoryKeyProvider(try await bench.keys.keys(within: soon), behaviour: .hanging)
             let late = bench.session(keys: slow)
@@ -429,14 +410,8 @@ struct SessionTests {
     @Test("Dead letters are among the mutations that signing out leaves unsent")
     func unsentDeadLetters() async throws {
         try await withSessions { bench in
-            let session = bench.session()
-            try await session.signIn(bench.provider.signIn("ada"), within: soon)
-            let id = try await bench.database.mutations.enqueue(
-                MutationDraft(
-                    partition: "main",
-                    content: MutationContent(document: "mutation { a }", variables: Array("{}".utf8)),
-                    created: bench.clock.now)
-            ).id
+            let session = try await bench.signedIn()
+            let id = try await bench.enqueueMutation().id
             try await bench.database.mutations.setAside(
                 id, expecting: .pending, MutationFailure(.rejected, message: "no", time: bench.clock.now),
                 now: bench.clock.now)
@@ -461,8 +436,7 @@ struct SessionTests {
     @Test("Another sign-in has a time of its own, also where no user has signed out before")
     func signedInAgain() async throws {
         try await withSessions { bench in
-            let session = bench.session()
-            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            let session = try await bench.signedIn()
             bench.clock.advance(by: .seconds(60))
             try await session.signIn(bench.provider.signIn("ada"), within: soon)
             let times = try session.status().credentials.map(\.created)
@@ -473,12 +447,8 @@ struct SessionTests {
     @Test("A mutation that is under way is among those that signing out leaves unsent")
     func unsentUnderWay() async throws {
         try await withSessions { bench in
-            let session = bench.session()
-            try await session.signIn(bench.provider.signIn("ada"), within: soon)
-            let draft = MutationDraft(
-                partition: "main", content: MutationContent(document: "mutation { a }", variables: Array("{}".utf8)),
-                created: bench.clock.now)
-            let id = try await bench.database.mutations.enqueue(draft).id
+            let session = try await bench.signedIn()
+            let id = try await bench.enqueueMutation().id
             _ = try await bench.database.mutations.begin(id, owner: "a runner", now: bench.clock.now)
             let answer = try await session.signOut(within: soon)
             #expect(answer.unsentMutations == 1 && answer.deadLetters == 0)

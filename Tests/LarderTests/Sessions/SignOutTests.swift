@@ -30,9 +30,7 @@ struct SignOutTests {
     func goneFirst() async throws {
         try await withSessions { bench in
             let witness = Witness(bench.database)
-            let session = Session(
-                database: bench.database, partition: "main", identity: "x", keys: bench.keys, provider: witness,
-                locksFolder: bench.locks)
+            let session = bench.session(by: witness)
             try await session.signIn(bench.provider.signIn("ada"), within: soon)
             let left = try await session.signOut(within: soon)
             #expect(left.isServerTold == true)
@@ -44,15 +42,10 @@ struct SignOutTests {
     @Test("Signing out counts what its own partition has not sent, and nothing of another")
     func countsOwn() async throws {
         try await withSessions { bench in
-            let session = bench.session()
-            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            let session = try await bench.signedIn()
             try await bench.makePartitions("other")
             for partition in ["main", "other", "other"] {
-                _ = try await bench.database.mutations.enqueue(
-                    MutationDraft(
-                        partition: partition,
-                        content: MutationContent(document: "mutation { a }", variables: Array("{}".utf8)),
-                        created: bench.clock.now))
+                try await bench.enqueueMutation(in: partition)
                 let upload = TransferDraft(
                     partition: partition, kind: .upload, bucket: "media", key: "a", path: "/a",
                     created: bench.clock.now)
@@ -66,8 +59,7 @@ struct SignOutTests {
     @Test("A closed session signs no user out and empties no quarantine")
     func over() async throws {
         try await withSessions { bench in
-            let session = bench.session()
-            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            let session = try await bench.signedIn()
             session.close()
             await expectCode(.parked) { _ = try await session.signOut(within: soon) }
             await expectCode(.parked) { _ = try await session.emptyQuarantine() }
@@ -78,8 +70,7 @@ struct SignOutTests {
     @Test("Signing out says that the server does not know where that has not answered by the deadline")
     func silentServer() async throws {
         try await withSessions { bench in
-            let session = bench.session()
-            try await session.signIn(bench.provider.signIn("ada"), within: soon)
+            let session = try await bench.signedIn()
             bench.provider.behaviour = .hanging
             let left = try await session.signOut(within: .seconds(2))
             #expect(left.isServerTold == false && left.failure?.code == .unreachable)
@@ -91,9 +82,7 @@ struct SignOutTests {
     @Test("A session without an identity provider has no server to tell of a sign-out")
     func nobodyToTell() async throws {
         try await withSessions { bench in
-            let session = Session(
-                database: bench.database, partition: "main", identity: "x", keys: bench.keys, provider: nil,
-                locksFolder: bench.locks)
+            let session = bench.session(by: nil)
             try await session.signIn(bench.provider.signIn("ada"), within: soon)
             let left = try await session.signOut(within: soon)
             #expect(left.isServerTold == nil && left.failure == nil)

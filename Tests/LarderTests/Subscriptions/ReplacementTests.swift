@@ -6,13 +6,7 @@ import Testing
 
 @Suite("Connections that take the place of others", .timeLimit(.minutes(5)))
 struct ReplacementTests {
-    private static let schema = """
-        type Query { items: [Item!]! }
-        type Subscription { changed: Item }
-        type Item { id: ID! text: String }
-        """
-    private static let changed = GraphQLOperation("subscription { changed { id text } }")
-    private static let items = GraphQLOperation("query { items { id text } }")
+    private typealias Hub = SubscriptionHubTests
 
     /// A subscription that is live on its first connection.
     private struct Live {
@@ -28,21 +22,12 @@ struct ReplacementTests {
             try? app.read("Item:\(id)", GraphQLFragment("fragment F on Item { text }"))["text"]?.string
         }
 
-        /// Ends a connection when the hub asks for no more on it, as transports do, and tells of each end.
-        func ends(_ connection: ScriptedLine.Opened) -> Task<[String], Never> {
-            Task {
-                var ended: [String] = []
-                for await case .stop(let id) in connection.commands { ended.append(id) }
-                connection.end(nil)
-                return ended
-            }
-        }
-
-        /// Opens the connection that is to take the place of the first.
-        func second() async throws -> (line: ScriptedLine.Opened, id: String) {
-            let second = try #require(await transport.next())
-            await second.line.take(.opened)
-            return (second, try #require(await second.nextStart()))
+        /// Has the first connection expire, and opens the one that is to take its place.
+        func replacing(
+            sourceLocation: SourceLocation = #_sourceLocation
+        ) async throws -> (ScriptedLine.Opened, id: String) {
+            await first.line.take(.expiring(after: .zero))
+            return try await transport.opened(sourceLocation: sourceLocation)
         }
     }
 
@@ -52,27 +37,21 @@ struct ReplacementTests {
             count.withLock { $0 += 1 }
             return #"{"data":{"items":[]}}"#
         }
-        try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema))
-            let app = try store.partition(server: transport)
-            let subscription = try await app.subscribe(
-                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
-            let (first, id) = try await transport.started()
+        try await Hub().withApp(transport) { app, _ in
+            let (subscription, first, id) = try await Hub().begin(app, transport, Hub.catchingUp)
             try await eventually { subscription.state.phase == .live }
             try await body(
                 Live(app: app, transport: transport, subscription: subscription, first: first, id: id) {
                     count.withLock { $0 }
                 })
-            try store.close()
         }
     }
 
     @Test("All has begun on the other connection before the old one is asked to end, and nothing was missed")
     func replaces() async throws {
         try await live { live in
-            await live.first.line.take(.expiring(after: .zero))
-            let (second, other) = try await live.second()
-            let ends = live.ends(live.first)
+            let (second, other) = try await live.replacing()
+            let ends = live.first.endAfterCommands()
             await live.first.line.tell(live.id, #"{"id":"1","text":"on the old one"}"#)
             try await eventually { live.text() == "on the old one" }
             await second.line.take(.started(id: other))
@@ -101,11 +80,9 @@ struct ReplacementTests {
     @Test("The old connection gets no stop command before all subscriptions have started on the new one")
     func waitsForAll() async throws {
         try await live { live in
-            let added = try await live.app.subscribe(GraphQLOperation("subscription { changed { id } }"))
-            let id = try #require(await live.first.nextStart())
-            await live.first.line.take(.started(id: id))
-            await live.first.line.take(.expiring(after: .zero))
-            let (second, other) = try await live.second()
+            let added = try await live.app.subscribe(Hub.ids)
+            try await live.first.startNext()
+            let (second, other) = try await live.replacing()
             await second.line.take(.started(id: other))
             // Commands arrive in order: if this start is the next one, no stop came before it.
             let late = try await live.app.subscribe(GraphQLOperation("subscription { changed { text } }"))
@@ -121,8 +98,7 @@ struct ReplacementTests {
     @Test("An old connection that breaks before the other is ready is a gap, which the other closes")
     func breaks() async throws {
         try await live { live in
-            await live.first.line.take(.expiring(after: .zero))
-            let (second, other) = try await live.second()
+            let (second, other) = try await live.replacing()
             live.first.end(TransportError(.interrupted, "cut"))
             try await eventually { live.subscription.state.phase == .connecting }
             #expect(live.subscription.state.staleSince != nil)
@@ -137,8 +113,7 @@ struct ReplacementTests {
     @Test("An old connection that breaks while it is being ended is a gap")
     func breaksWhileEnding() async throws {
         try await live { live in
-            await live.first.line.take(.expiring(after: .zero))
-            let (second, other) = try await live.second()
+            let (second, other) = try await live.replacing()
             await second.line.take(.started(id: other))
             live.first.end(TransportError(.interrupted, "cut"))
             try await eventually { live.queries() == 2 && live.subscription.state.phase == .live }
@@ -153,8 +128,7 @@ struct ReplacementTests {
         arguments: [(1_024, 1), (1_025, 2)])
     func overflows(eventCount: Int, queryCount: Int) async throws {
         try await live { live in
-            await live.first.line.take(.expiring(after: .zero))
-            let (second, other) = try await live.second()
+            let (second, other) = try await live.replacing()
             await second.line.take(.started(id: other))
             for _ in 0..<eventCount { await second.line.tell(other, #"{"id":"1","text":"x"}"#) }
             await live.first.line.take(.completed(id: live.id))
@@ -168,11 +142,9 @@ struct ReplacementTests {
     @Test("An old subscription that fails before the server has confirmed its end is a gap, and goes on on the other")
     func failsWhileEnding() async throws {
         try await live { live in
-            await live.first.line.take(.expiring(after: .zero))
-            let (second, other) = try await live.second()
+            let (second, other) = try await live.replacing()
             await second.line.take(.started(id: other))
-            let errors = Array(#"{"errors":[{"message":"over"}]}"#.utf8)
-            await live.first.line.take(.failed(id: live.id, response: errors, mayRecover: false))
+            await live.first.line.take(.failure(of: live.id, "over", mayRecover: false))
             try await eventually { live.queries() == 2 && live.subscription.state.phase == .live }
             await second.line.tell(other, #"{"id":"1","text":"x"}"#)
             try await eventually { live.text() == "x" }
@@ -181,12 +153,9 @@ struct ReplacementTests {
 
     @Test("An end that the server does not confirm in time is a gap, and the subscription goes on on the other")
     func unconfirmed() async throws {
-        var pacing = SubscriptionPacing.quick
-        pacing.draining = .milliseconds(50)
-        try await live(pacing: pacing) { live in
-            await live.first.line.take(.expiring(after: .zero))
-            let (second, other) = try await live.second()
-            let ends = live.ends(live.first)
+        try await live(pacing: .quick { $0.draining = .milliseconds(50) }) { live in
+            let (second, other) = try await live.replacing()
+            let ends = live.first.endAfterCommands()
             await second.line.take(.started(id: other))
             await second.line.tell(other, #"{"id":"1","text":"held"}"#)
             try await eventually { live.text() == "held" }
@@ -199,10 +168,9 @@ struct ReplacementTests {
     @Test("A connection that cannot take the other's place is given up, the old one goes on, and another is tried")
     func fails() async throws {
         try await live { live in
-            await live.first.line.take(.expiring(after: .zero))
-            let (second, other) = try await live.second()
+            let (second, other) = try await live.replacing()
             second.end(TransportError(.interrupted, "cut"))
-            let (third, _) = try await live.second()
+            let (third, _) = try await live.transport.opened()
             await live.first.line.tell(live.id, #"{"id":"1","text":"still"}"#)
             try await eventually { live.text() == "still" }
             await second.line.tell(other, #"{"id":"1","text":"dropped"}"#)
@@ -215,13 +183,10 @@ struct ReplacementTests {
     @Test("A connection on which a subscription ends does not take the other's place", arguments: [true, false])
     func endsOnOther(hasFailed: Bool) async throws {
         try await live { live in
-            await live.first.line.take(.expiring(after: .zero))
-            let (second, other) = try await live.second()
-            let errors = Array(#"{"errors":[{"message":"no"}]}"#.utf8)
-            await second.line.take(
-                hasFailed ? .failed(id: other, response: errors, mayRecover: true) : .completed(id: other))
-            _ = await live.ends(second).value
-            _ = try await live.second()
+            let (second, other) = try await live.replacing()
+            await second.line.take(hasFailed ? .failure(of: other, "no") : .completed(id: other))
+            _ = await second.endAfterCommands().value
+            _ = try await live.transport.opened()
             await live.first.line.tell(live.id, #"{"id":"1","text":"still"}"#)
             try await eventually { live.text() == "still" }
             #expect(live.subscription.state.staleSince == nil)
@@ -230,27 +195,21 @@ struct ReplacementTests {
 
     @Test("A connection on which a subscription does not begin in time does not take the other's place")
     func abandons() async throws {
-        var pacing = SubscriptionPacing.quick
-        (pacing.opening, pacing.starting) = (.zero, .seconds(2))
-        try await live(pacing: pacing) { live in
-            await live.first.line.take(.expiring(after: .zero))
-            let (second, _) = try await live.second()
-            _ = await live.ends(second).value
-            _ = try await live.second()
+        try await live(pacing: .quick { ($0.opening, $0.starting) = (.zero, .seconds(2)) }) { live in
+            let (second, _) = try await live.replacing()
+            _ = await second.endAfterCommands().value
+            _ = try await live.transport.opened()
             #expect(live.subscription.state.staleSince == nil)
         }
     }
 
     @Test("A start on the new connection times out as usual when the old connection breaks meanwhile")
     func givesUpOther() async throws {
-        var pacing = SubscriptionPacing.quick
-        pacing.starting = .seconds(1)
-        try await live(pacing: pacing) { live in
-            await live.first.line.take(.expiring(after: .zero))
-            let (second, _) = try await live.second()
+        try await live(pacing: .quick { $0.starting = .seconds(1) }) { live in
+            let (second, _) = try await live.replacing()
             live.first.end(TransportError(.interrupted, "cut"))
-            _ = await live.ends(second).value
-            _ = try await live.second()
+            _ = await second.endAfterCommands().value
+            _ = try await live.transport.opened()
             #expect(live.subscription.state.error?.code == .transportTimedOut)
             #expect(live.transport.attemptCount == 3)
         }
@@ -261,14 +220,13 @@ struct ReplacementTests {
         arguments: [true, false])
     func replacesAnew(isBroken: Bool) async throws {
         try await live { live in
-            await live.first.line.take(.expiring(after: .zero))
-            let (second, other) = try await live.second()
+            let (second, other) = try await live.replacing()
             await second.line.take(.expiring(after: .milliseconds(50)))
             if isBroken { live.first.end(TransportError(.interrupted, "cut")) }
             await second.line.take(.started(id: other))
             if !isBroken { await live.first.line.take(.completed(id: live.id)) }
             try await eventually { live.transport.attemptCount == 3 }
-            _ = try await live.second()
+            _ = try await live.transport.opened()
             #expect(live.subscription.state.phase != .connecting)
             #expect(live.transport.attemptCount == 3)
         }
@@ -277,9 +235,8 @@ struct ReplacementTests {
     @Test("What came on the other connection is stored where the old one breaks before all has begun there")
     func storesHeldOfOther() async throws {
         try await live { live in
-            await live.first.line.take(.expiring(after: .zero))
-            let (second, other) = try await live.second()
-            let added = try await live.app.subscribe(GraphQLOperation("subscription { changed { id } }"))
+            let (second, other) = try await live.replacing()
+            let added = try await live.app.subscribe(Hub.ids)
             _ = try #require(await second.nextStart())
             await second.line.take(.started(id: other))
             await second.line.tell(other, #"{"id":"1","text":"held"}"#)
@@ -292,12 +249,10 @@ struct ReplacementTests {
     @Test("What was ended for a connection that breaks before it has taken the old one's place begins there again")
     func beginsAgain() async throws {
         try await live { live in
-            await live.first.line.take(.expiring(after: .zero))
-            let (second, other) = try await live.second()
+            let (second, other) = try await live.replacing()
             await second.line.take(.started(id: other))
             second.end(TransportError(.interrupted, "cut"))
-            let again = try #require(await live.first.nextStart())
-            await live.first.line.take(.started(id: again))
+            let again = try await live.first.startNext()
             try await eventually { live.queries() == 2 && live.subscription.state.phase == .live }
             await live.first.line.tell(again, #"{"id":"1","text":"again"}"#)
             try await eventually { live.text() == "again" }
@@ -306,13 +261,10 @@ struct ReplacementTests {
 
     @Test("Connections whose server has each end at once take each other's places after pauses")
     func pauses() async throws {
-        var pacing = SubscriptionPacing.quick
-        pacing.backoff = Backoff(first: .seconds(80_000), cap: .seconds(80_000))
-        try await live(pacing: pacing) { live in
-            await live.first.line.take(.expiring(after: .zero))
-            let (second, other) = try await live.second()
+        try await live(pacing: .quick { $0.backoff = .endless }) { live in
+            let (second, other) = try await live.replacing()
             await second.line.take(.started(id: other))
-            let ends = live.ends(live.first)
+            let ends = live.first.endAfterCommands()
             await live.first.line.take(.completed(id: live.id))
             #expect(await ends.value == [live.id])
             await second.line.take(.expiring(after: .zero))
@@ -327,19 +279,18 @@ struct ReplacementTests {
             await live.first.line.take(.expiring(after: .milliseconds(50)))
             await live.first.line.take(.expiring(after: .seconds(3_600)))
             try await eventually { live.transport.attemptCount == 2 }
-            _ = try await live.second()
+            _ = try await live.transport.opened()
         }
     }
 
     @Test("A subscription that begins meanwhile begins on both connections")
     func adds() async throws {
         try await live { live in
-            await live.first.line.take(.expiring(after: .zero))
-            let (second, other) = try await live.second()
-            let added = try await live.app.subscribe(GraphQLOperation("subscription { changed { id } }"))
+            let (second, other) = try await live.replacing()
+            let added = try await live.app.subscribe(Hub.ids)
             let onFirst = try #require(await live.first.nextStart())
             let onSecond = try #require(await second.nextStart())
-            let ends = live.ends(live.first)
+            let ends = live.first.endAfterCommands()
             await second.line.take(.started(id: other))
             #expect(live.transport.attemptCount == 2)
             await second.line.take(.started(id: onSecond))
@@ -351,16 +302,14 @@ struct ReplacementTests {
 
     /// Two subscriptions that have begun on another connection, the first of which was handed over to it already.
     ///
-    /// - Parameter body: Gets the second subscription, the other connection, the id of the second on the old one and that
-    ///   of the first on the other.
+    /// - Parameter body: Gets the second subscription, the other connection, the id of the second on the old one and
+    ///   that of the first on the other.
     private func withHalfHandedOver(
         _ body: (Live, Subscription, ScriptedLine.Opened, _ id: String, _ handedOver: String) async throws -> Void
     ) async throws {
         try await live { live in
-            let added = try await live.app.subscribe(
-                GraphQLOperation("subscription { changed { id } }"), options: SubscriptionOptions(catchUp: Self.items))
-            let id = try #require(await live.first.nextStart())
-            await live.first.line.take(.started(id: id))
+            let added = try await live.app.subscribe(Hub.ids, options: Hub.catchingUp)
+            let id = try await live.first.startNext()
             try await eventually { added.state.phase == .live }
             await live.first.line.take(.expiring(after: .zero))
             let second = try #require(await live.transport.next())
@@ -380,9 +329,8 @@ struct ReplacementTests {
     func addsWhileHandingOver() async throws {
         try await withHalfHandedOver { live, added, second, id, _ in
             let late = try await live.app.subscribe(GraphQLOperation("subscription { changed { text } }"))
-            let lateID = try #require(await second.nextStart())
-            await second.line.take(.started(id: lateID))
-            let ends = live.ends(live.first)
+            let lateID = try await second.startNext()
+            let ends = live.first.endAfterCommands()
             await live.first.line.take(.completed(id: id))
             // The late one did not run on the old connection yet, which is not needed any more.
             #expect(await ends.value.count == 3)
@@ -398,11 +346,9 @@ struct ReplacementTests {
     @Test("A subscription that fails after it was handed over begins again once all are")
     func failsAfterHandingOver() async throws {
         try await withHalfHandedOver { live, added, second, id, handedOver in
-            let failure = Array(#"{"errors":[{"message":"no"}]}"#.utf8)
-            await second.line.take(.failed(id: handedOver, response: failure, mayRecover: true))
+            await second.line.take(.failure(of: handedOver, "no"))
             await live.first.line.take(.completed(id: id))
-            let again = try #require(await second.nextStart())
-            await second.line.take(.started(id: again))
+            try await second.startNext()
             try await eventually { live.subscription.state.phase == .live }
             #expect(added.state.phase == .live)
         }
@@ -423,59 +369,41 @@ struct ReplacementTests {
 
     @Test("From when a connection was heard of last, and not from when its end was noticed, something may be missing")
     func lastHeard() async throws {
-        let clock = Mutex(Date(timeIntervalSince1970: 1_000_000))
-        @Sendable func wait(_ seconds: Double) { clock.withLock { $0 += seconds } }
-        let transport = ScriptedLine()
-        try await withTemporaryFolder { folder in
-            var options = Store.Options()
-            options.now = { clock.withLock { $0 } }
-            let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema), options: options)
-            let app = try store.partition(server: transport)
-            let subscription = try await app.subscribe(
-                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
-            let (first, _) = try await transport.started()
+        let clock = TestClock(Hub.start)
+        try await Hub().withApp(clock: clock) { app, transport in
+            let (subscription, first, _) = try await Hub().begin(app, transport, Hub.catchingUp)
             try await eventually { subscription.state.phase == .live }
-            wait(100)
+            clock.advance(by: .seconds(100))
             await first.line.take(.alive)
-            let heard = clock.withLock { $0 }
+            let heard = clock.now
             // While it is quiet, it is noted from time to time.
             try await eventually { try app.subscriptions().first?.completeUntil == heard }
-            wait(30)
+            clock.advance(by: .seconds(30))
             first.end(TransportError(.timedOut, "The server said nothing"))
             try await eventually { subscription.state.staleSince != nil }
             #expect(subscription.state.staleSince == heard)
             try await Task.sleep(for: .milliseconds(20))
             #expect(try app.subscriptions().first?.completeUntil == heard)
-            try store.close()
         }
     }
 
     @Test("What a connection brought before it took another's place counts: until then, nothing was missed")
     func lastHeardBefore() async throws {
-        let clock = Mutex(Date(timeIntervalSince1970: 1_000_000))
-        let transport = ScriptedLine()
-        try await withTemporaryFolder { folder in
-            var options = Store.Options()
-            options.now = { clock.withLock { $0 } }
-            let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema), options: options)
-            let subscription = try await store.partition(server: transport).subscribe(
-                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
-            let (first, id) = try await transport.started()
+        let clock = TestClock(Hub.start)
+        try await Hub().withApp(clock: clock) { app, transport in
+            let (subscription, first, id) = try await Hub().begin(app, transport, Hub.catchingUp)
             try await eventually { subscription.state.phase == .live }
             await first.line.take(.expiring(after: .zero))
-            let second = try #require(await transport.next())
-            await second.line.take(.opened)
-            let other = try #require(await second.nextStart())
-            clock.withLock { $0 += 100 }
-            let heard = clock.withLock { $0 }
+            let (second, other) = try await transport.opened()
+            clock.advance(by: .seconds(100))
+            let heard = clock.now
             await second.line.take(.started(id: other))
             await first.line.take(.completed(id: id))
             first.end(nil)
-            clock.withLock { $0 += 30 }
+            clock.advance(by: .seconds(30))
             second.end(TransportError(.interrupted, "cut"))
             try await eventually { subscription.state.staleSince != nil }
             #expect(subscription.state.staleSince == heard)
-            try store.close()
         }
     }
 }

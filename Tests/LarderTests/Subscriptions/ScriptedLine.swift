@@ -21,6 +21,27 @@ final class ScriptedLine: GraphQLTransport, SubscriptionTransport {
             for await command in commands { if case .start(let id, _) = command { return id } }
             return nil
         }
+
+        /// Acknowledges the subscription that is begun next, and gives its id.
+        @discardableResult
+        func startNext(sourceLocation: SourceLocation = #_sourceLocation) async throws -> String {
+            let id = try #require(await nextStart(), sourceLocation: sourceLocation)
+            await line.take(.started(id: id))
+            return id
+        }
+
+        /// Ends the connection once the hub has no more commands for it.
+        ///
+        /// - Returns: A task that returns the ids of the subscriptions that the hub has stopped.
+        @discardableResult
+        func endAfterCommands() -> Task<[String], Never> {
+            Task {
+                var ended: [String] = []
+                for await case .stop(let id) in commands { ended.append(id) }
+                end(nil)
+                return ended
+            }
+        }
     }
 
     let pacing: SubscriptionPacing
@@ -52,11 +73,16 @@ final class ScriptedLine: GraphQLTransport, SubscriptionTransport {
         return nil
     }
 
-    /// The connection that is opened next, with the first subscription on it acknowledged, and its id.
-    func started() async throws -> (Opened, id: String) {
-        let connection = try #require(await next())
+    /// The connection that is opened next, and the id of the first subscription on it, which is not acknowledged yet.
+    func opened(sourceLocation: SourceLocation = #_sourceLocation) async throws -> (Opened, id: String) {
+        let connection = try #require(await next(), sourceLocation: sourceLocation)
         await connection.line.take(.opened)
-        let id = try #require(await connection.nextStart())
+        return (connection, try #require(await connection.nextStart(), sourceLocation: sourceLocation))
+    }
+
+    /// The connection that is opened next, with the first subscription on it acknowledged, and its id.
+    func started(sourceLocation: SourceLocation = #_sourceLocation) async throws -> (Opened, id: String) {
+        let (connection, id) = try await opened(sourceLocation: sourceLocation)
         await connection.line.take(.started(id: id))
         return (connection, id)
     }
@@ -89,6 +115,26 @@ extension SubscriptionPacing {
         var pacing = SubscriptionPacing()
         pacing.backoff = Backoff(first: .milliseconds(1), cap: .milliseconds(5))
         return pacing
+    }
+
+    /// `quick`, with what a test changes.
+    static func quick(_ change: (inout SubscriptionPacing) -> Void) -> SubscriptionPacing {
+        var pacing: SubscriptionPacing = .quick
+        change(&pacing)
+        return pacing
+    }
+}
+
+extension Backoff {
+    /// Pauses that outlast each test.
+    static let endless = Backoff(first: .seconds(80_000), cap: .seconds(80_000))
+}
+
+extension SubscriptionLine.Message {
+    /// The server ends a subscription with an error.
+    static func failure(of id: String, _ message: String, mayRecover: Bool = true) -> Self {
+        let response = #"{"errors":[{"message":"\#(message)"}]}"#
+        return .failed(id: id, response: Array(response.utf8), mayRecover: mayRecover)
     }
 }
 

@@ -8,9 +8,8 @@ import Testing
 extension SubscriptionHubTests {
     @Test("Equal subscriptions share one at the server; with another query, other nulls or headers they do not")
     func sharesStarts() async throws {
-        let transport = ScriptedLine()
-        try await withApp(transport) { app in
-            let plain = SubscriptionOptions(catchUp: Self.items)
+        try await withApp { app, transport in
+            let plain = Self.catchingUp
             var (tenant, nulls) = (plain, plain)
             tenant.headers = [.init(name: "x-tenant", value: "b")]
             nulls.nulls = .ignore
@@ -19,7 +18,7 @@ extension SubscriptionHubTests {
             for options in [plain, tenant, nulls, SubscriptionOptions()] {
                 subscriptions.append(try await app.subscribe(Self.changed, options: options))
             }
-            subscriptions.append(try await app.subscribe(GraphQLOperation("subscription { changed { id } }")))
+            subscriptions.append(try await app.subscribe(Self.ids))
             var others = 0
             for await case .start(_, let request) in connection.commands {
                 guard request.document.contains("text") else { break }
@@ -33,11 +32,9 @@ extension SubscriptionHubTests {
 
     @Test("The server is told that a subscription has ended while another of its connection goes on")
     func stops() async throws {
-        let transport = ScriptedLine()
-        try await withApp(transport) { app in
-            let kept = try await app.subscribe(Self.changed)
-            let (connection, _) = try await transport.started()
-            var other: Subscription? = try await app.subscribe(GraphQLOperation("subscription { changed { id } }"))
+        try await withApp { app, transport in
+            let (kept, connection, _) = try await begin(app, transport)
+            var other: Subscription? = try await app.subscribe(Self.ids)
             let id = try #require(await connection.nextStart())
             #expect(other?.state.phase != nil)
             other = nil
@@ -52,8 +49,7 @@ extension SubscriptionHubTests {
     @Test(
         "Without a query a subscription is stale until the program says that it has closed this gap, and no later one")
     func isCaughtUpByProgram() async throws {
-        let transport = ScriptedLine()
-        try await withApp(transport) { app in
+        try await withApp { app, transport in
             let subscription = try await app.subscribe(Self.changed)
             await subscription.noteCaughtUp(since: subscription.state)
             #expect(subscription.state.staleSince != nil)
@@ -83,10 +79,8 @@ extension SubscriptionHubTests {
             await isReleased.wait()
             return #"{"data":{"items":[]}}"#
         }
-        try await withApp(transport) { app in
-            let subscription = try await app.subscribe(
-                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
-            _ = try await transport.started()
+        try await withApp(transport) { app, _ in
+            let (subscription, _, _) = try await begin(app, transport, Self.catchingUp)
             await isAsked.wait()
             await subscription.noteCaughtUp(since: subscription.state)
             #expect(subscription.state.staleSince != nil)
@@ -104,11 +98,8 @@ extension SubscriptionHubTests {
             fetches.withLock { $0 += 1 }
             return #"{"data":{"items":[]}}"#
         }
-        try await withApp(transport) { app in
-            let subscription = try await app.subscribe(
-                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
-            let (connection, id) = try await transport.started()
-            #expect(await state(subscription) { $0.phase == .live } != nil)
+        try await withApp(transport) { app, _ in
+            let (subscription, connection, id) = try await beginLive(app, transport, Self.catchingUp)
             await connection.line.take(.event(id: id, response: Array(event.utf8)))
             try await eventually { fetches.withLock { $0 } == 2 }
             let live = try #require(await state(subscription) { $0.phase == .live && $0.staleSince == nil })
@@ -119,9 +110,8 @@ extension SubscriptionHubTests {
 
     @Test("What the server told before it ended a subscription is stored and told, also while the query is fetched")
     func storesBeforeEnd() async throws {
-        let errors = Array(#"{"errors":[{"message":"over"}]}"#.utf8)
         let ends: [(String) -> SubscriptionLine.Message] = [
-            { .completed(id: $0) }, { .failed(id: $0, response: errors, mayRecover: false) },
+            { .completed(id: $0) }, { .failure(of: $0, "over", mayRecover: false) },
         ]
         for end in ends {
             let (released, releasing) = AsyncStream.makeStream(of: Void.self)
@@ -129,10 +119,8 @@ extension SubscriptionHubTests {
                 for await _ in released {}
                 return #"{"data":{"items":[]}}"#
             }
-            try await withApp(transport) { app in
-                let subscription = try await app.subscribe(
-                    Self.changed, options: SubscriptionOptions(catchUp: Self.items))
-                let (connection, id) = try await transport.started()
+            try await withApp(transport) { app, _ in
+                let (subscription, connection, id) = try await begin(app, transport, Self.catchingUp)
                 await connection.line.tell(id, #"{"id":"1","text":"last"}"#)
                 await connection.line.take(end(id))
                 var dataCount = 0
@@ -153,10 +141,8 @@ extension SubscriptionHubTests {
 
     @Test("That an event came without data is told with the errors that the server reported")
     func errorsOfLostEvent() async throws {
-        let transport = ScriptedLine()
-        try await withApp(transport) { app in
-            let subscription = try await app.subscribe(Self.changed)
-            let (connection, id) = try await transport.started()
+        try await withApp { app, transport in
+            let (subscription, connection, id) = try await begin(app, transport)
             let event = #"{"data":null,"errors":[{"message":"no"}]}"#
             await connection.line.take(.event(id: id, response: Array(event.utf8)))
             let failed = try #require(await state(subscription) { $0.error != nil })
@@ -166,19 +152,13 @@ extension SubscriptionHubTests {
 
     @Test("A subscription that may recover is started again on the same connection, and stale until then")
     func startsAgain() async throws {
-        let transport = ScriptedLine()
-        try await withApp(transport) { app in
-            let subscription = try await app.subscribe(
-                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
-            let (connection, id) = try await transport.started()
-            #expect(await state(subscription) { $0.phase == .live } != nil)
-            let errors = Array(#"{"errors":[{"message":"too many"}]}"#.utf8)
-            await connection.line.take(.failed(id: id, response: errors, mayRecover: true))
+        try await withApp { app, transport in
+            let (subscription, connection, id) = try await beginLive(app, transport, Self.catchingUp)
+            await connection.line.take(.failure(of: id, "too many"))
             let failed = try #require(await state(subscription) { $0.phase == .connecting })
             #expect(failed.staleSince != nil)
             #expect(failed.error?.code == .serverErrors)
-            let again = try #require(await connection.nextStart())
-            await connection.line.take(.started(id: again))
+            try await connection.startNext()
             #expect(await state(subscription) { $0.phase == .live && $0.staleSince == nil } != nil)
             #expect(transport.attemptCount == 1)
         }
@@ -186,14 +166,10 @@ extension SubscriptionHubTests {
 
     @Test("A subscription that may recover is started again after a pause, for which no other subscription waits")
     func startsAgainAfterPause() async throws {
-        var pacing = SubscriptionPacing()
-        pacing.backoff = Backoff(first: .seconds(80_000), cap: .seconds(80_000))
-        let transport = ScriptedLine(pacing: pacing)
-        try await withApp(transport) { app in
-            let subscription = try await app.subscribe(Self.changed)
-            let (connection, id) = try await transport.started()
-            let errors = Array(#"{"errors":[{"message":"too many"}]}"#.utf8)
-            await connection.line.take(.failed(id: id, response: errors, mayRecover: true))
+        let transport = ScriptedLine(pacing: .quick { $0.backoff = .endless })
+        try await withApp(transport) { app, _ in
+            let (subscription, connection, id) = try await begin(app, transport)
+            await connection.line.take(.failure(of: id, "too many"))
             #expect(await state(subscription) { $0.error != nil } != nil)
             try await Task.sleep(for: .milliseconds(50))
             let other = try await app.subscribe(GraphQLOperation("subscription Other { changed { id } }"))
@@ -208,94 +184,29 @@ extension SubscriptionHubTests {
 
     @Test("A subscription that had begun is started again after the shortest pause", .timeLimit(.minutes(1)))
     func pausesBeginAnew() async throws {
-        var pacing = SubscriptionPacing()
-        pacing.backoff = Backoff(first: .milliseconds(1), cap: .seconds(80_000))
-        let transport = ScriptedLine(pacing: pacing)
-        try await withApp(transport) { app in
-            let subscription = try await app.subscribe(Self.changed)
-            let (connection, first) = try await transport.started()
-            let errors = Array(#"{"errors":[{"message":"too many"}]}"#.utf8)
+        let transport = ScriptedLine(
+            pacing: .quick { $0.backoff = Backoff(first: .milliseconds(1), cap: .seconds(80_000)) })
+        try await withApp(transport) { app, _ in
+            let (subscription, connection, first) = try await begin(app, transport)
             var id = first
             // The last of as many failures in a row would be followed by a pause of hours.
             for _ in 0..<25 {
-                await connection.line.take(.failed(id: id, response: errors, mayRecover: true))
-                id = try #require(await connection.nextStart())
-                await connection.line.take(.started(id: id))
+                await connection.line.take(.failure(of: id, "too many"))
+                id = try await connection.startNext()
             }
             #expect(await state(subscription) { $0.phase == .live } != nil)
-        }
-    }
-
-    @Test("A2152: after airplane mode it stays stopped. A pause ends as soon as the network returns, and not before")
-    func connectsOnNetwork() async throws {
-        let network = SwitchedConnectivity()
-        var pacing = SubscriptionPacing()
-        pacing.backoff = Backoff(first: .seconds(80_000), cap: .seconds(80_000))
-        pacing.connectivity = network
-        let transport = ScriptedLine(pacing: pacing)
-        try await withApp(transport) { app in
-            let subscription = try await app.subscribe(Self.changed)
-            let (connection, _) = try await transport.started()
-            network.set(false)
-            connection.end(TransportError(.interrupted, "cut"))
-            #expect(await state(subscription) { $0.error != nil } != nil)
-            try await Task.sleep(for: .milliseconds(20))
-            #expect(transport.attemptCount == 1)
-            network.set(true)
-            #expect(await transport.next() != nil)
-        }
-    }
-
-    @Test("A server that asks to be left alone is, whatever the pause would have been")
-    func keepsAskedPause() async throws {
-        let transport = ScriptedLine()
-        try await withApp(transport) { app in
-            let subscription = try await app.subscribe(Self.changed)
-            let (connection, _) = try await transport.started()
-            connection.end(TransportError(.status, "later", status: 503, retryAfter: .seconds(3_600)))
-            #expect(await state(subscription) { $0.error != nil } != nil)
-            try await Task.sleep(for: .milliseconds(50))
-            #expect(transport.attemptCount == 1)
-        }
-    }
-
-    @Test("A connection whose proof the server did not take is tried again after a sign-in, and not before")
-    func connectsAfterSignIn() async throws {
-        var options = Store.Options()
-        options.keys = InMemoryKeyProvider()
-        let transport = ScriptedLine()
-        try await withApp(transport, options) { app in
-            let subscription = try await app.subscribe(Self.changed)
-            let ending = Task {
-                while let connection = await transport.next() { connection.end(TransportError(.notSignedIn, "who?")) }
-            }
-            #expect(await state(subscription) { $0.error != nil } != nil)
-            try await Task.sleep(for: .milliseconds(50))
-            #expect(transport.attemptCount == 1)
-            let tokens = Credentials.UserPoolTokens(
-                idToken: "i", accessToken: "a", refreshToken: "r", expires: .distantFuture)
-            try await app.session.signIn(Credentials(userPool: tokens), within: .seconds(300))
-            try await eventually { transport.attemptCount > 1 }
-            ending.cancel()
         }
     }
 
     @Test("While events come the cache is told up to when all has come each ten seconds, and not more often")
     func notesEachTenSeconds() async throws {
-        let clock = Mutex(Date(timeIntervalSince1970: 1_000_000))
-        var options = Store.Options()
-        options.now = { clock.withLock { $0 } }
-        let transport = ScriptedLine()
-        try await withApp(transport, options) { app in
-            let subscription = try await app.subscribe(
-                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
-            let (connection, id) = try await transport.started()
-            #expect(await state(subscription) { $0.phase == .live } != nil)
-            let start = clock.withLock { $0 }
-            try await eventually { try app.subscriptions().first?.completeUntil == start }
+        let clock = TestClock(Self.start)
+        try await withApp(clock: clock) { app, transport in
+            let (subscription, connection, id) = try await beginLive(app, transport, Self.catchingUp)
+            try await eventually { try app.subscriptions().first?.completeUntil == Self.start }
             /// Tells two events at a time: with the second, the connection was heard of when the first came.
             func tell(after seconds: Double) async throws {
-                clock.withLock { $0 = start + seconds }
+                clock.now = Self.start + seconds
                 for number in 1...2 {
                     await connection.line.tell(id, #"{"id":"\#(number)","text":"\#(seconds)"}"#)
                     try await eventually { text(app, "\(number)") == "\(seconds)" }
@@ -303,59 +214,41 @@ extension SubscriptionHubTests {
             }
             try await tell(after: 9.5)
             try await Task.sleep(for: .milliseconds(20))
-            #expect(try app.subscriptions().first?.completeUntil == start)
+            #expect(try app.subscriptions().first?.completeUntil == Self.start)
             try await tell(after: 10)
-            try await eventually { try app.subscriptions().first?.completeUntil == start + 10 }
+            try await eventually { try app.subscriptions().first?.completeUntil == Self.start + 10 }
+            withExtendedLifetime(subscription) {}
         }
     }
 
     @Test("Keep-alives advance the stored completeUntil each minute, and when the connection ends")
     func notesEachMinute() async throws {
-        let clock = Mutex(Date(timeIntervalSince1970: 1_000_000))
-        var options = Store.Options()
-        options.now = { clock.withLock { $0 } }
-        let transport = ScriptedLine()
-        try await withApp(transport, options) { app in
-            let subscription = try await app.subscribe(
-                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
-            let (connection, _) = try await transport.started()
-            #expect(await state(subscription) { $0.phase == .live } != nil)
-            let start = clock.withLock { $0 }
-            try await eventually { try app.subscriptions().first?.completeUntil == start }
+        let clock = TestClock(Self.start)
+        try await withApp(clock: clock) { app, transport in
+            let (subscription, connection, _) = try await beginLive(app, transport, Self.catchingUp)
+            try await eventually { try app.subscriptions().first?.completeUntil == Self.start }
             func tellAlive(after seconds: Double) async {
-                clock.withLock { $0 = start + seconds }
+                clock.now = Self.start + seconds
                 await connection.line.take(.alive)
             }
             await tellAlive(after: 59)
             try await Task.sleep(for: .milliseconds(20))
-            #expect(try app.subscriptions().first?.completeUntil == start)
+            #expect(try app.subscriptions().first?.completeUntil == Self.start)
             await tellAlive(after: 60)
-            try await eventually { try app.subscriptions().first?.completeUntil == start + 60 }
+            try await eventually { try app.subscriptions().first?.completeUntil == Self.start + 60 }
             await tellAlive(after: 90)
             connection.end(TransportError(.interrupted, "cut"))
-            try await eventually { try app.subscriptions().first?.completeUntil == start + 90 }
+            try await eventually { try app.subscriptions().first?.completeUntil == Self.start + 90 }
+            withExtendedLifetime(subscription) {}
         }
     }
 
     @Test("Where the clock was set back since a restart, a subscription is stale since now")
     func staleSinceClockSetBack() async throws {
         try await withTemporaryFolder { folder in
-            for (now, isFirst) in [
-                (Date(timeIntervalSince1970: 1_000_000), true), (.init(timeIntervalSince1970: 900), false),
-            ] {
-                var options = Store.Options()
-                options.now = { now }
-                let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema), options: options)
-                let transport = ScriptedLine()
-                let app = try store.partition(server: transport)
-                let subscription = try await app.subscribe(
-                    Self.changed, options: SubscriptionOptions(catchUp: Self.items))
-                #expect(subscription.state.staleSince == now)
-                if isFirst {
-                    _ = try await transport.started()
-                    try await eventually { try app.subscriptions().first?.completeUntil == now }
-                }
-                try store.close()
+            for (now, isFirst) in [(Self.start, true), (Date(timeIntervalSince1970: 900), false)] {
+                let since = try await staleSince(opening: folder, at: now, begins: isFirst)
+                #expect(since == now)
             }
         }
     }
@@ -369,8 +262,8 @@ extension SubscriptionHubTests {
             fetched.withLock { $0.append(request.headers) }
             return #"{"data":{"items":[]}}"#
         }
-        try await withApp(transport) { app in
-            var options = SubscriptionOptions(catchUp: Self.items)
+        try await withApp(transport) { app, _ in
+            var options = Self.catchingUp
             options.headers = [Self.tenant]
             let subscription = try await app.subscribe(Self.changed, options: options)
             let connection = try #require(await transport.next())
@@ -400,10 +293,7 @@ extension SubscriptionHubTests {
             var options = SubscriptionOptions(sync: SyncServer.sync)
             if hasOwn { options.sync?.headers = [own] }
             options.headers = [Self.tenant]
-            let subscription = try await app.subscribe(
-                GraphQLOperation("subscription { changed { id title } }"), options: options)
-            _ = try await transport.started()
-            #expect(await state(subscription) { $0.phase == .live } != nil)
+            _ = try await beginLive(app, transport, of: Self.changedTodo, options)
             #expect(fetched.withLock(\.self) == [[hasOwn ? own : Self.tenant]])
         }
     }
@@ -413,22 +303,20 @@ extension SubscriptionHubTests {
         arguments: [(.trust, nil), (.ignore, "known")] as [(NullsInEvents, String?)])
     func ownNulls(said: NullsInEvents, expected: String?) async throws {
         let transport = ScriptedLine(nulls: said == .trust ? .ignore : .trust)
-        try await withApp(transport) { app in
+        try await withApp(transport) { app, _ in
             try await app.write(Self.items, json: Array(#"{"items":[{"id":"1","text":"known"}]}"#.utf8))
             var options = SubscriptionOptions()
             options.nulls = said
-            let subscription = try await app.subscribe(Self.changed, options: options)
-            let (connection, id) = try await transport.started()
+            let (subscription, connection, id) = try await begin(app, transport, options)
             await connection.line.tell(id, #"{"id":"1","text":null}"#)
-            for await event in subscription { if case .data = event { break } }
+            await readEvents(of: subscription)
             #expect(text(app) == expected)
         }
     }
 
     @Test("What is to close gaps and cannot be asked is refused with the subscription")
     func catchUpIsQuery() async throws {
-        let transport = ScriptedLine()
-        try await withApp(transport) { app in
+        try await withApp { app, transport in
             for catchUp in [Self.changed, GraphQLOperation("query { nothing }")] {
                 await expectCode(.operation) {
                     _ = try await app.subscribe(Self.changed, options: SubscriptionOptions(catchUp: catchUp))
@@ -452,10 +340,7 @@ extension SubscriptionHubTests {
         try await withStoreFixture(transport, schema: SyncServer.schema) { app in
             var options = SubscriptionOptions(sync: SyncServer.sync)
             options.catchUp = GraphQLOperation("{ todos { id title } }")
-            let subscription = try await app.subscribe(
-                GraphQLOperation("subscription { changed { id title } }"), options: options)
-            _ = try await transport.started()
-            #expect(await state(subscription) { $0.phase == .live } != nil)
+            _ = try await beginLive(app, transport, of: Self.changedTodo, options)
             #expect(server.requests.count == 1)
             #expect(asked.withLock { $0 } == 1)
         }
@@ -463,10 +348,8 @@ extension SubscriptionHubTests {
 
     @Test("A gap that was not closed stays one when the subscription ends")
     func endsStale() async throws {
-        let transport = ScriptedLine()
-        try await withApp(transport) { app in
-            let subscription = try await app.subscribe(Self.changed)
-            let (connection, id) = try await transport.started()
+        try await withApp { app, transport in
+            let (subscription, connection, id) = try await begin(app, transport)
             let stale = try #require(await state(subscription) { $0.phase == .live }?.staleSince)
             await connection.line.take(.completed(id: id))
             #expect(await state(subscription) { $0.phase == .ended }?.staleSince == stale)
@@ -475,11 +358,8 @@ extension SubscriptionHubTests {
 
     @Test("An event that does not fit loses no other that came with it")
     func storesOthers() async throws {
-        let transport = ScriptedLine()
-        try await withApp(transport) { app in
-            let subscription = try await app.subscribe(Self.changed)
-            let (connection, id) = try await transport.started()
-            #expect(await state(subscription) { $0.phase == .live } != nil)
+        try await withApp { app, transport in
+            let (subscription, connection, id) = try await beginLive(app, transport)
             let texts = [#"{"data":{"changed":3}}"#, #"{"data":{"changed":{"id":"1","text":"kept"}}}"#]
             await connection.line.take(texts.map { .event(id: id, response: Array($0.utf8)) })
             try await eventually { text(app) == "kept" }

@@ -6,8 +6,6 @@ import Testing
 
 /// What subscriptions of one connection share, and what they do not.
 extension SubscriptionHubTests {
-    private static let ids = GraphQLOperation("subscription { changed { id } }")
-
     private static func choosing(_ all: Bool) -> GraphQLOperation {
         GraphQLOperation(
             "subscription($all: Boolean!) { changed { id text @include(if: $all) } }",
@@ -16,10 +14,8 @@ extension SubscriptionHubTests {
 
     @Test("Subscriptions with different variables are started separately at the server")
     func variablesApart() async throws {
-        let transport = ScriptedLine()
-        try await withApp(transport) { app in
-            let first = try await app.subscribe(Self.choosing(true))
-            let (connection, _) = try await transport.started()
+        try await withApp { app, transport in
+            let (first, connection, _) = try await begin(app, transport, of: Self.choosing(true))
             let other = try await app.subscribe(Self.choosing(false))
             // Commands arrive in order: if this start is the next one, the other one was not sent.
             let last = try await app.subscribe(Self.ids)
@@ -34,31 +30,18 @@ extension SubscriptionHubTests {
     @Test("A subscription's completeness is stored for each set of variables", arguments: [true, false])
     func knowsVariablesApart(all: Bool) async throws {
         try await withTemporaryFolder { folder in
-            let first = Date(timeIntervalSince1970: 1_000_000)
-            for (now, isAll) in [(first, true), (first + 100, all)] {
-                var options = Store.Options()
-                options.now = { now }
-                let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema), options: options)
-                let transport = ScriptedLine()
-                let app = try store.partition(server: transport)
-                let subscription = try await app.subscribe(
-                    Self.choosing(isAll), options: SubscriptionOptions(catchUp: Self.items))
-                #expect(subscription.state.staleSince == (isAll ? first : now))
-                if now == first {
-                    _ = try await transport.started()
-                    try await eventually { try app.subscriptions().first?.completeUntil == now }
-                }
-                try store.close()
+            for (now, isAll) in [(Self.start, true), (Self.start + 100, all)] {
+                let since = try await staleSince(
+                    opening: folder, at: now, Self.choosing(isAll), begins: now == Self.start)
+                #expect(since == (isAll ? Self.start : now))
             }
         }
     }
 
     @Test("A subscription that several readers share is not stopped while one of them is left")
     func keptByOtherReader() async throws {
-        let transport = ScriptedLine()
-        try await withApp(transport) { app in
-            let kept = try await app.subscribe(Self.changed)
-            let (connection, _) = try await transport.started()
+        try await withApp { app, transport in
+            let (kept, connection, _) = try await begin(app, transport)
             var other: Subscription? = try await app.subscribe(Self.changed)
             #expect(other?.state.phase != nil)
             other = nil
@@ -77,10 +60,8 @@ extension SubscriptionHubTests {
 
     @Test("Each reader of a shared subscription is told its events")
     func tellsEachReader() async throws {
-        let transport = ScriptedLine()
-        try await withApp(transport) { app in
-            let first = try await app.subscribe(Self.changed)
-            let (connection, id) = try await transport.started()
+        try await withApp { app, transport in
+            let (first, connection, id) = try await begin(app, transport)
             let second = try await app.subscribe(Self.changed)
             await connection.line.tell(id, #"{"id":"1","text":"new"}"#)
             for subscription in [first, second] {
@@ -102,12 +83,10 @@ extension SubscriptionHubTests {
             await isFree.wait()
             return #"{"data":{"items":[]}}"#
         }
-        try await withApp(transport) { app in
-            let plain = try await app.subscribe(Self.changed)
-            let (connection, id) = try await transport.started()
-            let other = try await app.subscribe(Self.ids, options: SubscriptionOptions(catchUp: Self.items))
-            let otherID = try #require(await connection.nextStart())
-            await connection.line.take(.started(id: otherID))
+        try await withApp(transport) { app, _ in
+            let (plain, connection, id) = try await begin(app, transport)
+            let other = try await app.subscribe(Self.ids, options: Self.catchingUp)
+            try await connection.startNext()
             await isAsked.wait()
             await connection.line.tell(id, #"{"id":"1","text":"new"}"#)
             var (events, isTold) = (plain.makeAsyncIterator(), false)
@@ -122,13 +101,9 @@ extension SubscriptionHubTests {
 
     @Test("A subscription that joins one which is live is told so at once")
     func joinsLive() async throws {
-        let transport = ScriptedLine()
-        try await withApp(transport) { app in
-            let options = SubscriptionOptions(catchUp: Self.items)
-            let first = try await app.subscribe(Self.changed, options: options)
-            _ = try await transport.started()
-            #expect(await state(first) { $0.phase == .live } != nil)
-            let second = try await app.subscribe(Self.changed, options: options)
+        try await withApp { app, transport in
+            let (first, _, _) = try await beginLive(app, transport, Self.catchingUp)
+            let second = try await app.subscribe(Self.changed, options: Self.catchingUp)
             #expect(second.state.phase == .live && second.state.staleSince == nil)
             withExtendedLifetime([first, second]) {}
         }
@@ -136,35 +111,26 @@ extension SubscriptionHubTests {
 
     @Test("An event that is lost, or a subscription that fails, is a gap since the connection was heard of last before")
     func staleSinceHeardBefore() async throws {
-        let start = Date(timeIntervalSince1970: 1_000_000)
         for isFailure in [true, false] {
-            let clock = Mutex(start)
-            var options = Store.Options()
-            options.now = { clock.withLock { $0 } }
-            let transport = ScriptedLine()
-            try await withApp(transport, options) { app in
-                let subscription = try await app.subscribe(Self.changed)
-                let (connection, id) = try await transport.started()
+            let clock = TestClock(Self.start)
+            try await withApp(clock: clock) { app, transport in
+                let (subscription, connection, id) = try await begin(app, transport)
                 let live = try #require(await state(subscription) { $0.phase == .live })
                 await subscription.noteCaughtUp(since: live)
                 #expect(subscription.state.staleSince == nil)
-                clock.withLock { $0 = start + 100 }
-                let text = isFailure ? #"{"errors":[{"message":"too many"}]}"# : "3"
+                clock.advance(by: .seconds(100))
                 let message: SubscriptionLine.Message =
-                    isFailure
-                    ? .failed(id: id, response: Array(text.utf8), mayRecover: true)
-                    : .event(id: id, response: Array(text.utf8))
+                    isFailure ? .failure(of: id, "too many") : .event(id: id, response: Array("3".utf8))
                 await connection.line.take(message)
                 try await eventually { subscription.state.staleSince != nil }
-                #expect(subscription.state.staleSince == start)
+                #expect(subscription.state.staleSince == Self.start)
             }
         }
     }
 
     @Test("A refusal of the protocol ends all subscriptions of its connection")
     func endsAll() async throws {
-        let transport = ScriptedLine()
-        try await withApp(transport) { app in
+        try await withApp { app, transport in
             let subscriptions = [try await app.subscribe(Self.changed), try await app.subscribe(Self.ids)]
             let connection = try #require(await transport.next())
             connection.end(TransportError(.unusableRequest, "wrong"))
@@ -197,37 +163,24 @@ extension SubscriptionHubTests {
         "A subscription that the server ends, with errors or without, ends no other of its connection",
         arguments: [true, false])
     func endsAlone(hasErrors: Bool) async throws {
-        let transport = ScriptedLine()
-        try await withApp(transport) { app in
-            let first = try await app.subscribe(Self.changed)
-            let (connection, id) = try await transport.started()
+        try await withApp { app, transport in
+            let (first, connection, id) = try await begin(app, transport)
             let other = try await app.subscribe(Self.ids)
-            let next = try #require(await connection.nextStart())
-            await connection.line.take(.started(id: next))
-            let errors = Array(#"{"errors":[{"message":"over"}]}"#.utf8)
+            let next = try await connection.startNext()
             let message: SubscriptionLine.Message =
-                hasErrors ? .failed(id: id, response: errors, mayRecover: false) : .completed(id: id)
+                hasErrors ? .failure(of: id, "over", mayRecover: false) : .completed(id: id)
             await connection.line.take(message)
             #expect(await state(first) { $0.phase == .ended } != nil)
             await connection.line.tell(next, #"{"id":"7"}"#)
-            var isTold = false
-            for await event in other {
-                if case .data = event {
-                    isTold = true
-                    break
-                }
-            }
+            let isTold = await readEvents(of: other)
             #expect(isTold && other.state.phase == .live)
         }
     }
 
     @Test("A later reader of a shared subscription is told at once where it stands")
     func stateOfShared() async throws {
-        let transport = ScriptedLine()
-        try await withApp(transport) { app in
-            let first = try await app.subscribe(Self.changed)
-            _ = try await transport.started()
-            #expect(await state(first) { $0.phase == .live } != nil)
+        try await withApp { app, transport in
+            let (first, _, _) = try await beginLive(app, transport)
             let second = try await app.subscribe(Self.changed)
             #expect(second.state.phase == .live)
             withExtendedLifetime(first) {}
@@ -236,11 +189,8 @@ extension SubscriptionHubTests {
 
     @Test("A subscription whose answer broke off names the cause, and begins again on the same connection")
     func brokenAnswer() async throws {
-        let transport = ScriptedLine()
-        try await withApp(transport) { app in
-            let subscription = try await app.subscribe(Self.changed)
-            let (connection, id) = try await transport.started()
-            #expect(await state(subscription) { $0.phase == .live } != nil)
+        try await withApp { app, transport in
+            let (subscription, connection, id) = try await beginLive(app, transport)
             await connection.line.take(.broken(id: id, TransportError(.interrupted, "cut")))
             let waiting = try #require(await state(subscription) { $0.phase == .connecting })
             #expect((waiting.error?.cause as? TransportError)?.code == .interrupted)
@@ -254,10 +204,9 @@ extension SubscriptionHubTests {
         let server = SyncServer()
         let transport = ScriptedLine(nulls: .ignore) { (try? await server.answer($0)) ?? "{}" }
         try await withStoreFixture(transport, schema: SyncServer.schema) { app in
-            let changed = GraphQLOperation("subscription { changed { id title } }")
-            let plain = try await app.subscribe(changed)
-            let (connection, _) = try await transport.started()
-            let synchronized = try await app.subscribe(changed, options: SubscriptionOptions(sync: SyncServer.sync))
+            let (plain, connection, _) = try await begin(app, transport, of: Self.changedTodo)
+            let synchronized = try await app.subscribe(
+                Self.changedTodo, options: SubscriptionOptions(sync: SyncServer.sync))
             // Commands arrive in order: if this start is the next one, the other one was not sent.
             let last = try await app.subscribe(GraphQLOperation("subscription Last { changed { id } }"))
             for await case .start(_, let request) in connection.commands {
@@ -277,18 +226,10 @@ extension SubscriptionHubTests {
             return (try? await server.answer(request)) ?? "{}"
         }
         try await withStoreFixture(transport, schema: SyncServer.schema) { app in
-            let subscription = try await app.subscribe(
-                GraphQLOperation("subscription { changed { id title } }"),
-                options: SubscriptionOptions(catchUp: GraphQLOperation("{ todos { id title } }")))
-            _ = try await transport.started()
-            #expect(await state(subscription) { $0.phase == .live } != nil)
+            let options = SubscriptionOptions(catchUp: GraphQLOperation("{ todos { id title } }"))
+            let (subscription, _, _) = try await beginLive(app, transport, of: Self.changedTodo, options)
             #expect(asked.withLock { $0 } == 1)
-            let late = #"{"message":"m","errorType":"DeltaSyncWriteError","path":["update"]}"#
-            let failing = ScriptedServer { (_: GraphQLRequest) in #"{"data":{"update":null},"errors":[\#(late)]}"# }
-            let update = GraphQLOperation(
-                "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
-                variables: ["input": ["id": "a", "title": "mine"]])
-            await #expect(throws: LarderError.self) { _ = try await app.with(server: failing).send(update) }
+            await changeUntold(app)
             try await eventually { asked.withLock { $0 } == 2 }
             withExtendedLifetime(subscription) {}
         }
@@ -311,13 +252,10 @@ extension SubscriptionHubTests {
     private func withTwo(
         _ body: (Subscription, Subscription, ScriptedLine.Opened, _ id: String) async throws -> Void
     ) async throws {
-        let transport = ScriptedLine()
-        try await withApp(transport) { app in
-            let first = try await app.subscribe(Self.changed)
-            let (connection, _) = try await transport.started()
+        try await withApp { app, transport in
+            let (first, connection, _) = try await begin(app, transport)
             let second = try await app.subscribe(Self.ids)
-            let id = try #require(await connection.nextStart())
-            await connection.line.take(.started(id: id))
+            let id = try await connection.startNext()
             #expect(await state(second) { $0.phase == .live } != nil)
             let live = try #require(await state(first) { $0.phase == .live })
             await first.noteCaughtUp(since: live)
@@ -353,8 +291,7 @@ extension SubscriptionHubTests {
                 let store = try Store.open(at: folder, schema: try Schema(parsing: SyncServer.schema))
                 let transport = ScriptedLine(nulls: .ignore) { (try? await server.answer($0)) ?? "{}" }
                 let subscription = try await store.partition(server: transport).subscribe(
-                    GraphQLOperation("subscription { changed { id title } }"),
-                    options: SubscriptionOptions(sync: SyncServer.sync))
+                    Self.changedTodo, options: SubscriptionOptions(sync: SyncServer.sync))
                 _ = try await transport.started()
                 #expect(await state(subscription) { $0.phase == .live } != nil)
                 try store.close()
@@ -365,10 +302,8 @@ extension SubscriptionHubTests {
 
     @Test("The last state of a subscription that the server completes has no error, though an event was lost before")
     func endsWithoutEarlierError() async throws {
-        let transport = ScriptedLine()
-        try await withApp(transport) { app in
-            let subscription = try await app.subscribe(Self.changed)
-            let (connection, id) = try await transport.started()
+        try await withApp { app, transport in
+            let (subscription, connection, id) = try await begin(app, transport)
             await connection.line.tell(id, "3")
             #expect(await state(subscription) { $0.error != nil } != nil)
             await connection.line.take(.completed(id: id))

@@ -31,12 +31,8 @@ extension SubscriptionHubTests {
     func fetchesForUnstoredEvent() async throws {
         var options = Store.Options()
         options.lockTimeout = .milliseconds(500)
-        let transport = ScriptedLine()
-        try await withApp(transport, options) { app in
-            let subscription = try await app.subscribe(
-                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
-            let (connection, id) = try await transport.started()
-            #expect(await state(subscription) { $0.phase == .live } != nil)
+        try await withApp(options: options) { app, transport in
+            let (subscription, connection, id) = try await beginLive(app, transport, Self.catchingUp)
             try await holdingCache(of: app) {
                 await connection.line.tell(id, #"{"id":"1","text":"lost"}"#)
                 let missed = try #require(await state(subscription) { $0.staleSince != nil })
@@ -50,11 +46,8 @@ extension SubscriptionHubTests {
     func tellsNoUnstoredEvent() async throws {
         var options = Store.Options()
         options.lockTimeout = .milliseconds(200)
-        let transport = ScriptedLine()
-        try await withApp(transport, options) { app in
-            let subscription = try await app.subscribe(Self.changed)
-            let (connection, id) = try await transport.started()
-            #expect(await state(subscription) { $0.phase == .live } != nil)
+        try await withApp(options: options) { app, transport in
+            let (subscription, connection, id) = try await beginLive(app, transport)
             try await holdingCache(of: app) {
                 await connection.line.tell(id, #"{"id":"1","text":"lost"}"#)
                 var events = subscription.makeAsyncIterator()
@@ -66,10 +59,8 @@ extension SubscriptionHubTests {
 
     @Test("The cache stores events in one commit that come while others are being stored")
     func oneCommit() async throws {
-        let transport = ScriptedLine()
-        try await withApp(transport) { app in
-            let subscription = try await app.subscribe(Self.changed)
-            let (connection, id) = try await transport.started()
+        try await withApp { app, transport in
+            let (subscription, connection, id) = try await begin(app, transport)
             try await app.write(Self.items, json: Array(#"{"items":[]}"#.utf8))
             let commits = Mutex(0)
             app.records.observe { commit in
@@ -78,11 +69,7 @@ extension SubscriptionHubTests {
             try await holdingCache(of: app) {
                 for number in 0..<20 { await connection.line.tell(id, #"{"id":"\#(number)","text":"x"}"#) }
             }
-            var count = 0
-            for await event in subscription {
-                if case .data = event { count += 1 }
-                if count == 20 { break }
-            }
+            await readEvents(20, of: subscription)
             // Those that came before the first were taken up, and the others.
             #expect((1...2).contains(commits.withLock { $0 }))
         }
@@ -91,23 +78,15 @@ extension SubscriptionHubTests {
     @Test("P114: events that come out of order overwrite newer rows. One of an older version changes nothing")
     func olderEvent() async throws {
         let transport = ScriptedLine()
-        try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: SyncServer.schema))
-            let app = try store.partition(server: transport)
-            let subscription = try await app.subscribe(GraphQLOperation("subscription { changed { id title } }"))
-            let (connection, id) = try await transport.started()
+        try await withStoreFixture(transport, schema: SyncServer.schema) { app in
+            let (subscription, connection, id) = try await begin(app, transport, of: Self.changedTodo)
             for (title, version) in [("new", 2), ("old", 1)] {
                 let versions = #""_version":\#(version),"_deleted":null,"_lastChangedAt":\#(version)"#
                 await connection.line.tell(id, #"{"id":"1","title":"\#(title)",\#(versions)}"#)
             }
-            var count = 0
-            for await event in subscription {
-                if case .data = event { count += 1 }
-                if count == 2 { break }
-            }
+            await readEvents(2, of: subscription)
             let fragment = GraphQLFragment("fragment F on Todo { title }")
             #expect(try app.read("Todo:1", fragment)["title"]?.string == "new")
-            try store.close()
         }
     }
 
@@ -117,11 +96,8 @@ extension SubscriptionHubTests {
         let transport = ScriptedLine { _ in
             #"{"data":{"items":[\#(isCut.isSet ? #"{"id":"1","text":"fetched"}"# : "")]}}"#
         }
-        try await withApp(transport) { app in
-            let subscription = try await app.subscribe(
-                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
-            let (connection, id) = try await transport.started()
-            #expect(await state(subscription) { $0.phase == .live } != nil)
+        try await withApp(transport) { app, _ in
+            let (subscription, connection, id) = try await beginLive(app, transport, Self.catchingUp)
             isCut.set()
             try await holdingCache(of: app) {
                 await connection.line.tell(id, #"{"id":"2","text":"x"}"#)
@@ -140,66 +116,38 @@ extension SubscriptionHubTests {
 
     @Test("Up to when everything has come is noted only where nothing of what came until then was lost")
     func notesNoLostEvent() async throws {
-        let start = Date(timeIntervalSince1970: 1_000_000)
-        let clock = Mutex(start)
-        var options = Store.Options()
-        options.now = { clock.withLock { $0 } }
-        let transport = ScriptedLine()
-        try await withApp(transport, options) { app in
-            let subscription = try await app.subscribe(Self.changed)
-            let (connection, id) = try await transport.started()
+        let clock = TestClock(Self.start)
+        try await withApp(clock: clock) { app, transport in
+            let (subscription, connection, id) = try await begin(app, transport)
             let live = try #require(await state(subscription) { $0.phase == .live })
             await subscription.noteCaughtUp(since: live)
-            try await eventually { try app.subscriptions().first?.completeUntil == start }
+            try await eventually { try app.subscriptions().first?.completeUntil == Self.start }
             try await holdingCache(of: app) {
                 await connection.line.tell(id, #"{"id":"1","text":"x"}"#)
                 try await Task.sleep(for: .milliseconds(30))
                 await connection.line.tell(id, "3")
-                clock.withLock { $0 += 100 }
+                clock.advance(by: .seconds(100))
                 await connection.line.take(.alive)
                 try await Task.sleep(for: .milliseconds(30))
             }
             try await eventually { subscription.state.staleSince != nil }
             try await Task.sleep(for: .milliseconds(30))
-            #expect(try app.subscriptions().first?.completeUntil == start)
-        }
-    }
-
-    @Test("A sign-in during the pause after a refused proof counts: no other is waited for")
-    func connectsAfterEarlySignIn() async throws {
-        var options = Store.Options()
-        options.keys = InMemoryKeyProvider()
-        let transport = ScriptedLine()
-        try await withApp(transport, options) { app in
-            let subscription = try await app.subscribe(Self.changed)
-            let connection = try #require(await transport.next())
-            let pause = Duration.milliseconds(1_500)
-            connection.end(TransportError(.notSignedIn, "who?", retryAfter: pause))
-            #expect(await state(subscription) { $0.error != nil } != nil)
-            let tokens = Credentials.UserPoolTokens(
-                idToken: "i", accessToken: "a", refreshToken: "r", expires: .distantFuture)
-            try await app.session.signIn(Credentials(userPool: tokens), within: .seconds(300))
-            let signedIn = SuspendingClock.now
-            #expect(transport.attemptCount == 1)
-            #expect(await transport.next() != nil)
-            #expect(.now - signedIn < .seconds(50))
+            #expect(try app.subscriptions().first?.completeUntil == Self.start)
         }
     }
 
     @Test("A subscription that the server refuses again and again is started after ever longer pauses")
     func pausesLonger() async throws {
-        var pacing = SubscriptionPacing.quick
-        pacing.backoff = Backoff(first: .milliseconds(20), cap: .seconds(5))
-        let transport = ScriptedLine(pacing: pacing)
-        try await withApp(transport) { app in
+        let transport = ScriptedLine(
+            pacing: .quick { $0.backoff = Backoff(first: .milliseconds(20), cap: .seconds(5)) })
+        try await withApp(transport) { app, _ in
             let subscription = try await app.subscribe(Self.changed)
             let connection = try #require(await transport.next())
             await connection.line.take(.opened)
             var id = try #require(await connection.nextStart())
             let began = SuspendingClock.now
-            let errors = Array(#"{"errors":[{"message":"too many"}]}"#.utf8)
             for _ in 1...5 {
-                await connection.line.take(.failed(id: id, response: errors, mayRecover: true))
+                await connection.line.take(.failure(of: id, "too many"))
                 id = try #require(await connection.nextStart())
             }
             // Each takes at least half of 20, 40, 80, 160 and 320 milliseconds.
@@ -208,40 +156,17 @@ extension SubscriptionHubTests {
         }
     }
 
-    @Test("A connection that breaks again and again is opened after ever longer pauses")
-    func opensAfterLongerPauses() async throws {
-        var pacing = SubscriptionPacing.quick
-        pacing.backoff = Backoff(first: .milliseconds(1), cap: .seconds(80_000))
-        let transport = ScriptedLine(pacing: pacing)
-        try await withApp(transport) { app in
-            let subscription = try await app.subscribe(Self.changed)
-            let breaking = Task {
-                while let connection = await transport.next() { connection.end(TransportError(.interrupted, "cut")) }
-            }
-            // Growing pauses need minutes for twenty attempts; constant ones of a millisecond do not.
-            try await eventually { transport.attemptCount >= 2 }
-            try await Task.sleep(for: .milliseconds(300))
-            #expect(transport.attemptCount < 20)
-            breaking.cancel()
-            withExtendedLifetime(subscription) {}
-        }
-    }
-
     @Test("A subscription that had begun is started again after a short pause, however often it has failed before")
     func pausesShortly() async throws {
-        var pacing = SubscriptionPacing.quick
-        pacing.backoff = Backoff(first: .milliseconds(1), cap: .seconds(60))
-        let transport = ScriptedLine(pacing: pacing)
-        try await withApp(transport) { app in
-            let subscription = try await app.subscribe(Self.changed)
-            let (connection, first) = try await transport.started()
+        let transport = ScriptedLine(
+            pacing: .quick { $0.backoff = Backoff(first: .milliseconds(1), cap: .seconds(60)) })
+        try await withApp(transport) { app, _ in
+            let (subscription, connection, first) = try await begin(app, transport)
             var id = first
             let began = SuspendingClock.now
-            let errors = Array(#"{"errors":[{"message":"too many"}]}"#.utf8)
             for _ in 1...17 {
-                await connection.line.take(.failed(id: id, response: errors, mayRecover: true))
-                id = try #require(await connection.nextStart())
-                await connection.line.take(.started(id: id))
+                await connection.line.take(.failure(of: id, "too many"))
+                id = try await connection.startNext()
             }
             // If all failures counted, the last pause alone would take half a minute at least.
             #expect(.now - began < .seconds(30))
@@ -257,10 +182,7 @@ extension SubscriptionHubTests {
         try await withStoreFixture(transport, schema: SyncServer.schema) { app in
             var sync = SyncServer.sync
             (sync.pageSize, sync.maximumPageCount) = (1, 1)
-            let subscription = try await app.subscribe(
-                GraphQLOperation("subscription { changed { id title } }"), options: SubscriptionOptions(sync: sync))
-            _ = try await transport.started()
-            #expect(await state(subscription) { $0.phase == .live } != nil)
+            _ = try await beginLive(app, transport, of: Self.changedTodo, SubscriptionOptions(sync: sync))
             let title = GraphQLFragment("fragment F on Todo { title }")
             #expect(try app.read("Todo:c", title)["title"]?.string == "c1")
         }
@@ -279,18 +201,10 @@ extension SubscriptionHubTests {
         }
         let transport = ScriptedLine(nulls: .ignore) { (try? await server.answer($0)) ?? "{}" }
         try await withStoreFixture(transport, schema: SyncServer.schema) { app in
-            let subscription = try await app.subscribe(
-                GraphQLOperation("subscription { changed { id title } }"),
-                options: SubscriptionOptions(sync: SyncServer.sync))
-            _ = try await transport.started()
+            let (subscription, _, _) = try await begin(
+                app, transport, of: Self.changedTodo, SubscriptionOptions(sync: SyncServer.sync))
             await isAsked.wait()
-            let failing = ScriptedServer { (_: GraphQLRequest) in
-                #"{"data":{"update":null},"errors":[{"message":"m","errorType":"DeltaSyncWriteError","path":["update"]}]}"#
-            }
-            let update = GraphQLOperation(
-                "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
-                variables: ["input": ["id": "a", "title": "mine"]])
-            await #expect(throws: LarderError.self) { _ = try await app.with(server: failing).send(update) }
+            await changeUntold(app)
             isReleased.set()
             #expect(await state(subscription) { $0.phase == .live && $0.staleSince == nil } != nil)
             #expect(server.requests.count == 2)
@@ -300,35 +214,20 @@ extension SubscriptionHubTests {
     @Test("Up to when everything has come from one server says nothing of another", arguments: ["a", "b"])
     func knowsServersApart(server: String) async throws {
         try await withTemporaryFolder { folder in
-            let first = Date(timeIntervalSince1970: 1_000_000)
-            for (now, name) in [(first, "a"), (first + 100, server)] {
-                var options = Store.Options()
-                options.now = { now }
-                let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema), options: options)
-                let transport = ScriptedLine(server: name)
-                let app = try store.partition(server: transport)
-                let subscription = try await app.subscribe(
-                    Self.changed, options: SubscriptionOptions(catchUp: Self.items))
-                #expect(subscription.state.staleSince == (name == "a" ? first : now))
-                if now == first {
-                    _ = try await transport.started()
-                    try await eventually { try app.subscriptions().first?.completeUntil == now }
-                }
-                try store.close()
+            for (now, name) in [(Self.start, "a"), (Self.start + 100, server)] {
+                let since = try await staleSince(opening: folder, at: now, server: name, begins: now == Self.start)
+                #expect(since == (name == "a" ? Self.start : now))
             }
         }
     }
 
     @Test("Where nothing is left between two states, a slow reader gets the newer alone")
     func newestState() async throws {
-        let transport = ScriptedLine()
-        try await withApp(transport) { app in
+        try await withApp { app, transport in
             var options = SubscriptionOptions()
             options.bufferSize = 1
             let subscription = try await app.subscribe(Self.changed, options: options)
-            let connection = try #require(await transport.next())
-            await connection.line.take(.opened)
-            let id = try #require(await connection.nextStart())
+            let (connection, id) = try await transport.opened()
             for number in 1...2 {
                 await connection.line.tell(id, #"{"id":"\#(number)","text":"x"}"#)
                 try await eventually { text(app, "\(number)") == "x" }
@@ -345,10 +244,8 @@ extension SubscriptionHubTests {
 
     @Test("A connection that opens when nothing is asked on it any more is ended after a moment")
     func opensUnused() async throws {
-        var pacing = SubscriptionPacing.quick
-        pacing.lingering = .milliseconds(10)
-        let transport = ScriptedLine(pacing: pacing)
-        try await withApp(transport) { app in
+        let transport = ScriptedLine(pacing: .quick { $0.lingering = .milliseconds(10) })
+        try await withApp(transport) { app, _ in
             var subscription: Subscription? = try await app.subscribe(Self.changed)
             let connection = try #require(await transport.next())
             #expect(subscription?.state.phase == .connecting)
@@ -370,10 +267,8 @@ extension SubscriptionHubTests {
     @Test("A connection on which nothing is asked any more is kept for what is asked next")
     func keptUnused() async throws {
         #expect(SubscriptionPacing().lingering == .seconds(5))
-        var pacing = SubscriptionPacing.quick
-        pacing.lingering = .seconds(300)
-        let transport = ScriptedLine(pacing: pacing)
-        try await withApp(transport) { app in
+        let transport = ScriptedLine(pacing: .quick { $0.lingering = .seconds(300) })
+        try await withApp(transport) { app, _ in
             var subscription: Subscription? = try await app.subscribe(Self.changed)
             let (connection, id) = try await transport.started()
             #expect(subscription != nil)
@@ -388,10 +283,8 @@ extension SubscriptionHubTests {
 
     @Test("An unused connection lingers as long after a later subscription as after the first")
     func keptSinceLastEnd() async throws {
-        var pacing = SubscriptionPacing.quick
-        pacing.lingering = .milliseconds(500)
-        let transport = ScriptedLine(pacing: pacing)
-        try await withApp(transport) { app in
+        let transport = ScriptedLine(pacing: .quick { $0.lingering = .milliseconds(500) })
+        try await withApp(transport) { app, _ in
             var subscription: Subscription? = try await app.subscribe(Self.changed)
             let (connection, id) = try await transport.started()
             #expect(subscription != nil)
@@ -412,22 +305,17 @@ extension SubscriptionHubTests {
 
     @Test("A gap that begins while another is open leaves since when changes may be missing")
     func keepsFirstGap() async throws {
-        let start = Date(timeIntervalSince1970: 1_000_000)
-        let clock = Mutex(start)
-        var options = Store.Options()
-        options.now = { clock.withLock { $0 } }
-        let transport = ScriptedLine()
-        try await withApp(transport, options) { app in
-            let subscription = try await app.subscribe(Self.changed)
-            let (connection, id) = try await transport.started()
-            clock.withLock { $0 += 100 }
+        let clock = TestClock(Self.start)
+        try await withApp(clock: clock) { app, transport in
+            let (subscription, connection, id) = try await begin(app, transport)
+            clock.advance(by: .seconds(100))
             await connection.line.take(.alive)
             await connection.line.tell(id, "3")
             let failed = try #require(await state(subscription) { $0.error != nil })
-            #expect(failed.staleSince == start)
+            #expect(failed.staleSince == Self.start)
             connection.end(TransportError(.interrupted, "cut"))
             let cut = try #require(await state(subscription) { $0.phase == .connecting })
-            #expect(cut.staleSince == start)
+            #expect(cut.staleSince == Self.start)
         }
     }
 

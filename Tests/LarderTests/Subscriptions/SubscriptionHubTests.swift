@@ -12,38 +12,17 @@ struct SubscriptionHubTests {
         type Item { id: ID! text: String }
         """
     static let changed = GraphQLOperation("subscription { changed { id text } }")
+    static let ids = GraphQLOperation("subscription { changed { id } }")
     static let items = GraphQLOperation("query { items { id text } }")
-
-    func withApp(
-        _ transport: ScriptedLine, _ options: Store.Options = Store.Options(), _ body: (Partition) async throws -> Void
-    ) async throws {
-        try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema), options: options)
-            try await body(try store.partition(server: transport))
-            try store.close()
-        }
-    }
-
-    func text(_ app: Partition, _ id: String = "1") -> String? {
-        try? app.read("Item:\(id)", GraphQLFragment("fragment F on Item { text }"))["text"]?.string
-    }
-
-    /// Reads until a state is as asked.
-    func state(
-        _ subscription: Subscription, _ isSought: (SubscriptionState) -> Bool
-    ) async -> SubscriptionState? {
-        for await event in subscription {
-            if case .state(let state) = event, isSought(state) { return state }
-        }
-        return nil
-    }
+    /// The subscription of a `SyncServer`.
+    static let changedTodo = GraphQLOperation("subscription { changed { id title } }")
+    static let catchingUp = SubscriptionOptions(catchUp: items)
+    static let start = Date(timeIntervalSince1970: 1_000_000)
 
     @Test("A connection is given as much time for its opening as the transport's pacing says")
     func openingTime() async throws {
-        var pacing = SubscriptionPacing.quick
-        pacing.opening = .seconds(7)
-        let transport = ScriptedLine(pacing: pacing)
-        try await withApp(transport) { app in
+        let transport = ScriptedLine(pacing: .quick { $0.opening = .seconds(7) })
+        try await withApp(transport) { app, _ in
             let subscription = try await app.subscribe(Self.changed)
             let connection = try #require(await transport.next())
             #expect(connection.openingTime == .seconds(7))
@@ -60,10 +39,8 @@ struct SubscriptionHubTests {
             for await _ in released {}
             return #"{"data":{"items":[{"id":"1","text":"fetched"}]}}"#
         }
-        try await withApp(transport) { app in
-            let subscription = try await app.subscribe(
-                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
-            let (connection, id) = try await transport.started()
+        try await withApp(transport) { app, _ in
+            let (subscription, connection, id) = try await begin(app, transport, Self.catchingUp)
             for await _ in asked {}
             for text in ["newer", "newest"] { await connection.line.tell(id, #"{"id":"1","text":"\#(text)"}"#) }
             #expect(text(app) == nil)
@@ -87,10 +64,8 @@ struct SubscriptionHubTests {
             for await _ in released {}
             return #"{"data":{"items":[]}}"#
         }
-        try await withApp(transport) { app in
-            let subscription = try await app.subscribe(
-                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
-            let (connection, id) = try await transport.started()
+        try await withApp(transport) { app, _ in
+            let (subscription, connection, id) = try await begin(app, transport, Self.catchingUp)
             for await _ in asked {}
             for _ in 0..<eventCount { await connection.line.tell(id, #"{"id":"1","text":"x"}"#) }
             releasing.finish()
@@ -110,14 +85,11 @@ struct SubscriptionHubTests {
             await isReleased.wait()
             return #"{"data":{"items":[]}}"#
         }
-        try await withApp(transport) { app in
-            let first = try await app.subscribe(Self.changed, options: SubscriptionOptions(catchUp: Self.items))
-            let (connection, id) = try await transport.started()
+        try await withApp(transport) { app, _ in
+            let (first, connection, id) = try await begin(app, transport, Self.catchingUp)
             let second = try await app.subscribe(
-                GraphQLOperation("subscription { changed { id } }"),
-                options: SubscriptionOptions(catchUp: GraphQLOperation("query { items { id } }")))
-            let other = try #require(await connection.nextStart())
-            await connection.line.take(.started(id: other))
+                Self.ids, options: SubscriptionOptions(catchUp: GraphQLOperation("query { items { id } }")))
+            let other = try await connection.startNext()
             try await eventually { fetches.withLock { $0 } == 2 }
             let space = String(repeating: " ", count: 1 << 20)
             for (id, item) in [(id, #"{"id":"1","text":"x"}"#), (other, #"{"id":"1"}"#)] {
@@ -135,16 +107,13 @@ struct SubscriptionHubTests {
         "P391, P427: changes made while offline never arrive. A subscription is stale until what was missed was fetched"
     )
     func isStale() async throws {
-        let transport = ScriptedLine()
-        try await withApp(transport) { app in
-            let subscription = try await app.subscribe(
-                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
+        try await withApp { app, transport in
+            let subscription = try await app.subscribe(Self.changed, options: Self.catchingUp)
             for _ in 0..<2 {
                 let connection = try #require(await transport.next())
                 #expect(subscription.state.staleSince != nil)
                 await connection.line.take(.opened)
-                let id = try #require(await connection.nextStart())
-                await connection.line.take(.started(id: id))
+                try await connection.startNext()
                 let live = try #require(await state(subscription) { $0.phase == .live })
                 #expect(live.staleSince == nil)
                 #expect(live.error == nil)
@@ -158,42 +127,32 @@ struct SubscriptionHubTests {
 
     @Test("A connection that breaks before a gap was closed leaves the time at which the gap began")
     func staleSinceFirstGap() async throws {
-        let begun = Date(timeIntervalSince1970: 1_000_000)
-        let clock = Mutex(begun)
-        var options = Store.Options()
-        options.now = { clock.withLock { $0 } }
-        let transport = ScriptedLine()
-        try await withApp(transport, options) { app in
-            let subscription = try await app.subscribe(
-                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
-            #expect(subscription.state.staleSince == begun)
+        let clock = TestClock(Self.start)
+        try await withApp(clock: clock) { app, transport in
+            let subscription = try await app.subscribe(Self.changed, options: Self.catchingUp)
+            #expect(subscription.state.staleSince == Self.start)
             let connection = try #require(await transport.next())
-            clock.withLock { $0 += 100 }
+            clock.advance(by: .seconds(100))
             // The connection is heard of at the later time, and has a gap of its own from then on.
             await connection.line.take(.opened)
             connection.end(TransportError(.interrupted, "cut"))
             let cut = try #require(await state(subscription) { $0.phase == .connecting && $0.error != nil })
-            #expect(cut.staleSince == begun)
+            #expect(cut.staleSince == Self.start)
         }
     }
 
     @Test("What a connection brings that was given up is dropped")
     func dropsLateEvents() async throws {
-        let transport = ScriptedLine()
-        try await withApp(transport) { app in
+        try await withApp { app, transport in
             let subscription = try await app.subscribe(Self.changed)
-            let first = try #require(await transport.next())
-            await first.line.take(.opened)
-            let id = try #require(await first.nextStart())
+            let (first, id) = try await transport.opened()
             first.end(TransportError(.interrupted, "cut"))
-            let second = try #require(await transport.next())
-            await second.line.take(.opened)
-            let other = try #require(await second.nextStart())
+            let (second, other) = try await transport.opened()
             #expect(other != id)
             await first.line.tell(id, #"{"id":"1","text":"late"}"#)
             await first.line.tell(other, #"{"id":"1","text":"late"}"#)
             await second.line.tell(other, #"{"id":"2","text":"new"}"#)
-            for await event in subscription { if case .data = event { break } }
+            await readEvents(of: subscription)
             #expect(text(app) == nil)
             #expect(text(app, "2") == "new")
         }
@@ -203,14 +162,12 @@ struct SubscriptionHubTests {
     func nulls() async throws {
         for (nulls, expected) in [(NullsInEvents.ignore, "known"), (.trust, nil), (.fetch, "known")] {
             let transport = ScriptedLine(nulls: nulls)
-            try await withApp(transport) { app in
+            try await withApp(transport) { app, _ in
                 try await app.write(Self.items, json: Array(#"{"items":[{"id":"1","text":"known"}]}"#.utf8))
                 let subscription = try await app.subscribe(Self.changed)
-                let connection = try #require(await transport.next())
-                await connection.line.take(.opened)
-                let id = try #require(await connection.nextStart())
+                let (connection, id) = try await transport.opened()
                 await connection.line.tell(id, #"{"id":"1","text":null}"#)
-                for await event in subscription { if case .data = event { break } }
+                await readEvents(of: subscription)
                 #expect(text(app) == expected)
             }
         }
@@ -226,14 +183,11 @@ struct SubscriptionHubTests {
             }
             return #"{"data":{"items":[{"id":"1","text":"fetch \#(count)"}]}}"#
         }
-        try await withApp(transport) { app in
-            let subscription = try await app.subscribe(
-                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
-            let (connection, id) = try await transport.started()
-            #expect(await state(subscription) { $0.phase == .live } != nil)
+        try await withApp(transport) { app, _ in
+            let (subscription, connection, id) = try await beginLive(app, transport, Self.catchingUp)
             #expect(text(app) == "fetch 1")
             await connection.line.tell(id, #"{"id":"1","text":null}"#)
-            for await event in subscription { if case .data = event { break } }
+            await readEvents(of: subscription)
             // Held back until the query has been answered.
             await connection.line.tell(id, #"{"id":"2","text":"new"}"#)
             try await eventually { text(app, "2") == "new" }
@@ -244,16 +198,13 @@ struct SubscriptionHubTests {
 
     @Test("S1213: events are dropped without a word. A slow reader is told how many, and the cache has them all")
     func countsMissed() async throws {
-        let transport = ScriptedLine()
-        try await withApp(transport) { app in
+        try await withApp { app, transport in
             var options = SubscriptionOptions()
             options.bufferSize = 3
             let subscription = try await app.subscribe(Self.changed, options: options)
-            let connection = try #require(await transport.next())
-            await connection.line.take(.opened)
-            let id = try #require(await connection.nextStart())
+            let (connection, id) = try await transport.opened()
             for number in 0..<10 { await connection.line.tell(id, #"{"id":"\#(number)","text":"x"}"#) }
-            while text(app, "9") == nil { await Task.yield() }
+            try await eventually { text(app, "9") != nil }
             await connection.line.take(.completed(id: id))
             var (missed, data) = (0, 0)
             for await event in subscription {
@@ -270,15 +221,12 @@ struct SubscriptionHubTests {
 
     @Test("A server that does not acknowledge a subscription loses its connection")
     func givesUp() async throws {
-        var pacing = SubscriptionPacing.quick
-        pacing.starting = .milliseconds(20)
-        let transport = ScriptedLine(pacing: pacing)
-        try await withApp(transport) { app in
+        let transport = ScriptedLine(pacing: .quick { $0.starting = .milliseconds(20) })
+        try await withApp(transport) { app, _ in
             let subscription = try await app.subscribe(Self.changed)
             let connection = try #require(await transport.next())
             await connection.line.take(.opened)
-            for await _ in connection.commands {}
-            connection.end(nil)
+            _ = await connection.endAfterCommands().value
             let state = await state(subscription) { $0.error != nil }
             #expect(state?.error?.code == .transportTimedOut)
             #expect(await transport.next() != nil)
@@ -287,18 +235,14 @@ struct SubscriptionHubTests {
 
     @Test("A later subscription has its own time to be acknowledged")
     func givesUpLater() async throws {
-        var pacing = SubscriptionPacing.quick
-        pacing.starting = .milliseconds(400)
-        let transport = ScriptedLine(pacing: pacing)
-        try await withApp(transport) { app in
+        let transport = ScriptedLine(pacing: .quick { $0.starting = .milliseconds(400) })
+        try await withApp(transport) { app, _ in
             let first = try await app.subscribe(Self.changed)
-            let connection = try #require(await transport.next())
-            await connection.line.take(.opened)
-            let id = try #require(await connection.nextStart())
+            let (connection, id) = try await transport.opened()
             try await Task.sleep(for: .milliseconds(200))
             await connection.line.take(.started(id: id))
             let asked = SuspendingClock.now
-            let second = try await app.subscribe(GraphQLOperation("subscription { changed { id } }"))
+            let second = try await app.subscribe(Self.ids)
             _ = try #require(await connection.nextStart())
             for await _ in connection.commands {}
             // Longer than what was left of the first one's time.
@@ -311,8 +255,7 @@ struct SubscriptionHubTests {
 
     @Test("A refusal of the protocol ends all subscriptions, and nothing is tried again")
     func ends() async throws {
-        let transport = ScriptedLine()
-        try await withApp(transport) { app in
+        try await withApp { app, transport in
             let subscription = try await app.subscribe(Self.changed)
             let connection = try #require(await transport.next())
             connection.end(TransportError(.unusableRequest, "wrong"))
@@ -347,10 +290,8 @@ struct SubscriptionHubTests {
             for await _ in released {}
             return #"{"data":{"items":[]}}"#
         }
-        try await withApp(transport) { app in
-            let subscription = try await app.subscribe(
-                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
-            _ = try await transport.started()
+        try await withApp(transport) { app, _ in
+            let (subscription, _, _) = try await begin(app, transport, Self.catchingUp)
             let failed = try #require(await state(subscription) { $0.error != nil })
             #expect(failed.staleSince != nil)
             #expect(failed.error?.code == .serverErrors)
@@ -358,49 +299,6 @@ struct SubscriptionHubTests {
             let live = try #require(await state(subscription) { $0.phase == .live })
             #expect(live.staleSince == nil && live.error == nil)
             #expect(count.withLock { $0 } == 3)
-        }
-    }
-
-    @Test("Nothing is tried while there is no network")
-    func waitsForNetwork() async throws {
-        let network = WatchedConnectivity()
-        network.switched.set(false)
-        var pacing = SubscriptionPacing.quick
-        pacing.connectivity = network
-        let transport = ScriptedLine(pacing: pacing)
-        try await withApp(transport) { app in
-            let subscription = try await app.subscribe(Self.changed)
-            // The hub looks again only after it has waited: by then it has done without the network what it does.
-            try await eventually { network.lookCount >= 1 }
-            network.tellAgain()
-            try await eventually { network.lookCount >= 2 || transport.attemptCount > 0 }
-            #expect(transport.attemptCount == 0)
-            network.switched.set(true)
-            #expect(await transport.next() != nil)
-            withExtendedLifetime(subscription) {}
-        }
-    }
-
-    @Test("A pause during which the network goes and comes back ends when it is back")
-    func networkLostInPause() async throws {
-        let network = WatchedConnectivity()
-        var pacing = SubscriptionPacing()
-        pacing.backoff = Backoff(first: .seconds(80_000), cap: .seconds(80_000))
-        pacing.connectivity = network
-        let transport = ScriptedLine(pacing: pacing)
-        try await withApp(transport) { app in
-            let subscription = try await app.subscribe(Self.changed)
-            let (connection, _) = try await transport.started()
-            var looks = network.lookCount
-            connection.end(TransportError(.interrupted, "cut"))
-            try await eventually { network.lookCount >= looks + 2 }
-            looks = network.lookCount
-            network.switched.set(false)
-            try await eventually { network.lookCount > looks }
-            #expect(transport.attemptCount == 1)
-            network.switched.set(true)
-            #expect(await transport.next() != nil)
-            withExtendedLifetime(subscription) {}
         }
     }
 
@@ -422,13 +320,11 @@ struct SubscriptionHubTests {
             let transport = ScriptedLine()
             let store = try Store.open(at: folder, schema: schema)
             let app = try store.partition(server: transport)
-            let subscription = try await app.subscribe(
-                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
+            let subscription = try await app.subscribe(Self.changed, options: Self.catchingUp)
             let connection = try #require(await transport.next())
             #expect(try app.subscriptions() == [])
             await connection.line.take(.opened)
-            let id = try #require(await connection.nextStart())
-            await connection.line.take(.started(id: id))
+            try await connection.startNext()
             #expect(await state(subscription) { $0.phase == .live } != nil)
             try await eventually { try app.subscriptions().count == 1 }
             let status = try #require(try app.subscriptions().first)
@@ -438,12 +334,11 @@ struct SubscriptionHubTests {
             let reopened = Date()
             let again = try Store.open(at: folder, schema: schema)
             let later = try await again.partition(server: ScriptedLine()).subscribe(
-                Self.changed, options: SubscriptionOptions(catchUp: Self.items))
+                Self.changed, options: Self.catchingUp)
             let staleSince = try #require(later.state.staleSince)
             #expect(staleSince >= status.completeUntil)
             #expect(staleSince < reopened)
-            let other = try await again.partition(server: ScriptedLine()).subscribe(
-                GraphQLOperation("subscription { changed { id } }"))
+            let other = try await again.partition(server: ScriptedLine()).subscribe(Self.ids)
             #expect(try #require(other.state.staleSince) >= reopened)
             try again.close()
         }
@@ -451,14 +346,11 @@ struct SubscriptionHubTests {
 
     @Test("Up to when everything has come is listed in the order of the subscriptions' names")
     func listed() async throws {
-        let transport = ScriptedLine()
-        try await withApp(transport) { app in
-            let options = SubscriptionOptions(catchUp: Self.items)
-            let changed = try await app.subscribe(Self.changed, options: options)
-            let (connection, _) = try await transport.started()
-            let added = try await app.subscribe(GraphQLOperation("subscription { a: added { id } }"), options: options)
-            let id = try #require(await connection.nextStart())
-            await connection.line.take(.started(id: id))
+        try await withApp { app, transport in
+            let (changed, connection, _) = try await begin(app, transport, Self.catchingUp)
+            let added = try await app.subscribe(
+                GraphQLOperation("subscription { a: added { id } }"), options: Self.catchingUp)
+            try await connection.startNext()
             for subscription in [changed, added] { #expect(await state(subscription) { $0.phase == .live } != nil) }
             try await eventually { try app.subscriptions().count == 2 }
             #expect(try app.subscriptions().map(\.name) == ["Subscription.added", "Subscription.changed"])
@@ -467,31 +359,9 @@ struct SubscriptionHubTests {
 
     @Test("A query is no subscription")
     func refusesQuery() async throws {
-        try await withApp(ScriptedLine()) { app in
+        try await withApp { app, _ in
             let error = await #expect(throws: LarderError.self) { _ = try await app.subscribe(Self.items) }
             #expect(error?.code == .operation)
         }
     }
-}
-
-/// A network that counts how often it is looked at.
-private final class WatchedConnectivity: Connectivity {
-    let switched = SwitchedConnectivity()
-    private let looks = Mutex(0)
-    private let observers = Mutex<[@Sendable (Bool) -> Void]>([])
-
-    var lookCount: Int { looks.withLock { $0 } }
-
-    var isConnected: Bool {
-        looks.withLock { $0 += 1 }
-        return switched.isConnected
-    }
-
-    func observe(_ change: @escaping @Sendable (Bool) -> Void) -> ConnectivityObservation {
-        observers.withLock { $0.append(change) }
-        return switched.observe(change)
-    }
-
-    /// Tells the observers what is so already.
-    func tellAgain() { for observer in observers.withLock({ $0 }) { observer(switched.isConnected) } }
 }

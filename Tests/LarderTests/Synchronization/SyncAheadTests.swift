@@ -30,12 +30,10 @@ struct SyncAheadTests {
     func sharedCommit() async throws {
         let server = SyncServer()
         for number in 0..<20 { server.put("\(number)", "t") }
-        try await withTemporaryFolder { folder in
-            let metrics = TestMetrics()
-            var options = Store.Options()
-            options.metrics = metrics
-            let store = try Store.open(at: folder, schema: try Schema(parsing: SyncServer.schema), options: options)
-            let app = try store.partition(server: server.transport)
+        let metrics = TestMetrics()
+        var options = Store.Options()
+        options.metrics = metrics
+        try await withOpenStore(server.transport, schema: SyncServer.schema, options: options) { _, _, app in
             let fragment = GraphQLFragment("fragment F on Todo { title }")
             try await app.write("Todo:x", fragment, json: Array(#"{"title": "held"}"#.utf8))
             func commits() -> Int {
@@ -56,7 +54,6 @@ struct SyncAheadTests {
             try await holding
             // The commits are of the update, the first page, all other pages, and the removal at the end.
             #expect(commits() - before < 10)
-            try store.close()
         }
     }
 }

@@ -59,6 +59,29 @@ final class SyncServer: Sendable {
               }
             }
             """))
+    /// A mutation of two objects, in the fields `a` and `b`.
+    static let updateOfTwo = GraphQLOperation(
+        """
+        mutation Update($a: UpdateInput!, $b: UpdateInput!) {
+          a: update(input: $a) { id title } b: update(input: $b) { id title }
+        }
+        """, variables: ["a": ["id": "a", "title": "mine"], "b": ["id": "b", "title": "mine"]])
+
+    static func update(_ id: String = "a") -> GraphQLOperation {
+        GraphQLOperation(
+            "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
+            variables: ["input": ["id": .string(id), "title": "mine"]])
+    }
+
+    /// A server that answers with an object's version 3, and then with its version 2.
+    static var newestFirst: ScriptedServer {
+        ScriptedServer { number, _ in
+            """
+            {"data":{"todo":{"__typename":"Todo","id":"a","title":"version \(3 - number)","_version":\(3 - number),
+             "_deleted":null,"_lastChangedAt":9}}}
+            """
+        }
+    }
 
     private let state = Mutex(State())
 
@@ -96,19 +119,6 @@ final class SyncServer: Sendable {
     }
 
     func wait(_ milliseconds: Int64) { change { $0.now += milliseconds } }
-
-    /// Says when it is asked first, and does not answer that before it is free to.
-    func holdFirst(_ isAsked: Flag, _ isFree: Flag, _ isAnswered: Flag) {
-        change { state in
-            state.script = { number in
-                guard number == 0 else { return nil }
-                isAsked.set()
-                await isFree.wait()
-                isAnswered.set()
-                return nil
-            }
-        }
-    }
 
     /// The transport to it.
     var transport: ScriptedServer {

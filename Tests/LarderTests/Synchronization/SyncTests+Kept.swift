@@ -34,11 +34,8 @@ extension SyncTests {
     func keepsQueued() async throws {
         try await withServer(["a", "b"]) { server, app in
             try await app.sync(paged)
-            let update = GraphQLOperation(
-                "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
-                variables: ["input": ["id": "b", "title": "mine"]])
             _ = try await app.enqueue(
-                update,
+                SyncServer.update("b"),
                 options: MutationOptions(optimisticResponse: [
                     "update": ["__typename": "Todo", "id": "b", "title": "mine"]
                 ]))
@@ -129,9 +126,7 @@ extension SyncTests {
         let ids = ["a", "b", "c", "d", "e"]
         try await withServer(ids) { server, app in
             server.wait(10_000)
-            var limited = paged
-            limited.maximumPageCount = 2
-            try await app.sync(limited)
+            try await app.sync(pages(upTo: 2))
             #expect(try await app.sync(paged).isFinished)
             #expect(ids.map { title(app, $0) } == ids.map { "\($0)1" })
         }
@@ -171,9 +166,7 @@ extension SyncTests {
     @Test("What a first walk has brought that is not at its end stays when garbage is collected")
     func keepsUnfinishedWalk() async throws {
         try await withServer(["a", "b", "c"]) { _, app in
-            var limited = paged
-            limited.maximumPageCount = 1
-            try await app.sync(limited)
+            try await app.sync(pages(upTo: 1))
             _ = try await app.collectGarbage()
             #expect(["a", "b"].map { title(app, $0) } == ["a1", "b1"])
         }
@@ -183,10 +176,7 @@ extension SyncTests {
     func sendsNewestVersion() async throws {
         try await withServer(["a"]) { server, app in
             try await app.sync(paged)
-            try await app.enqueue(
-                GraphQLOperation(
-                    "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
-                    variables: ["input": ["id": "a", "title": "mine"]]))
+            try await app.enqueue(SyncServer.update())
             server.put("a", "a2")
             try await app.sync(paged)
             let todo = #"{"__typename":"Todo","id":"a","title":"mine","_version":3,"_deleted":null,"_lastChangedAt":9}"#
@@ -265,12 +255,7 @@ extension SyncTests {
     @Test("The cache keeps its newer version of an object when a synchronized page has an older one")
     func olderPage() async throws {
         try await withServer(["a", "b"]) { _, app in
-            let answer = """
-                {"data":{"todo":{"__typename":"Todo","id":"a","title":"newer","_version":2,"_deleted":null,\
-                "_lastChangedAt":9}}}
-                """
-            let other = app.with(server: ScriptedServer { (_: GraphQLRequest) in answer })
-            _ = try await other.fetch(GraphQLOperation("{ todo(id: 1) { id title } }"), policy: .networkOnly)
+            try await fetch(SyncServer.Todo(title: "newer", version: 2, changed: 9).json("a"), app)
             try await app.sync(paged)
             #expect(["a", "b"].map { title(app, $0) } == ["newer", "b1"])
         }
@@ -287,13 +272,7 @@ extension SyncTests {
             }
             let text = #"{"data":{"a":\#(answer("a")),"b":\#(answer("b"))}}"#
             let other = ScriptedServer { (_: GraphQLRequest) in text }
-            _ = try await app.with(server: other).send(
-                GraphQLOperation(
-                    """
-                    mutation Update($a: UpdateInput!, $b: UpdateInput!) {
-                      a: update(input: $a) { id title } b: update(input: $b) { id title }
-                    }
-                    """, variables: ["a": ["id": "a", "title": "mine"], "b": ["id": "b", "title": "mine"]]))
+            _ = try await app.with(server: other).send(SyncServer.updateOfTwo)
             let request = try #require(other.requests.first)
             let inputs = ["a", "b"].map { request.values[$0] as? [String: Any] }
             let versions = inputs.map { ($0?["_version"] as? NSNumber)?.intValue }
@@ -303,13 +282,7 @@ extension SyncTests {
 
     @Test("A fetch returns the older object that the server sent, and the cache keeps the newer one")
     func returnsOlder() async throws {
-        let server = ScriptedServer { number, _ in
-            """
-            {"data":{"todo":{"__typename":"Todo","id":"a","title":"version \(3 - number)","_version":\(3 - number),
-             "_deleted":null,"_lastChangedAt":9}}}
-            """
-        }
-        try await withStoreFixture(server, schema: SyncServer.schema) { app in
+        try await withStoreFixture(SyncServer.newestFirst, schema: SyncServer.schema) { app in
             let todo = GraphQLOperation(#"{ todo(id: "a") { id title } }"#)
             for title in ["version 3", "version 2"] {
                 let answer = try await app.fetch(todo, policy: .networkOnly)
@@ -327,12 +300,7 @@ extension SyncTests {
             try await app.sync(paged)
             #expect(["a", "b"].map { title(app, $0) } == [nil, "b1"])
             _ = try await app.collectGarbage()
-            let answer = """
-                {"data":{"todo":{"__typename":"Todo","id":"a","title":"a1","_version":1,"_deleted":null,\
-                "_lastChangedAt":9}}}
-                """
-            let other = app.with(server: ScriptedServer { (_: GraphQLRequest) in answer })
-            _ = try await other.fetch(GraphQLOperation("{ todo(id: 1) { id title } }"), policy: .networkOnly)
+            try await fetch(SyncServer.Todo(title: "a1", changed: 9).json("a"), app)
             #expect(["a", "b"].map { title(app, $0) } == [nil, "b1"])
         }
     }

@@ -6,6 +6,11 @@ import LarderTesting
 import Synchronization
 import Testing
 
+private let tokenRefusal = #"{"data":null,"errors":[{"message":"The token is not valid","errorType":"BadRequest"}]}"#
+/// The change was made, and deltas do not tell of it.
+private let deltaWriteError = #"{"message":"m","errorType":"DeltaSyncWriteError","path":["update"]}"#
+private let missedByDeltas = #"{"data":{"update":null},"errors":[\#(deltaWriteError)]}"#
+
 /// What a walk asks for, and when.
 extension SyncTests {
     /// What a synchronization reports after a mutation that the server could not write to where deltas come from.
@@ -35,10 +40,7 @@ extension SyncTests {
         try await withStoreFixture(transport, schema: SyncServer.schema) { app in
             let subscription = try await app.subscribe(
                 GraphQLOperation("subscription { changed { id title } }"), options: SubscriptionOptions(sync: paged))
-            let connection = try #require(await transport.next())
-            await connection.line.take(.opened)
-            let id = try #require(await connection.nextStart())
-            await connection.line.take(.started(id: id))
+            _ = try await transport.started()
             try await eventually { subscription.state.phase == .live }
             let failing = ScriptedServer { (_: GraphQLRequest) in
                 // The change was made, and neither the delta table nor an event tells of it.
@@ -46,12 +48,9 @@ extension SyncTests {
                     state.todos["a"]?.title = "mine"
                     state.todos["a"]?.version += 1
                 }
-                return
-                    #"{"data":{"update":null},"errors":[{"message":"m","errorType":"DeltaSyncWriteError","path":["update"]}]}"#
+                return missedByDeltas
             }
-            let update = GraphQLOperation(
-                "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
-                variables: ["input": ["id": "a", "title": "mine"]])
+            let update = SyncServer.update()
             let writer = app.with(server: failing)
             if isQueued {
                 try await writer.enqueue(update)
@@ -80,12 +79,10 @@ extension SyncTests {
                 try await eventually { subscription.state.phase == .live && subscription.state.staleSince == nil }
             }
             let asked = servers.map(\.requests.count)
-            let late = #"{"message":"m","errorType":"DeltaSyncWriteError","path":["update"]}"#
-            let failing = ScriptedServer { (_: GraphQLRequest) in #"{"data":{"update":null},"errors":[\#(late)]}"# }
-            let update = GraphQLOperation(
-                "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
-                variables: ["input": ["id": "a", "title": "mine"]])
-            await #expect(throws: LarderError.self) { _ = try await app.with(server: failing).send(update) }
+            let failing = ScriptedServer { (_: GraphQLRequest) in missedByDeltas }
+            await #expect(throws: LarderError.self) {
+                _ = try await app.with(server: failing).send(SyncServer.update())
+            }
             for (server, count) in zip(servers, asked) { try await eventually { server.requests.count > count } }
             withExtendedLifetime(subscriptions) {}
         }
@@ -93,9 +90,8 @@ extension SyncTests {
 
     @Test("A token that is refused on the way is an error, and the walk begins again")
     func refusedToken() async throws {
-        let refusal = #"{"data":null,"errors":[{"message":"The token is not valid","errorType":"BadRequest"}]}"#
         try await withServer(["a", "b", "c", "d", "e"]) { server, app in
-            server.change { $0.script = { $0 == 1 ? refusal : nil } }
+            server.change { $0.script = { $0 == 1 ? tokenRefusal : nil } }
             let error = await #expect(throws: LarderError.self) { try await app.sync(paged) }
             #expect(error?.code == .serverErrors)
             let report3 = try await app.sync(paged)
@@ -119,13 +115,12 @@ extension SyncTests {
 
     @Test("A token refused in a walk through changes leaves the position, and the next call asks for them again")
     func refusedAmidChanges() async throws {
-        let refusal = #"{"data":null,"errors":[{"message":"The token is not valid","errorType":"BadRequest"}]}"#
         try await withServer(["a", "b", "c"]) { server, app in
             let before = try await app.sync(paged).startedAt
             server.wait(10_000)
             for id in ["a", "b", "c"] { server.put(id, "\(id)2") }
             let count = server.requests.count
-            server.change { $0.script = { $0 == count + 1 ? refusal : nil } }
+            server.change { $0.script = { $0 == count + 1 ? tokenRefusal : nil } }
             await expectCode(.serverErrors) { _ = try await app.sync(paged) }
             #expect(try app.synchronizations().map(\.startedAt) == [before])
             #expect(try await !app.sync(paged).isBase)
@@ -162,12 +157,9 @@ extension SyncTests {
 
     @Test("A token that an earlier call has left and that is refused begins the walk again at once")
     func oldToken() async throws {
-        let refusal = #"{"data":null,"errors":[{"message":"The token is not valid","errorType":"BadRequest"}]}"#
         try await withServer(["a", "b", "c", "d", "e"]) { server, app in
-            var limited = paged
-            limited.maximumPageCount = 1
-            try await app.sync(limited)
-            server.change { $0.script = { $0 == 1 ? refusal : nil } }
+            try await app.sync(pages(upTo: 1))
+            server.change { $0.script = { $0 == 1 ? tokenRefusal : nil } }
             let report4 = try await app.sync(paged)
             #expect(report4.pageCount == 3)
             #expect(title(app, "e") == "e1")
@@ -176,16 +168,13 @@ extension SyncTests {
 
     @Test("A token of changes that an earlier call has left and that is refused lets the changes be asked for at once")
     func oldTokenOfChanges() async throws {
-        let refusal = #"{"data":null,"errors":[{"message":"The token is not valid","errorType":"BadRequest"}]}"#
         try await withServer(["a", "b", "c"]) { (server, app) async throws in
             try await app.sync(paged)
             server.wait(10_000)
             for id in ["a", "b", "c"] { server.put(id, "\(id)2") }
-            var limited = paged
-            limited.maximumPageCount = 1
-            try await app.sync(limited)
+            try await app.sync(pages(upTo: 1))
             let count = server.requests.count
-            server.change { $0.script = { $0 == count ? refusal : nil } }
+            server.change { $0.script = { $0 == count ? tokenRefusal : nil } }
             let report = try await app.sync(paged)
             #expect(report.isFinished && !report.isBase)
             #expect(title(app, "c") == "c2")
@@ -253,9 +242,7 @@ extension SyncTests {
             try await app.sync(paged)
             server.delete("b")
             server.wait(31 * 60_000)
-            var limited = paged
-            limited.maximumPageCount = 1
-            let report = try await app.sync(limited)
+            let report = try await app.sync(pages(upTo: 1))
             #expect(report.isBase && !report.isFinished)
             #expect(["a", "b", "c", "d", "e"].map { title(app, $0) } == ["a1", "b1", "c1", "d1", "e1"])
             #expect(try await app.sync(paged).isFinished)
@@ -329,18 +316,13 @@ extension SyncTests {
 
     @Test("A synchronization that waits for another call of its own ends at once when its task is cancelled")
     func cancelledWait() async throws {
-        try await withServer(["a"]) { server, app in
-            let (isAsked, isFree, isAnswered) = (Flag(), Flag(), Flag())
-            server.holdFirst(isAsked, isFree, isAnswered)
-            let all = paged
-            let first = Task { _ = try await app.sync(all) }
-            await isAsked.wait()
-            let waiting = Task { _ = try await app.sync(all) }
-            waiting.cancel()
-            #expect(await larderError { try await waiting.value }?.code == .cancelled)
-            #expect(!isAnswered.isSet)
-            isFree.set()
-            try await first.value
+        try await whileSyncing { app in
+            for pause in [Duration.zero, .milliseconds(50)] {
+                let waiting = Task { _ = try await app.sync(paged) }
+                if pause > .zero { try await Task.sleep(for: pause) }
+                waiting.cancel()
+                #expect(await larderError { try await waiting.value }?.code == .cancelled)
+            }
         }
     }
 
@@ -385,13 +367,8 @@ extension SyncTests {
     func missingFromDeltas(isQueued: Bool) async throws {
         try await withServer(["a"]) { _, app in
             try await app.sync(paged)
-            let failing = ScriptedServer { (_: GraphQLRequest) in
-                #"{"data":{"update":null},"errors":[{"message":"m","errorType":"DeltaSyncWriteError","path":["update"]}]}"#
-            }
-            let update = GraphQLOperation(
-                "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
-                variables: ["input": ["id": "a", "title": "mine"]])
-            let report = try await syncedAfter(update, isQueued: isQueued, app, failing)
+            let failing = ScriptedServer { (_: GraphQLRequest) in missedByDeltas }
+            let report = try await syncedAfter(SyncServer.update(), isQueued: isQueued, app, failing)
             #expect(report.isBase && report.isFinished)
         }
     }
@@ -408,13 +385,7 @@ extension SyncTests {
             )
             let answer = #"{"data":{"a":null,"b":null},"errors":[\#(refused),\#(late)]}"#
             let failing = ScriptedServer { (_: GraphQLRequest) in answer }
-            let update = GraphQLOperation(
-                """
-                mutation Update($a: UpdateInput!, $b: UpdateInput!) {
-                  a: update(input: $a) { id title } b: update(input: $b) { id title }
-                }
-                """, variables: ["a": ["id": "a", "title": "mine"], "b": ["id": "b", "title": "mine"]])
-            let report = try await syncedAfter(update, isQueued: isQueued, app, failing)
+            let report = try await syncedAfter(SyncServer.updateOfTwo, isQueued: isQueued, app, failing)
             #expect(report.isBase)
         }
     }
@@ -436,9 +407,7 @@ extension SyncTests {
                 isAsked.store(server.requests.count == count, ordering: .relaxed)
             }
             try await eventually { isHeld.load(ordering: .relaxed) }
-            var limited = paged
-            limited.maximumPageCount = limit
-            let report = try await app.sync(limited)
+            let report = try await app.sync(pages(upTo: limit))
             try await holding
             let wasAsked = isAsked.load(ordering: .relaxed)
             #expect(wasAsked)

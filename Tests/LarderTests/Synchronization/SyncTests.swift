@@ -25,6 +25,44 @@ struct SyncTests {
         return sync
     }
 
+    /// A synchronization in pages of two objects that asks for so many pages a call at most.
+    func pages(upTo count: Int?) -> Synchronization {
+        var sync = paged
+        sync.maximumPageCount = count
+        return sync
+    }
+
+    /// Fetches an object by another query than a synchronization's.
+    func fetch(_ todo: String, _ app: Partition) async throws {
+        let server = ScriptedServer { (_: GraphQLRequest) in #"{"data":{"todo":\#(todo)}}"# }
+        let query = GraphQLOperation("{ todo(id: 1) { id title } }")
+        _ = try await app.with(server: server).fetch(query, policy: .networkOnly)
+    }
+
+    /// Runs `body` while a synchronization waits for the answer to its first request.
+    func whileSyncing(
+        sourceLocation: SourceLocation = #_sourceLocation, _ body: (Partition) async throws -> Void
+    ) async throws {
+        try await withServer(["a"]) { server, app in
+            let (isAsked, isFree, isAnswered) = (Flag(), Flag(), Flag())
+            server.change { state in
+                state.script = { number in
+                    guard number == 0 else { return nil }
+                    isAsked.set()
+                    await isFree.wait()
+                    isAnswered.set()
+                    return nil
+                }
+            }
+            let first = Task { _ = try await app.sync(paged) }
+            await isAsked.wait()
+            try await body(app)
+            #expect(!isAnswered.isSet, sourceLocation: sourceLocation)
+            isFree.set()
+            try await first.value
+        }
+    }
+
     private var filtered: Synchronization {
         var sync = paged
         sync.operation = GraphQLOperation(
@@ -78,13 +116,11 @@ struct SyncTests {
     func limited() async throws {
         try await withServer(["a", "b", "c", "d", "e"]) { server, app in
             server.wait(10_000)
-            var limited = paged
-            limited.maximumPageCount = 2
-            let first = try await app.sync(limited)
+            let first = try await app.sync(pages(upTo: 2))
             #expect(!first.isFinished)
             #expect(first.startedAt == nil)
             #expect(try app.synchronizations().map(\.openPageCount) == [2])
-            let second = try await app.sync(limited)
+            let second = try await app.sync(pages(upTo: 2))
             #expect(second.isFinished)
             // The rest of the walk, and what has changed since it began.
             #expect(second.pageCount == 2 && second.isBase)
@@ -109,12 +145,10 @@ struct SyncTests {
         }
     }
 
-    @Test("A walk that goes on after a restart ends with what has changed since it began, also on pages left behind")
+    @Test("A walk that is gone on with ends with what has changed since it began, also on pages left behind")
     func changedSinceBegin() async throws {
         try await withServer(["a", "b", "c", "d", "e"]) { server, app in
-            var limited = paged
-            limited.maximumPageCount = 2
-            try await app.sync(limited)
+            try await app.sync(pages(upTo: 2))
             server.put("a", "a2")
             try await app.sync(paged)
             #expect(title(app, "a") == "a2")
@@ -141,15 +175,12 @@ struct SyncTests {
     func createdMeanwhile() async throws {
         try await withServer(["b", "c", "d"]) { server, app in
             server.change { $0.script = { if $0 == 1 { throw TransportError(.interrupted, "cut") } else { nil } } }
-            _ = try? await app.sync(paged)
+            await #expect(throws: LarderError.self) { try await app.sync(paged) }
             // It sorts before the pages that are yet to come.
             server.put("a", "a1")
             let changed = Int64(Date().timeIntervalSince1970 * 1_000)
-            let answer = """
-                {"data":{"todo":{"__typename":"Todo","id":"a","title":"a1","_version":1,"_lastChangedAt":\(changed)}}}
-                """
-            let other = app.with(server: ScriptedServer { (_: GraphQLRequest) in answer })
-            _ = try await other.fetch(GraphQLOperation("{ todo(id: 1) { id title } }"), policy: .networkOnly)
+            try await fetch(
+                #"{"__typename":"Todo","id":"a","title":"a1","_version":1,"_lastChangedAt":\#(changed)}"#, app)
             let report2 = try await app.sync(paged)
             #expect(report2.isFinished)
             #expect(title(app, "a") == "a1")
@@ -162,11 +193,8 @@ struct SyncTests {
         arguments: [nil, .null, ["title": "x"]] as [Value?])
     func removesNothing(filter: Value?) async throws {
         try await withServer(["a", "b"]) { server, app in
-            let answer = """
-                {"data":{"todo":{"__typename":"Todo","id":"x","title":"x1","_version":1,"_lastChangedAt":1600000000000}}}
-                """
-            let other = app.with(server: ScriptedServer { (_: GraphQLRequest) in answer })
-            _ = try await other.fetch(GraphQLOperation("{ todo(id: 1) { id title } }"), policy: .networkOnly)
+            try await fetch(
+                #"{"__typename":"Todo","id":"x","title":"x1","_version":1,"_lastChangedAt":1600000000000}"#, app)
             var sync = paged
             if let filter {
                 sync = filtered
@@ -181,11 +209,8 @@ struct SyncTests {
     @Test("A walk with a filter in its document removes nothing")
     func writtenFilter() async throws {
         try await withServer(["a", "b"]) { _, app in
-            let answer = """
-                {"data":{"todo":{"__typename":"Todo","id":"x","title":"x1","_version":1,"_lastChangedAt":1600000000000}}}
-                """
-            let other = app.with(server: ScriptedServer { (_: GraphQLRequest) in answer })
-            _ = try await other.fetch(GraphQLOperation("{ todo(id: 1) { id title } }"), policy: .networkOnly)
+            try await fetch(
+                #"{"__typename":"Todo","id":"x","title":"x1","_version":1,"_lastChangedAt":1600000000000}"#, app)
             var sync = paged
             sync.operation = GraphQLOperation(
                 """
@@ -202,17 +227,7 @@ struct SyncTests {
 
     @Test("A synchronization does not wait for another one that is under way")
     func besideAnother() async throws {
-        try await withServer(["a"]) { server, app in
-            let (isAsked, isFree, isAnswered) = (Flag(), Flag(), Flag())
-            server.holdFirst(isAsked, isFree, isAnswered)
-            let all = paged
-            let first = Task { _ = try await app.sync(all) }
-            await isAsked.wait()
-            try await app.sync(filtered)
-            #expect(!isAnswered.isSet)
-            isFree.set()
-            try await first.value
-        }
+        try await whileSyncing { app in try await app.sync(filtered) }
     }
 
     @Test("A partition whose server is another begins with everything, and removes what that one has not")
@@ -245,9 +260,7 @@ struct SyncTests {
                 // Twice, so that its versions are the greater ones.
                 for _ in 0..<2 { two.put(id, "\(id)2") }
             }
-            var limited = paged
-            limited.maximumPageCount = 1
-            try await NamedServer(app, "https://one.example", one).app.sync(limited)
+            try await NamedServer(app, "https://one.example", one).app.sync(pages(upTo: 1))
             let report = try await NamedServer(app, "https://two.example", two).app.sync(paged)
             #expect(report.isBase && report.isFinished)
             #expect(two.requests.map { $0.token == nil } == [true, false])
@@ -286,40 +299,28 @@ struct SyncTests {
 
     @Test("A position of which nothing was heard for 90 days is forgotten")
     func forgotten() async throws {
-        let clock = Mutex(Date(timeIntervalSince1970: 1_700_000_000))
-        let server = SyncServer()
-        try await withTemporaryFolder { folder in
-            var options = Store.Options()
-            options.now = { clock.withLock { $0 } }
-            let store = try Store.open(at: folder, schema: try Schema(parsing: SyncServer.schema), options: options)
-            let app = try store.partition(server: server.transport)
+        let start = TestClock(Date(timeIntervalSince1970: 1_700_000_000))
+        try await withClock(SyncServer().transport, schema: SyncServer.schema, start) { app, clock in
             try await app.sync(filtered)
-            clock.withLock { $0 += 90 * 86_400 }
+            clock.advance(by: .seconds(90 * 86_400))
             try await app.sync(paged)
             let names = try app.synchronizations().map(\.name)
             #expect(names.count == 2 && names == names.sorted())
-            clock.withLock { $0 += 1 }
+            clock.advance(by: .seconds(1))
             try await app.sync(paged)
             #expect(try app.synchronizations().count == 1)
-            try store.close()
         }
     }
 
     @Test("A position that is heard of every 60 days is not forgotten")
     func heardOf() async throws {
-        let clock = Mutex(Date(timeIntervalSince1970: 1_700_000_000))
-        let server = SyncServer()
-        try await withTemporaryFolder { folder in
-            var options = Store.Options()
-            options.now = { clock.withLock { $0 } }
-            let store = try Store.open(at: folder, schema: try Schema(parsing: SyncServer.schema), options: options)
-            let app = try store.partition(server: server.transport)
+        let start = TestClock(Date(timeIntervalSince1970: 1_700_000_000))
+        try await withClock(SyncServer().transport, schema: SyncServer.schema, start) { app, clock in
             for synchronization in [filtered, filtered, paged] {
                 try await app.sync(synchronization)
-                clock.withLock { $0 += 60 * 86_400 }
+                clock.advance(by: .seconds(60 * 86_400))
             }
             #expect(try app.synchronizations().count == 2)
-            try store.close()
         }
     }
 
@@ -332,9 +333,7 @@ struct SyncTests {
                 "_lastChangedAt":1}}}
                 """
             let other = ScriptedServer { (_: GraphQLRequest) in answer }
-            let update = GraphQLOperation(
-                "mutation Update($input: UpdateInput!) { update(input: $input) { id title } }",
-                variables: ["input": ["id": "a", "title": "mine"]])
+            let update = SyncServer.update()
             _ = try await app.with(server: other).send(update)
             let input = try #require(other.requests.first?.values["input"] as? [String: Any])
             #expect((input["_version"] as? NSNumber)?.intValue == 2)
@@ -410,12 +409,7 @@ struct SyncTests {
                 try schema.setVersioned(type)
             }
         }
-        let server = ScriptedServer { number, _ in
-            """
-            {"data":{"todo":{"__typename":"Todo","id":"a","title":"version \(3 - number)","_version":\(3 - number),
-             "_deleted":null,"_lastChangedAt":9}}}
-            """
-        }
+        let server = SyncServer.newestFirst
         try await withTemporaryFolder { [schema] folder in
             let store = try Store.open(at: folder, schema: schema)
             let app = try store.partition(server: server)
@@ -430,11 +424,8 @@ struct SyncTests {
     @Test("A call without a page left for what has changed since its walk began says that it has not finished")
     func limitedAfterWalk() async throws {
         try await withServer(["a", "b", "c", "d", "e"]) { _, app in
-            var limited = paged
-            limited.maximumPageCount = 2
-            try await app.sync(limited)
-            limited.maximumPageCount = 1
-            let atEnd = try await app.sync(limited)
+            try await app.sync(pages(upTo: 2))
+            let atEnd = try await app.sync(pages(upTo: 1))
             #expect(!atEnd.isFinished && atEnd.startedAt != nil)
             #expect(try await app.sync(paged).isFinished)
         }

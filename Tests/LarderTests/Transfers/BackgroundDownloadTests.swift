@@ -16,9 +16,7 @@ struct BackgroundDownloadTests {
     ) async throws {
         try await withTemporaryFolder { folder in
             storage.keep(bytes, at: place)
-            let store = try Store.open(
-                at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema))
-            let app = try store.partition()
+            let (store, app) = try TransferFixture.open(folder)
             let download = try await app.transfers.download(place, to: folder.appending(path: "file"))
             try await body(app, download, ScriptedBackground(storage))
             let partials = folder.appending(path: "store/transfers").path
@@ -29,25 +27,25 @@ struct BackgroundDownloadTests {
         }
     }
 
-    private func runner(_ app: Partition, _ background: ScriptedBackground) -> TransferRunner {
-        var options = TransferRunner.Options()
-        options.background = background
-        options.backoff = Backoff(first: .milliseconds(1), cap: .milliseconds(5))
-        return TransferRunner(app, storage: storage, options: options)
-    }
-
     /// Runs a runner until the executor has been handed a download so often.
     private func handOver(_ app: Partition, _ background: ScriptedBackground, times: Int = 1) async throws {
-        let task = Task { try await runner(app, background).run() }
-        try await eventually { background.handedOver.count == times }
-        task.cancel()
-        try await task.value
+        try await background.runner(app).run(until: { background.handedOver.count == times })
     }
 
-    private func expectArrived(_ download: Transfer) throws {
+    private func expectArrived(_ download: Transfer, sourceLocation: SourceLocation = #_sourceLocation) throws {
         let status = try download.status()
-        #expect(status.state == .done)
-        #expect(try Array(Data(contentsOf: status.file)) == bytes)
+        #expect(status.state == .done, sourceLocation: sourceLocation)
+        #expect(try Array(Data(contentsOf: status.file)) == bytes, sourceLocation: sourceLocation)
+    }
+
+    /// Has the executor receive the object, and expects that the next runner puts it in its place.
+    private func expectPlaced(
+        _ download: Transfer, _ app: Partition, _ background: ScriptedBackground,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        try background.receive(download.id.uuid, as: bytes)
+        try await background.runner(app).drain()
+        try expectArrived(download, sourceLocation: sourceLocation)
     }
 
     @Test("A download goes on when its runner ends, and the next runner puts the file in its place")
@@ -55,9 +53,7 @@ struct BackgroundDownloadTests {
         try await withDownload { app, download, background in
             try await handOver(app, background)
             #expect(background.ended.isEmpty)
-            try background.receive(download.id.uuid, as: bytes)
-            try await runner(app, background).drain()
-            try expectArrived(download)
+            try await expectPlaced(download, app, background)
             #expect(background.handedOver.count == 1 && background.uploads.isEmpty)
         }
     }
@@ -71,9 +67,7 @@ struct BackgroundDownloadTests {
             try background.receive(download.id.uuid, as: received.map { Array($0.utf8) })
             try await handOver(app, background, times: 2)
             #expect(!FileManager.default.fileExists(atPath: try download.status().file.path))
-            try background.receive(download.id.uuid, as: bytes)
-            try await runner(app, background).drain()
-            try expectArrived(download)
+            try await expectPlaced(download, app, background)
         }
     }
 
@@ -85,9 +79,7 @@ struct BackgroundDownloadTests {
             try background.receive(download.id.uuid, as: Array("some bytez".utf8))
             try await handOver(app, background, times: 2)
             #expect(background.takenTwice.isEmpty)
-            try background.receive(download.id.uuid, as: bytes)
-            try await runner(app, background).drain()
-            try expectArrived(download)
+            try await expectPlaced(download, app, background)
         }
     }
 
@@ -97,9 +89,7 @@ struct BackgroundDownloadTests {
             try await handOver(app, background)
             background.forget(download.id.uuid)
             try await handOver(app, background, times: 2)
-            try background.receive(download.id.uuid, as: bytes)
-            try await runner(app, background).drain()
-            try expectArrived(download)
+            try await expectPlaced(download, app, background)
         }
     }
 
@@ -109,7 +99,7 @@ struct BackgroundDownloadTests {
             try await handOver(app, background)
             storage.keep(Array("other".utf8), at: place)
             background.fail(download.id.uuid, .changed)
-            try await runner(app, background).drain()
+            try await background.runner(app).drain()
             #expect(try download.status().state == .failed)
             #expect(try download.status().failure?.code.rawValue == "object.changed")
             #expect(background.uploads.isEmpty)
@@ -121,7 +111,7 @@ struct BackgroundDownloadTests {
         try await withDownload { app, download, background in
             try await handOver(app, background)
             try background.receive(download.id.uuid, as: bytes, etag: "\"other\"")
-            try await runner(app, background).drain()
+            try await background.runner(app).drain()
             #expect(try download.status().failure?.code.rawValue == "object.changed")
             #expect(!FileManager.default.fileExists(atPath: try download.status().file.path))
         }
@@ -135,9 +125,7 @@ struct BackgroundDownloadTests {
             try await TransferRunner(app, storage: storage).drain()
             #expect(storage.calls.count == calls)
             #expect(try download.status().state == .pending)
-            try background.receive(download.id.uuid, as: bytes)
-            try await runner(app, background).drain()
-            try expectArrived(download)
+            try await expectPlaced(download, app, background)
         }
     }
 
@@ -147,7 +135,7 @@ struct BackgroundDownloadTests {
             try await handOver(app, background)
             try background.receive(download.id.uuid, as: bytes)
             try await download.cancel()
-            try await runner(app, background).drain()
+            try await background.runner(app).drain()
             #expect(try download.status().state == .cancelled)
             #expect(background.ended == [download.id.uuid])
             #expect(!FileManager.default.fileExists(atPath: try download.status().file.path))
@@ -166,17 +154,13 @@ struct BackgroundDownloadTests {
             var options = TransferRunner.Options()
             options.partSize = 1_000
             options.connectionsPerHost = 1
-            options.backoff = Backoff(first: .seconds(3600), cap: .seconds(3600))
-            let first = TransferRunner(app, storage: storage, options: options)
-            let task = Task { try await first.run() }
-            try await eventually { try download.status().failure != nil }
-            task.cancel()
-            try await task.value
+            options.pauseForAnHour()
+            try await TransferRunner(app, storage: storage, options: options).run(untilFailureOf: download)
             #expect(try download.status().arrived > 0)
             try await download.pause()
             try await download.resume()
             storage.onCall { _ in }
-            try await runner(app, background).drain()
+            try await background.runner(app).drain()
             #expect(try download.status().state == .done)
             #expect(background.handedOver.isEmpty)
         }
@@ -186,10 +170,9 @@ struct BackgroundDownloadTests {
     func noRoom() async throws {
         try await withDownload { app, download, background in
             storage.saidSizes.withLock { $0 = [1 << 60] }
-            let running = Task { try await runner(app, background).run() }
-            try await eventually { try !background.handedOver.isEmpty || download.status().isEnded }
-            running.cancel()
-            try await running.value
+            try await background.runner(app).run(until: {
+                try !background.handedOver.isEmpty || download.status().isEnded
+            })
             #expect(background.handedOver.isEmpty)
             #expect(try download.status().failure?.code == .diskFull)
         }
@@ -201,7 +184,7 @@ struct BackgroundDownloadTests {
             try await handOver(app, background)
             try background.receive(download.id.uuid, as: bytes)
             try Data(bytes).write(to: try download.status().file)
-            try await runner(app, background).drain()
+            try await background.runner(app).drain()
             try expectArrived(download)
             #expect(background.handedOver.count == 1)
         }
@@ -213,10 +196,9 @@ struct BackgroundDownloadTests {
             storage.keep([], at: place)
             try await handOver(app, background)
             try background.receive(download.id.uuid, as: [])
-            let running = Task { try await runner(app, background).run() }
-            try await eventually { try download.status().isEnded || background.handedOver.count > 1 }
-            running.cancel()
-            try await running.value
+            try await background.runner(app).run(until: {
+                try download.status().isEnded || background.handedOver.count > 1
+            })
             #expect(try download.status().state == .done)
             #expect(try Data(contentsOf: download.status().file).isEmpty)
             #expect(background.handedOver.count == 1)

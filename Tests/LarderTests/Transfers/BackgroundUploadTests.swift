@@ -17,27 +17,15 @@ struct BackgroundUploadTests {
         try await withTemporaryFolder { folder in
             let file = folder.appending(path: "file")
             try Data("some bytes".utf8).write(to: file)
-            let store = try Store.open(
-                at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema))
-            let app = try store.partition()
+            let (store, app) = try TransferFixture.open(folder)
             try await body(app, try await app.transfers.upload(file, to: place), ScriptedBackground(storage))
             try store.close()
         }
     }
 
-    private func runner(_ app: Partition, _ background: ScriptedBackground) -> TransferRunner {
-        var options = TransferRunner.Options()
-        options.background = background
-        options.backoff = Backoff(first: .milliseconds(1), cap: .milliseconds(5))
-        return TransferRunner(app, storage: storage, options: options)
-    }
-
     /// Has a runner hand the upload over, and end.
     private func handOver(_ app: Partition, _ background: ScriptedBackground) async throws {
-        let first = Task { try await runner(app, background).run() }
-        try await eventually { !background.handedOver.isEmpty }
-        first.cancel()
-        try await first.value
+        try await background.runner(app).run(until: { !background.handedOver.isEmpty })
     }
 
     @Test("An upload goes on when its runner ends, and the next runner waits for it")
@@ -46,7 +34,7 @@ struct BackgroundUploadTests {
             try await handOver(app, background)
             #expect(background.ended.isEmpty)
             let before = background.outcomeCalls
-            let next = Task { try await runner(app, background).drain() }
+            let next = Task { try await background.runner(app).drain() }
             try await eventually { background.outcomeCalls > before }
             try background.send(upload.id.uuid)
             try await next.value
@@ -70,61 +58,9 @@ struct BackgroundUploadTests {
         }
     }
 
-    /// Answers nothing before `end`, also where the calling task is cancelled.
-    private final class SilentBackground: BackgroundTransport {
-        private let waiting = Mutex<[UnsafeContinuation<Void, Never>]>([])
-
-        var calls: Int { waiting.withLock { $0.count } }
-
-        private func wait() async {
-            await withUnsafeContinuation { continuation in waiting.withLock { $0.append(continuation) } }
-        }
-
-        func endAll() { for continuation in waiting.withLock({ $0 }) { continuation.resume() } }
-
-        func known() async throws(ObjectError) -> Set<UUID> {
-            await wait()
-            return []
-        }
-
-        func upload(
-            _ file: URL, as id: UUID, to location: ObjectLocation, _ attributes: ObjectAttributes, crc32c: UInt32
-        ) async throws(ObjectError) { await wait() }
-
-        func download(
-            _ location: ObjectLocation, etag: String, as id: UUID, to file: URL
-        ) async throws(ObjectError) { await wait() }
-
-        func outcome(of id: UUID) async throws(ObjectError) -> StoredObject? {
-            await wait()
-            return nil
-        }
-
-        func end(_ id: UUID) async throws(ObjectError) { await wait() }
-    }
-
-    @Test("An executor that answers nothing is asked again, and keeps no runner from ending")
-    func silent() async throws {
-        try await withUpload { app, upload, _ in
-            let silent = SilentBackground()
-            var options = TransferRunner.Options()
-            options.background = silent
-            (options.timeout, options.idle) = (.milliseconds(10), .milliseconds(10))
-            options.backoff = Backoff(first: .milliseconds(1), cap: .milliseconds(5))
-            options.maximumFaults = .max
-            let runner = TransferRunner(app, storage: storage, options: options)
-            let running = Task { try await runner.run() }
-            try await eventually { silent.calls >= 4 }
-            running.cancel()
-            try await running.value
-            #expect(try upload.status().state == .pending)
-            silent.endAll()
-        }
-    }
-
-    /// Answers after a while.
-    private struct SlowBackground: BackgroundTransport {
-        private func wait() async { try? await Task.sleep(for: .milliseconds(200)) }
+    /// Waits before each answer.
+    private struct WaitingBackground: BackgroundTransport {
+        let wait: @Sendable () async -> Void
 
         func known() async throws(ObjectError) -> Set<UUID> {
             await wait()
@@ -147,11 +83,32 @@ struct BackgroundUploadTests {
         func end(_ id: UUID) async throws(ObjectError) { await wait() }
     }
 
+    @Test("An executor that answers nothing is asked again, and keeps no runner from ending")
+    func silent() async throws {
+        try await withUpload { app, upload, _ in
+            // They wait until the end of the test, also where the calling task is cancelled.
+            let calls = Mutex<[UnsafeContinuation<Void, Never>]>([])
+            let silent = WaitingBackground {
+                await withUnsafeContinuation { continuation in calls.withLock { $0.append(continuation) } }
+            }
+            var options = TransferRunner.Options()
+            options.background = silent
+            (options.timeout, options.idle) = (.milliseconds(10), .milliseconds(10))
+            options.backoff = Backoff(first: .milliseconds(1), cap: .milliseconds(5))
+            options.maximumFaults = .max
+            try await TransferRunner(app, storage: storage, options: options).run(until: {
+                calls.withLock { $0.count } >= 4
+            })
+            #expect(try upload.status().state == .pending)
+            for call in calls.withLock({ $0 }) { call.resume() }
+        }
+    }
+
     @Test("An executor has `timeout` and `idle` together for each of its calls, and any time for an outcome")
     func patience() async throws {
         func bounded(idle: Duration) throws -> any BackgroundTransport {
             var options = TransferRunner.Options()
-            options.background = SlowBackground()
+            options.background = WaitingBackground { try? await Task.sleep(for: .milliseconds(200)) }
             (options.timeout, options.idle) = (.milliseconds(1), idle)
             return try #require(options.boundedBackground)
         }
@@ -174,32 +131,29 @@ struct BackgroundUploadTests {
             var options = TransferRunner.Options()
             options.background = background
             options.maximumTransfers = 1
-            let runner = TransferRunner(app, storage: storage, options: options)
-            let running = Task { try await runner.run() }
-            for number in 1...3 {
-                try await eventually { background.handedOver.count >= number }
-                #expect(background.handedOver.count == number)
-                try background.send(background.handedOver[number - 1])
-                try await eventually { try uploads.count { try $0.status().state == .done } >= number }
+            try await TransferRunner(app, storage: storage, options: options).whileRunning {
+                for number in 1...3 {
+                    try await eventually { background.handedOver.count >= number }
+                    #expect(background.handedOver.count == number)
+                    try background.send(background.handedOver[number - 1])
+                    try await eventually { try uploads.count { try $0.status().state == .done } >= number }
+                }
             }
-            running.cancel()
-            try await running.value
         }
     }
 
     @Test("An upload that is paused is broken off, and handed over again once it is resumed")
     func paused() async throws {
         try await withUpload { app, upload, background in
-            let service = Task { try await runner(app, background).run() }
-            try await eventually { background.handedOver.count == 1 }
-            try await upload.pause()
-            try await eventually { !background.ended.isEmpty }
-            try await upload.resume()
-            try await eventually { background.handedOver.count == 2 }
-            try background.send(upload.id.uuid)
-            try await eventually { try upload.status().state == .done }
-            service.cancel()
-            try await service.value
+            try await background.runner(app).whileRunning {
+                try await eventually { background.handedOver.count == 1 }
+                try await upload.pause()
+                try await eventually { !background.ended.isEmpty }
+                try await upload.resume()
+                try await eventually { background.handedOver.count == 2 }
+                try background.send(upload.id.uuid)
+                try await eventually { try upload.status().state == .done }
+            }
         }
     }
 
@@ -208,7 +162,7 @@ struct BackgroundUploadTests {
         try await withUpload { app, upload, background in
             try await handOver(app, background)
             try await upload.cancel()
-            try await runner(app, background).drain()
+            try await background.runner(app).drain()
             #expect(background.ended == [upload.id.uuid])
             #expect(try upload.status().state == .cancelled)
         }
@@ -219,7 +173,7 @@ struct BackgroundUploadTests {
         try await withUpload { app, upload, background in
             try await handOver(app, background)
             try await upload.pause()
-            try await runner(app, background).drain()
+            try await background.runner(app).drain()
             #expect(background.ended == [upload.id.uuid])
             let status = try upload.status()
             #expect(status.state == .paused && status.handedOver == nil)
@@ -277,7 +231,7 @@ struct BackgroundUploadTests {
             try await handOver(app, background)
             try background.send(upload.id.uuid)
             background.forget(upload.id.uuid)
-            try await runner(app, background).drain()
+            try await background.runner(app).drain()
             #expect(try upload.status().state == .done)
             #expect(background.handedOver.count == 1)
         }
@@ -296,10 +250,7 @@ struct BackgroundUploadTests {
             // Without the attributes.
             try background.send(named.id.uuid)
             background.forget(named.id.uuid)
-            let second = Task { try await runner(app, background).run() }
-            try await eventually { background.handedOver.count == 2 }
-            second.cancel()
-            try await second.value
+            try await background.runner(app).run(until: { background.handedOver.count == 2 })
         }
     }
 
@@ -309,11 +260,10 @@ struct BackgroundUploadTests {
             storage.keep(Array("same bytes".utf8), at: place)
             try await handOver(app, background)
             background.forget(upload.id.uuid)
-            let second = Task { try await runner(app, background).run() }
-            try await eventually { try background.handedOver.count == 2 || upload.status().isEnded }
-            #expect(background.handedOver.count == 2)
-            second.cancel()
-            try await second.value
+            try await background.runner(app).whileRunning {
+                try await eventually { try background.handedOver.count == 2 || upload.status().isEnded }
+                #expect(background.handedOver.count == 2)
+            }
         }
     }
 
@@ -322,26 +272,24 @@ struct BackgroundUploadTests {
         try await withUpload { app, upload, background in
             try await handOver(app, background)
             try background.send(upload.id.uuid, as: Array("other".utf8))
-            let second = Task { try await runner(app, background).run() }
-            try await eventually { try background.handedOver.count == 2 || upload.status().isEnded }
-            try background.send(upload.id.uuid)
-            try await upload.finished(within: .seconds(60))
-            #expect(storage.object(place)?.bytes == Array("some bytes".utf8))
-            second.cancel()
-            try await second.value
+            try await background.runner(app).whileRunning {
+                try await eventually { try background.handedOver.count == 2 || upload.status().isEnded }
+                try background.send(upload.id.uuid)
+                try await upload.finished(within: .seconds(60))
+                #expect(storage.object(place)?.bytes == Array("some bytes".utf8))
+            }
         }
     }
 
     @Test("An upload that the storage refuses has failed, and nothing is known of it any more")
     func refused() async throws {
         try await withUpload { app, upload, background in
-            let service = Task { try await runner(app, background).run() }
-            try await eventually { !background.handedOver.isEmpty }
-            background.fail(upload.id.uuid, .accessDenied)
-            try await eventually { try upload.status().state == .failed }
-            #expect(background.uploads.isEmpty)
-            service.cancel()
-            try await service.value
+            try await background.runner(app).whileRunning {
+                try await eventually { !background.handedOver.isEmpty }
+                background.fail(upload.id.uuid, .accessDenied)
+                try await eventually { try upload.status().state == .failed }
+                #expect(background.uploads.isEmpty)
+            }
         }
     }
 
@@ -349,18 +297,17 @@ struct BackgroundUploadTests {
     func unknownExecutor() async throws {
         try await withUpload { app, upload, background in
             try await handOver(app, background)
-            let other = Task { try await TransferRunner(app, storage: storage).run() }
-            for await progress in upload.progress {
-                guard case .handedOver(let end) = progress.waiting else { continue }
-                #expect(end > Date().addingTimeInterval(600_000))
-                break
+            try await TransferRunner(app, storage: storage).whileRunning {
+                for await progress in upload.progress {
+                    guard case .handedOver(let end) = progress.waiting else { continue }
+                    #expect(end > Date().addingTimeInterval(600_000))
+                    break
+                }
             }
-            other.cancel()
-            try await other.value
             #expect(storage.calls.isEmpty)
             #expect(try upload.status().handedOver != nil)
             try background.send(upload.id.uuid)
-            try await runner(app, background).drain()
+            try await background.runner(app).drain()
             #expect(try upload.status().state == .done)
             #expect(try upload.status().handedOver == nil)
         }
@@ -383,15 +330,14 @@ struct BackgroundUploadTests {
     @Test("What an executor has given back is any runner's")
     func givenBack() async throws {
         try await withUpload { app, upload, background in
-            let first = Task { try await runner(app, background).run() }
-            try await eventually { !background.handedOver.isEmpty }
-            background.fail(upload.id.uuid, .interrupted)
-            try await eventually { background.handedOver.count == 2 }
-            try await upload.pause()
-            try await eventually { background.uploads.isEmpty }
-            try await eventually { try upload.status().handedOver == nil }
-            first.cancel()
-            try await first.value
+            try await background.runner(app).whileRunning {
+                try await eventually { !background.handedOver.isEmpty }
+                background.fail(upload.id.uuid, .interrupted)
+                try await eventually { background.handedOver.count == 2 }
+                try await upload.pause()
+                try await eventually { background.uploads.isEmpty }
+                try await eventually { try upload.status().handedOver == nil }
+            }
             try await upload.resume()
             var options = TransferRunner.Options()
             options.idle = .milliseconds(1)
@@ -406,7 +352,7 @@ struct BackgroundUploadTests {
         try await withUpload { app, upload, background in
             try await handOver(app, background)
             try OtherProgram(app.core.folder).run("UPDATE transfer SET expires = 1")
-            try await runner(app, background).drain()
+            try await background.runner(app).drain()
             #expect(try upload.status().failure?.code == .expiredTransfer)
             #expect(background.ended == [upload.id.uuid])
         }
@@ -418,7 +364,7 @@ struct BackgroundUploadTests {
             try await handOver(app, background)
             try await app.erase(unsent: .discard)
             #expect(try app.transfers.all().isEmpty)
-            try await runner(app, background).drain()
+            try await background.runner(app).drain()
             #expect(background.ended == [upload.id.uuid])
         }
     }
@@ -428,8 +374,7 @@ struct BackgroundUploadTests {
         var options = TransferRunner.Options()
         options.background = background
         options.idle = .seconds(3_600)
-        options.backoff = Backoff(first: .seconds(3_600), cap: .seconds(3_600))
-        options.random = { 1 }
+        options.pauseForAnHour()
         return options
     }
 
@@ -457,12 +402,11 @@ struct BackgroundUploadTests {
     func behindUnanswered() async throws {
         try await withUpload { app, upload, background in
             let runner = TransferRunner(app, storage: storage, options: patient(background))
-            let running = Task { try await runner.run() }
-            try await eventually { !background.handedOver.isEmpty }
-            background.fail(upload.id.uuid, .interrupted)
-            try await eventually { try upload.status().failure != nil }
-            running.cancel()
-            try await running.value
+            try await runner.whileRunning {
+                try await eventually { !background.handedOver.isEmpty }
+                background.fail(upload.id.uuid, .interrupted)
+                try await eventually { try upload.status().failure != nil }
+            }
             try await upload.pause()
             try await expectWait(behind: upload, app)
         }
@@ -471,14 +415,13 @@ struct BackgroundUploadTests {
     @Test("An upload whose file is written to while an executor has it has failed, whatever the object has")
     func writtenMeanwhile() async throws {
         try await withUpload { app, upload, background in
-            let running = Task { try await runner(app, background).run() }
-            try await eventually { !background.handedOver.isEmpty }
-            let file = try upload.status().file
-            try Data("other content".utf8).write(to: file)
-            try background.send(upload.id.uuid, as: Array("some bytes".utf8))
-            await expectCode(.sourceChanged) { try await upload.finished(within: .seconds(60)) }
-            running.cancel()
-            try await running.value
+            try await background.runner(app).whileRunning {
+                try await eventually { !background.handedOver.isEmpty }
+                let file = try upload.status().file
+                try Data("other content".utf8).write(to: file)
+                try background.send(upload.id.uuid, as: Array("some bytes".utf8))
+                await expectCode(.sourceChanged) { try await upload.finished(within: .seconds(60)) }
+            }
         }
     }
 }

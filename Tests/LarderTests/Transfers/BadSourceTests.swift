@@ -57,8 +57,7 @@ struct BadSourceTests {
         arguments: Damage.allCases)
     func waiting(harm: Damage) async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 10_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (upload, file, _) = try await fixture.upload(bytes: 10_000)
             try harm.happen(to: file)
             try await fixture.drain()
             await expectCode(harm.code) { try await upload.finished() }
@@ -72,8 +71,7 @@ struct BadSourceTests {
         arguments: Damage.allCases)
     func between(harm: Damage) async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 10_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (upload, file, _) = try await fixture.upload(bytes: 10_000)
             let failures = Countdown(1)
             fixture.storage.onCall { call throws(ObjectError) in
                 guard case .putPart(5) = call, failures.take() else { return }
@@ -93,8 +91,7 @@ struct BadSourceTests {
         arguments: [Damage.written, .truncated])
     func afterPart(harm: Damage) async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 10_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (upload, file, _) = try await fixture.upload(bytes: 10_000)
             // As where the system sends the file by itself: all bytes have been given when the file becomes another.
             fixture.storage.onAnswer { call in
                 if case .putPart(2) = call { try? harm.happen(to: file) }
@@ -112,8 +109,7 @@ struct BadSourceTests {
     @Test("An upload notices that its file changed between two parts before it sends the next part")
     func beforePart() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 10_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (upload, file, _) = try await fixture.upload(bytes: 10_000)
             let noted = Mutex(0)
             try await fixture.drain { options in
                 options.connectionsPerHost = 1
@@ -140,8 +136,7 @@ struct BadSourceTests {
     func whole(harm: Damage) async throws {
         try await withTransferFixture { fixture in
             fixture.storage.keep([1, 2, 3], at: TransferFixture.location)
-            let (file, _) = try fixture.file(bytes: 3000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (upload, file, _) = try await fixture.upload(bytes: 3000)
             fixture.storage.onCall { call in
                 if case .put = call { try? harm.happen(to: file) }
             }
@@ -191,8 +186,7 @@ struct BadSourceTests {
             await expectCode(.sourceUnreadable) {
                 _ = try await fixture.app.transfers.upload(URL(filePath: "/proc/version"), to: TransferFixture.location)
             }
-            let (file, _) = try fixture.file(bytes: 0)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 0).upload
             try await fixture.drain()
             try await upload.finished(within: .zero)
             #expect(fixture.storage.object(TransferFixture.location)?.bytes == [])
@@ -210,10 +204,7 @@ struct BadSourceTests {
             options.files = FileSystem(injecting: { call in
                 call.kind == kind && call.path == file.path ? .failure(status) : nil
             })
-            let store = try Store.open(
-                at: fixture.folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema),
-                options: options)
-            let app = try store.partition()
+            let (store, app) = try TransferFixture.open(fixture.folder, options)
             let error = await larderError { try await app.transfers.upload(file, to: TransferFixture.location) }
             #expect(error?.code == .sourceUnreadable && error?.cause is FileError, "\(error as Any)")
             try store.close()
@@ -232,10 +223,7 @@ struct BadSourceTests {
             options.files = FileSystem(injecting: { call in
                 isFailing.isSet && call.kind == kind && call.path == file.path ? .failure(EIO) : nil
             })
-            let store = try Store.open(
-                at: fixture.folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema),
-                options: options)
-            let app = try store.partition()
+            let (store, app) = try TransferFixture.open(fixture.folder, options)
             // The file is looked at when it is queued, and read when it is sent.
             var queued: Transfer?
             if kind == .read { queued = try await app.transfers.upload(file, to: TransferFixture.location) }
@@ -256,8 +244,7 @@ struct BadSourceTests {
     @Test("An upload whose source is gone is done where the storage has all of it")
     func arrivedBefore() async throws {
         try await withTransferFixture { fixture in
-            let (file, bytes) = try fixture.file(bytes: 5_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (upload, file, bytes) = try await fixture.upload(bytes: 5_000)
             fixture.storage.onAnswer { call throws(ObjectError) in
                 guard case .complete = call, FileManager.default.fileExists(atPath: file.path) else { return }
                 try? FileManager.default.removeItem(at: file)
@@ -272,8 +259,7 @@ struct BadSourceTests {
     @Test("A file that would take 10,001 parts goes in larger ones")
     func manyParts() async throws {
         try await withTransferFixture(MemoryStorage(partSize: 1, maximumParts: 10_000)) { fixture in
-            let (file, bytes) = try fixture.file(bytes: 10_001)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (upload, _, bytes) = try await fixture.upload(bytes: 10_001)
             try await fixture.drain { $0.partSize = 1 }
             try await upload.finished()
             #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
@@ -285,8 +271,7 @@ struct BadSourceTests {
     @Test("A file that no number of parts is enough for is refused, and the storage is asked for nothing")
     func tooLarge() async throws {
         try await withTransferFixture(MemoryStorage(maximumParts: 9, largestPart: 1024)) { fixture in
-            let (file, _) = try fixture.file(bytes: 10_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 10_000).upload
             try await fixture.drain()
             await expectCode(.init(rawValue: "object.tooLarge")) { try await upload.finished() }
             #expect(fixture.storage.calls.isEmpty)
@@ -298,8 +283,7 @@ struct BadSourceTests {
         arguments: [Damage.removed, .unreadable, .folder])
     func retried(harm: Damage) async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 10_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (upload, file, _) = try await fixture.upload(bytes: 10_000)
             try harm.happen(to: file)
             try await fixture.drain()
             await expectCode(harm.code) { try await upload.retry() }

@@ -9,8 +9,7 @@ struct BandwidthTests {
         "A sent body asks for a quarter of a second's bytes at a time, whole or in parts", arguments: [100, 10_000])
     func turns(count: Int) async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: count)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: count).upload
             try await fixture.drain { $0.bandwidth = 1 << 20 }
             try await upload.finished(within: .zero)
             let turns = fixture.storage.state.withLock { $0.turns }
@@ -21,13 +20,7 @@ struct BandwidthTests {
     @Test("The limit holds for bytes that are sent and for bytes that are received", arguments: [true, false])
     func limit(isUpload: Bool) async throws {
         try await withTransferFixture { fixture in
-            let (file, bytes) = try fixture.file(bytes: 3_000)
-            fixture.storage.keep(bytes, at: TransferFixture.location)
-            let transfers = fixture.app.transfers
-            let transfer =
-                isUpload
-                ? try await transfers.upload(file, to: .init(bucket: "media", key: "new"))
-                : try await transfers.download(TransferFixture.location, to: fixture.folder.appending(path: "copy"))
+            let transfer = try await fixture.transfer(isUpload: isUpload, bytes: 3_000)
             let begun = SuspendingClock.now
             try await fixture.drain { options in
                 options.bandwidth = 4_000

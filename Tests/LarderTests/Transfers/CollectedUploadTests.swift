@@ -12,18 +12,9 @@ struct CollectedUploadTests {
         async throws
     {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 10_000)
-            let sent = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (sent, file, _) = try await fixture.upload(bytes: 10_000)
             let failing = ObjectLocation(bucket: TransferFixture.location.bucket, key: "failing")
-            let (cuts, lies) = (Countdown(1), Countdown(1))
-            fixture.storage.onCall { call throws(ObjectError) in
-                switch call {
-                case .putPart(5) where cuts.take(): throw ObjectError(.interrupted, "cut")
-                case .parts where lies.take(): throw ObjectError(.noSuchUpload, "there is none", status: 404)
-                case .abort: throw ObjectError(.accessDenied, "not you")
-                default: break
-                }
-            }
+            fixture.storage.forgetForAMoment()
             try await fixture.drain()
             try await sent.finished(within: .zero)
 
@@ -89,17 +80,21 @@ struct CollectedUploadTests {
         }
     }
 
+    /// A download that was cancelled when a part of it had arrived.
+    private func cancelledDownload(_ fixture: TransferFixture) async throws -> Transfer {
+        let download = try await fixture.download(of: [UInt8](repeating: 7, count: 10_000))
+        fixture.storage.onAnswer { call in
+            if case .get = call { try? await download.pause() }
+        }
+        try await fixture.drain { $0.connectionsPerHost = 1 }
+        try await download.cancel()
+        return download
+    }
+
     @Test("The copy that a killed program has left beside a download's place is removed with the rest")
     func copyBeside() async throws {
         try await withTransferFixture { fixture in
-            let place = fixture.folder.appending(path: "copy")
-            fixture.storage.keep([UInt8](repeating: 7, count: 10_000), at: TransferFixture.location)
-            let download = try await fixture.app.transfers.download(TransferFixture.location, to: place)
-            fixture.storage.onAnswer { call in
-                if case .get = call { try? await download.pause() }
-            }
-            try await fixture.drain { $0.connectionsPerHost = 1 }
-            try await download.cancel()
+            let download = try await cancelledDownload(fixture)
             #expect(try download.status().state == .cancelling)
             let copy = fixture.folder.appending(path: ".copy.\(download.id).part")
             try Data([1]).write(to: copy)
@@ -113,8 +108,7 @@ struct CollectedUploadTests {
     @Test("The partial file of a failed download is left to the runner that works")
     func leftToRunner() async throws {
         try await withTransferFixture { fixture in
-            let download = try await fixture.app.transfers.download(
-                TransferFixture.location, to: fixture.folder.appending(path: "copy"))
+            let download = try await fixture.download()
             try await fixture.drain()
             #expect(try download.status().state == .failed)
             let store = fixture.folder.appending(path: "store")
@@ -153,14 +147,7 @@ struct CollectedUploadTests {
     @Test("A transfer that is being cancelled, and has left nothing any more, is noted as cancelled")
     func notedOnly() async throws {
         try await withTransferFixture { fixture in
-            fixture.storage.keep([UInt8](repeating: 7, count: 10_000), at: TransferFixture.location)
-            let download = try await fixture.app.transfers.download(
-                TransferFixture.location, to: fixture.folder.appending(path: "copy"))
-            fixture.storage.onAnswer { call in
-                if case .get = call { try? await download.pause() }
-            }
-            try await fixture.drain { $0.connectionsPerHost = 1 }
-            try await download.cancel()
+            let download = try await cancelledDownload(fixture)
             let folder = fixture.folder.appending(path: "store/transfers")
             for name in fixture.partials { try FileManager.default.removeItem(at: folder.appending(path: name)) }
             #expect(try download.status().state == .cancelling)

@@ -27,8 +27,7 @@ struct ContendingTransferTests {
     @Test("An upload that is paused does not hold up the next of its key")
     func pausedBefore() async throws {
         try await withTransferFixture { fixture in
-            let (file, bytes) = try fixture.file(bytes: 100)
-            let first = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (first, file, bytes) = try await fixture.upload(bytes: 100)
             try await first.pause()
             _ = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
             try await fixture.drain()
@@ -44,22 +43,20 @@ struct ContendingTransferTests {
             let (small, _) = try fixture.file("small", bytes: 100)
             let uploads = try await fixture.stuckUploads(12, of: file)
             let runner = fixture.runner { $0.backoff = Backoff(first: .seconds(20), cap: .seconds(20)) }
-            let running = Task { try await runner.run() }
-            try await eventually { fixture.storage.state.withLock { $0.uploads.count } == 12 }
-            for upload in uploads { try await upload.cancel() }
-            let other = try await fixture.app.transfers.upload(small, to: TransferFixture.location)
-            #expect(try await other.finished().state == .done)
-            #expect(try uploads.contains { try $0.status().state == .cancelling })
-            running.cancel()
-            try await running.value
+            try await runner.whileRunning {
+                try await eventually { fixture.storage.state.withLock { $0.uploads.count } == 12 }
+                for upload in uploads { try await upload.cancel() }
+                let other = try await fixture.app.transfers.upload(small, to: TransferFixture.location)
+                #expect(try await other.finished().state == .done)
+                #expect(try uploads.contains { try $0.status().state == .cancelling })
+            }
         }
     }
 
     @Test("Parts in a bucket that is gone count as cleared away")
     func goneBucket() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 20_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 20_000).upload
             fixture.storage.onCall { call throws(ObjectError) in
                 switch call {
                 case .putPart(5): throw ObjectError(.unreachable, "away")
@@ -68,12 +65,11 @@ struct ContendingTransferTests {
                 }
             }
             let runner = fixture.runner { $0.backoff = Backoff(first: .seconds(20), cap: .seconds(20)) }
-            let running = Task { try await runner.run() }
-            try await eventually { try upload.status().failure != nil }
-            try await upload.cancel()
-            try await eventually { try upload.status().state == .cancelled }
-            running.cancel()
-            try await running.value
+            try await runner.whileRunning {
+                try await eventually { try upload.status().failure != nil }
+                try await upload.cancel()
+                try await eventually { try upload.status().state == .cancelled }
+            }
         }
     }
 
@@ -88,22 +84,20 @@ struct ContendingTransferTests {
                 // As a storage that does not end the exchange with its caller.
                 await Task.detached { await isReleased.wait() }.value
             }
-            let runner = fixture.runner()
-            let running = Task { try await runner.run() }
-            let transfers = fixture.app.transfers
-            let first = try await transfers.upload(file, to: TransferFixture.location)
-            await isAsked.wait()
-            try await first.pause()
-            var elsewhere = TransferFixture.location
-            elsewhere.region = "us-west-2"
-            let second = try await transfers.upload(file, to: elsewhere)
-            let third = try await transfers.upload(file, to: ObjectLocation(bucket: "media", key: "other"))
-            try await third.finished()
-            #expect(try second.status().attempts == 0)
-            isReleased.set()
-            try await second.finished()
-            running.cancel()
-            try await running.value
+            try await fixture.runner().whileRunning {
+                let transfers = fixture.app.transfers
+                let first = try await transfers.upload(file, to: TransferFixture.location)
+                await isAsked.wait()
+                try await first.pause()
+                var elsewhere = TransferFixture.location
+                elsewhere.region = "us-west-2"
+                let second = try await transfers.upload(file, to: elsewhere)
+                let third = try await transfers.upload(file, to: ObjectLocation(bucket: "media", key: "other"))
+                try await third.finished()
+                #expect(try second.status().attempts == 0)
+                isReleased.set()
+                try await second.finished()
+            }
         }
     }
 

@@ -10,13 +10,11 @@ struct DamagedDownloadTests {
     @Test("Bytes that became others on their way are received again", arguments: [false, true])
     func once(tellsChecksums: Bool) async throws {
         try await withTransferFixture(tellsChecksums: tellsChecksums) { fixture in
-            fixture.storage.keep(Self.bytes, at: TransferFixture.location)
-            let file = fixture.folder.appending(path: "copy")
-            let download = try await fixture.app.transfers.download(TransferFixture.location, to: file)
+            let download = try await fixture.download(of: Self.bytes)
             fixture.storage.damages.withLock { $0 = Countdown(1) }
             try await fixture.drain()
             try await download.finished()
-            #expect(try Array(Data(contentsOf: file)) == Self.bytes)
+            #expect(try Array(Data(contentsOf: fixture.copy)) == Self.bytes)
             #expect(fixture.storage.calls.count { if case .get = $0 { true } else { false } } == 20)
         }
     }
@@ -24,9 +22,7 @@ struct DamagedDownloadTests {
     @Test("A download that is received once more begins its progress anew")
     func progressAnew() async throws {
         try await withTransferFixture { fixture in
-            fixture.storage.keep(Self.bytes, at: TransferFixture.location)
-            let file = fixture.folder.appending(path: "copy")
-            let download = try await fixture.app.transfers.download(TransferFixture.location, to: file)
+            let download = try await fixture.download(of: Self.bytes)
             fixture.storage.damages.withLock { $0 = Countdown(1) }
             let (first, isAskedAgain, mayGoOn) = (Countdown(10), Flag(), Flag())
             fixture.storage.onCall { call throws(ObjectError) in
@@ -34,46 +30,35 @@ struct DamagedDownloadTests {
                 isAskedAgain.set()
                 await mayGoOn.wait()
             }
-            let draining = Task { try await fixture.drain() }
-            await isAskedAgain.wait()
-            let shown = await download.progress.first { _ in true }
-            #expect(shown?.state == .running && shown?.completed == 0)
-            mayGoOn.set()
-            try await draining.value
-            try await download.finished()
+            try await fixture.expectProgress(of: download, 0, once: isAskedAgain, thenSetting: mayGoOn)
         }
     }
 
     @Test("A size that the storage says once, and another one when the bytes are verified, is not believed")
     func otherSize() async throws {
         try await withTransferFixture { fixture in
-            fixture.storage.keep(Self.bytes, at: TransferFixture.location)
             fixture.storage.saidSizes.withLock { $0 = [0] }
-            let file = fixture.folder.appending(path: "copy")
-            try Data("old".utf8).write(to: file)
-            let download = try await fixture.app.transfers.download(
-                TransferFixture.location, to: file, options: .init(replacesFile: true))
+            try Data("old".utf8).write(to: fixture.copy)
+            let download = try await fixture.download(of: Self.bytes, options: .init(replacesFile: true))
             try await fixture.drain()
             try await download.finished(within: .zero)
-            #expect(try Array(Data(contentsOf: file)) == Self.bytes)
+            #expect(try Array(Data(contentsOf: fixture.copy)) == Self.bytes)
         }
     }
 
     @Test("A storage that never has what it says it has is given up, and nothing is left", arguments: [false, true])
     func always(tellsChecksums: Bool) async throws {
         try await withTransferFixture(tellsChecksums: tellsChecksums) { fixture in
-            fixture.storage.keep(Self.bytes, at: TransferFixture.location)
-            let file = fixture.folder.appending(path: "copy")
-            let download = try await fixture.app.transfers.download(TransferFixture.location, to: file)
+            let download = try await fixture.download(of: Self.bytes)
             fixture.storage.damages.withLock { $0 = Countdown(.max) }
             try await fixture.drain()
             await expectCode(.damagedDownload) { try await download.finished() }
-            #expect(!FileManager.default.fileExists(atPath: file.path) && fixture.partials.isEmpty)
+            #expect(!FileManager.default.fileExists(atPath: fixture.copy.path) && fixture.partials.isEmpty)
             fixture.storage.damages.withLock { $0 = Countdown(0) }
             try await download.retry()
             try await fixture.drain()
             try await download.finished()
-            #expect(try Array(Data(contentsOf: file)) == Self.bytes)
+            #expect(try Array(Data(contentsOf: fixture.copy)) == Self.bytes)
         }
     }
 
@@ -85,11 +70,10 @@ struct DamagedDownloadTests {
             fixture.storage.state.withLock {
                 $0.objects[place] = .init(bytes: Self.bytes, etag: tag, attributes: .init())
             }
-            let file = fixture.folder.appending(path: "copy")
-            let download = try await fixture.app.transfers.download(place, to: file)
+            let download = try await fixture.download()
             try await fixture.drain()
             try await download.finished(within: .zero)
-            #expect(try Array(Data(contentsOf: file)) == Self.bytes)
+            #expect(try Array(Data(contentsOf: fixture.copy)) == Self.bytes)
         }
     }
 }

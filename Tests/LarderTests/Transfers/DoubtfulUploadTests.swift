@@ -87,8 +87,7 @@ struct DoubtfulUploadTests {
         ])
     func known(error: ObjectError) async throws {
         try await withTransferFixture { fixture in
-            let (file, bytes) = try fixture.file(bytes: 100)
-            let first = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (first, file, bytes) = try await fixture.upload(bytes: 100)
             let failures = Countdown(1)
             fixture.storage.onCall { call throws(ObjectError) in
                 if case .put = call, error.status == nil, failures.take() { throw error }
@@ -98,25 +97,22 @@ struct DoubtfulUploadTests {
             }
             let runner = fixture.runner {
                 $0.idle = .seconds(3600)
-                $0.backoff = Backoff(first: .seconds(3600), cap: .seconds(3600))
-                $0.random = { 1 }
+                $0.pauseForAnHour()
             }
-            let running = Task { try await runner.run() }
-            try await eventually { try first.status().failure != nil }
-            try await first.pause()
-            let second = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
-            try await second.finished(within: .seconds(120))
-            #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
-            running.cancel()
-            try await running.value
+            try await runner.whileRunning {
+                try await eventually { try first.status().failure != nil }
+                try await first.pause()
+                let second = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+                try await second.finished(within: .seconds(120))
+                #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
+            }
         }
     }
 
     @Test("A gateway's answer does not say that the storage no longer works on an object", arguments: [502, 504])
     func gateway(status: Int) async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 9000)
-            let first = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let first = try await fixture.upload(bytes: 9000).upload
             let failures = Countdown(1)
             fixture.storage.onAnswer { call throws(ObjectError) in
                 guard call == .complete, failures.take() else { return }
@@ -124,21 +120,19 @@ struct DoubtfulUploadTests {
             }
             let runner = fixture.runner {
                 $0.completionTimeout = .seconds(3600)
-                $0.backoff = Backoff(first: .seconds(3600), cap: .seconds(3600))
-                $0.random = { 1 }
+                $0.pauseForAnHour()
             }
-            let running = Task { try await runner.run() }
-            try await eventually { try first.status().failure != nil }
-            try await first.pause()
-            let (other, bytes) = try fixture.file("other", bytes: 50, seed: 8)
-            let second = try await fixture.app.transfers.upload(other, to: TransferFixture.location)
-            let elsewhere = ObjectLocation(bucket: TransferFixture.location.bucket, key: "elsewhere")
-            let third = try await fixture.app.transfers.upload(other, to: elsewhere)
-            try await third.finished(within: .seconds(120))
-            #expect(fixture.storage.object(elsewhere)?.bytes == bytes)
-            #expect(try second.status().state == .pending)
-            running.cancel()
-            try await running.value
+            try await runner.whileRunning {
+                try await eventually { try first.status().failure != nil }
+                try await first.pause()
+                let (other, bytes) = try fixture.file("other", bytes: 50, seed: 8)
+                let second = try await fixture.app.transfers.upload(other, to: TransferFixture.location)
+                let elsewhere = ObjectLocation(bucket: TransferFixture.location.bucket, key: "elsewhere")
+                let third = try await fixture.app.transfers.upload(other, to: elsewhere)
+                try await third.finished(within: .seconds(120))
+                #expect(fixture.storage.object(elsewhere)?.bytes == bytes)
+                #expect(try second.status().state == .pending)
+            }
         }
     }
 
@@ -157,8 +151,7 @@ struct DoubtfulUploadTests {
         arguments: [(0, 3_600.0), (100, 3_600.0), (9_000, 7_200.0)])
     func howLong(count: Int, seconds: Double) async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: count)
-            let first = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (first, file, _) = try await fixture.upload(bytes: count)
             fixture.storage.onAnswer { call throws(ObjectError) in
                 switch call {
                 case .put, .complete: throw ObjectError(.interrupted, "the answer is lost")
@@ -167,13 +160,9 @@ struct DoubtfulUploadTests {
             }
             let runner = fixture.runner {
                 ($0.idle, $0.completionTimeout) = (.seconds(3_600), .seconds(7_200))
-                $0.backoff = Backoff(first: .seconds(3_600), cap: .seconds(3_600))
-                $0.random = { 1 }
+                $0.pauseForAnHour()
             }
-            let running = Task { try await runner.run() }
-            try await eventually { try first.status().failure != nil }
-            running.cancel()
-            try await running.value
+            try await runner.run(untilFailureOf: first)
             let wait = try await waitBehind(first, of: file, fixture)
             #expect(abs(wait - seconds) < 600)
         }
@@ -184,8 +173,7 @@ struct DoubtfulUploadTests {
         arguments: [(100, 3_600.0), (9_000, 7_200.0)])
     func killed(count: Int, seconds: Double) async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: count)
-            let first = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (first, file, _) = try await fixture.upload(bytes: count)
             let table = try fixture.app.core.operationsStore.database().transfers
             let begun = try await table.begin(first.id.uuid, owner: "killed", now: Date())
             let attempt = try #require(begun).attempt
@@ -200,10 +188,7 @@ struct DoubtfulUploadTests {
                 ($0.idle, $0.completionTimeout) = (.seconds(3_600), .seconds(7_200))
                 $0.connectivity = network
             }
-            let running = Task { try await runner.run() }
-            try await eventually { try first.status().state == .pending }
-            running.cancel()
-            try await running.value
+            try await runner.run(until: { try first.status().state == .pending })
             let wait = try await waitBehind(first, of: file, fixture)
             #expect(abs(wait - seconds) < 600)
         }
@@ -212,8 +197,7 @@ struct DoubtfulUploadTests {
     @Test("An upload that made its object and is not known just then is done, and aborted in case it is still there")
     func forgottenWhenCompleted() async throws {
         try await withTransferFixture { fixture in
-            let (file, bytes) = try fixture.file(bytes: 10_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (upload, _, bytes) = try await fixture.upload(bytes: 10_000)
             fixture.storage.onAnswer { call throws(ObjectError) in
                 if case .complete = call { throw ObjectError(.noSuchUpload, "there is none", status: 404) }
             }
@@ -228,8 +212,7 @@ struct DoubtfulUploadTests {
     @Test("An upload whose completion was not answered holds up no later upload once it is found to be done")
     func foundDone() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 9_000)
-            let first = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (first, file, _) = try await fixture.upload(bytes: 9_000)
             let failures = Countdown(1)
             fixture.storage.onAnswer { call throws(ObjectError) in
                 if call == .complete, failures.take() { throw ObjectError(.interrupted, "the answer is lost") }
@@ -247,8 +230,7 @@ struct DoubtfulUploadTests {
     func fromTheEnd() async throws {
         let clock = TestClock()
         try await withTransferFixture(at: clock) { fixture in
-            let (file, _) = try fixture.file(bytes: 100)
-            let first = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (first, file, _) = try await fixture.upload(bytes: 100)
             fixture.storage.onAnswer { _ throws(ObjectError) in
                 clock.advance(by: .seconds(3_000))
                 throw ObjectError(.interrupted, "the answer is lost")
@@ -258,10 +240,7 @@ struct DoubtfulUploadTests {
                 $0.backoff = Backoff(first: .seconds(7_200), cap: .seconds(7_200))
                 $0.random = { 1 }
             }
-            let running = Task { try await runner.run() }
-            try await eventually { try first.status().failure != nil }
-            running.cancel()
-            try await running.value
+            try await runner.run(untilFailureOf: first)
             try await first.pause()
             _ = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
             let core = fixture.app.core

@@ -16,12 +16,10 @@ struct DownloadTests {
     func arrives(count: Int, tellsChecksums: Bool) async throws {
         try await withTransferFixture(tellsChecksums: tellsChecksums) { fixture in
             let bytes = Self.bytes(count)
-            fixture.storage.keep(bytes, at: TransferFixture.location)
-            let file = fixture.folder.appending(path: "copy")
-            let download = try await fixture.app.transfers.download(TransferFixture.location, to: file)
+            let download = try await fixture.download(of: bytes)
             try await fixture.drain()
             let status = try await download.finished()
-            #expect(try Array(Data(contentsOf: file)) == bytes)
+            #expect(try Array(Data(contentsOf: fixture.copy)) == bytes)
             #expect(status.size == Int64(count) && status.arrived == Int64(count))
             #expect(fixture.partials.isEmpty)
         }
@@ -54,9 +52,7 @@ struct DownloadTests {
     func resumed() async throws {
         try await withTransferFixture { fixture in
             let bytes = Self.bytes(10_000)
-            fixture.storage.keep(bytes, at: TransferFixture.location)
-            let file = fixture.folder.appending(path: "copy")
-            let download = try await fixture.app.transfers.download(TransferFixture.location, to: file)
+            let download = try await fixture.download(of: bytes)
             let failures = Countdown(2)
             fixture.storage.onCall { call throws(ObjectError) in
                 if case .get(let range) = call, range.lowerBound > 5000, failures.take() {
@@ -65,7 +61,7 @@ struct DownloadTests {
             }
             try await fixture.drain()
             try await download.finished()
-            #expect(try Array(Data(contentsOf: file)) == bytes)
+            #expect(try Array(Data(contentsOf: fixture.copy)) == bytes)
             let asked = fixture.storage.calls.compactMap { if case .get(let range) = $0 { range } else { nil } }
             #expect(Set(asked).count == asked.count && asked.count == 10)
         }
@@ -75,24 +71,18 @@ struct DownloadTests {
     func keepsRanges() async throws {
         try await withTransferFixture { fixture in
             let bytes = Self.bytes(5_000)
-            fixture.storage.keep(bytes, at: TransferFixture.location)
-            let file = fixture.folder.appending(path: "copy")
-            let download = try await fixture.app.transfers.download(TransferFixture.location, to: file)
+            let download = try await fixture.download(of: bytes)
             let isStopped = Flag()
             fixture.storage.onCall { call throws(ObjectError) in
                 guard case .get(let range) = call, range.lowerBound >= 2_048 else { return }
                 isStopped.set()
                 throw ObjectError(.unreachable, "away")
             }
-            let runner = fixture.runner { $0.connectionsPerHost = 1 }
-            let running = Task { try await runner.run() }
-            await isStopped.wait()
-            running.cancel()
-            try await running.value
+            try await fixture.runner { $0.connectionsPerHost = 1 }.whileRunning { await isStopped.wait() }
             fixture.storage.onCall { _ in }
             try await fixture.drain { $0.partSize = 2_048 }
             try await download.finished()
-            #expect(try Array(Data(contentsOf: file)) == bytes)
+            #expect(try Array(Data(contentsOf: fixture.copy)) == bytes)
             let asked = fixture.storage.calls.compactMap { if case .get(let range) = $0 { range } else { nil } }
             let starts = asked.map(\.lowerBound).sorted()
             #expect(starts == [0, 1_024, 2_048, 3_072, 4_096])
@@ -102,9 +92,7 @@ struct DownloadTests {
     @Test("An object that becomes another meanwhile is not mixed with it")
     func changed() async throws {
         try await withTransferFixture { fixture in
-            fixture.storage.keep(Self.bytes(10_000), at: TransferFixture.location)
-            let file = fixture.folder.appending(path: "copy")
-            let download = try await fixture.app.transfers.download(TransferFixture.location, to: file)
+            let download = try await fixture.download(of: Self.bytes(10_000))
             let changes = Countdown(1)
             fixture.storage.onCall { [storage = fixture.storage] call in
                 if case .get(let range) = call, range.lowerBound > 5000, changes.take() {
@@ -113,11 +101,11 @@ struct DownloadTests {
             }
             try await fixture.drain()
             await expectCode(.init(rawValue: "object.changed")) { try await download.finished() }
-            #expect(!FileManager.default.fileExists(atPath: file.path) && fixture.partials.isEmpty)
+            #expect(!FileManager.default.fileExists(atPath: fixture.copy.path) && fixture.partials.isEmpty)
             try await download.retry()
             try await fixture.drain()
             try await download.finished()
-            #expect(try Array(Data(contentsOf: file)) == [1, 2, 3])
+            #expect(try Array(Data(contentsOf: fixture.copy)) == [1, 2, 3])
         }
     }
 
@@ -125,20 +113,11 @@ struct DownloadTests {
     func changedMeanwhile() async throws {
         try await withTransferFixture { fixture in
             let bytes = Self.bytes(10_000)
-            fixture.storage.keep(bytes, at: TransferFixture.location)
-            let file = fixture.folder.appending(path: "copy")
-            let download = try await fixture.app.transfers.download(TransferFixture.location, to: file)
+            let download = try await fixture.download(of: bytes)
             fixture.storage.onCall { call throws(ObjectError) in
                 if case .get(let range) = call, range.lowerBound > 5000 { throw ObjectError(.unreachable, "away") }
             }
-            let runner = fixture.runner {
-                $0.backoff = Backoff(first: .seconds(3_600), cap: .seconds(3_600))
-                $0.random = { 1 }
-            }
-            let running = Task { try await runner.run() }
-            try await eventually { try download.status().failure != nil }
-            running.cancel()
-            try await running.value
+            try await fixture.runner { $0.pauseForAnHour() }.run(untilFailureOf: download)
             #expect(try download.status().arrived > 0)
             fixture.storage.onCall { _ in }
             fixture.storage.keep(bytes.reversed(), at: TransferFixture.location)
@@ -147,18 +126,17 @@ struct DownloadTests {
             try await download.resume()
             try await fixture.drain()
             await expectCode(.init(rawValue: "object.changed")) { try await download.finished() }
-            #expect(!FileManager.default.fileExists(atPath: file.path) && fixture.partials.isEmpty)
+            #expect(!FileManager.default.fileExists(atPath: fixture.copy.path) && fixture.partials.isEmpty)
         }
     }
 
     @Test("A source that is missing, or may not be read, fails with its reason")
     func missing() async throws {
         try await withTransferFixture { fixture in
-            let file = fixture.folder.appending(path: "copy")
-            let download = try await fixture.app.transfers.download(TransferFixture.location, to: file)
+            let download = try await fixture.download()
             try await fixture.drain()
             await expectCode(.init(rawValue: "object.notFound")) { try await download.finished() }
-            #expect(fixture.partials.isEmpty && !FileManager.default.fileExists(atPath: file.path))
+            #expect(fixture.partials.isEmpty && !FileManager.default.fileExists(atPath: fixture.copy.path))
         }
     }
 
@@ -166,22 +144,15 @@ struct DownloadTests {
     func damaged(tellsChecksums: Bool) async throws {
         try await withTransferFixture(tellsChecksums: tellsChecksums) { fixture in
             let bytes = Self.bytes(10_000)
-            fixture.storage.keep(bytes, at: TransferFixture.location)
-            let file = fixture.folder.appending(path: "copy")
             for isRemoved in [false, true] {
-                let download = try await fixture.app.transfers.download(
-                    TransferFixture.location, to: file, options: .init(replacesFile: true))
+                let download = try await fixture.download(of: bytes, options: .init(replacesFile: true))
                 let failures = Countdown(1)
                 fixture.storage.onCall { call throws(ObjectError) in
                     if case .get(let range) = call, range.lowerBound > 5000, failures.take() {
                         throw ObjectError(.interrupted, "for a test")
                     }
                 }
-                let runner = fixture.runner { $0.backoff = Backoff(first: .seconds(60), cap: .seconds(60)) }
-                let task = Task { try await runner.run() }
-                try await eventually { try download.status().failure != nil }
-                task.cancel()
-                try await task.value
+                try await fixture.runner { $0.pauseForAnHour() }.run(untilFailureOf: download)
                 let name = try #require(fixture.partials.first)
                 let partial = fixture.folder.appending(path: "store/transfers/\(name)")
                 if isRemoved {
@@ -196,7 +167,7 @@ struct DownloadTests {
                 try await download.resume()
                 try await fixture.drain()
                 try await download.finished()
-                #expect(try Array(Data(contentsOf: file)) == bytes)
+                #expect(try Array(Data(contentsOf: fixture.copy)) == bytes)
             }
         }
     }
@@ -204,20 +175,15 @@ struct DownloadTests {
     @Test("A download whose partial file was lost begins its progress anew")
     func progressAnew() async throws {
         try await withTransferFixture { fixture in
-            fixture.storage.keep(Self.bytes(10_000), at: TransferFixture.location)
-            let file = fixture.folder.appending(path: "copy")
-            let download = try await fixture.app.transfers.download(TransferFixture.location, to: file)
+            let download = try await fixture.download(of: Self.bytes(10_000))
             fixture.storage.onCall { call throws(ObjectError) in
                 if case .get(let range) = call, range.lowerBound > 5000 { throw ObjectError(.unreachable, "away") }
             }
             let runner = fixture.runner {
                 $0.connectionsPerHost = 1
-                $0.backoff = Backoff(first: .seconds(60), cap: .seconds(60))
+                $0.pauseForAnHour()
             }
-            let running = Task { try await runner.run() }
-            try await eventually { try download.status().failure != nil }
-            running.cancel()
-            try await running.value
+            try await runner.run(untilFailureOf: download)
             #expect(try download.status().arrived > 0)
             let name = try #require(fixture.partials.first)
             try FileManager.default.removeItem(at: fixture.folder.appending(path: "store/transfers/\(name)"))
@@ -230,22 +196,14 @@ struct DownloadTests {
             // Which also ends its pause.
             try await download.pause()
             try await download.resume()
-            let draining = Task { try await fixture.drain() }
-            await isAskedAgain.wait()
-            let shown = await download.progress.first { _ in true }
-            #expect(shown?.state == .running && shown?.completed == 0)
-            mayGoOn.set()
-            try await draining.value
-            try await download.finished()
+            try await fixture.expectProgress(of: download, 0, once: isAskedAgain, thenSetting: mayGoOn)
         }
     }
 
     @Test("The progress of a download that goes on begins with the parts that have arrived before")
     func progressGoesOn() async throws {
         try await withTransferFixture { fixture in
-            fixture.storage.keep(Self.bytes(10_000), at: TransferFixture.location)
-            let file = fixture.folder.appending(path: "copy")
-            let download = try await fixture.app.transfers.download(TransferFixture.location, to: file)
+            let download = try await fixture.download(of: Self.bytes(10_000))
             let (failures, isAskedAgain, mayGoOn) = (Countdown(1), Flag(), Flag())
             fixture.storage.onCall { call throws(ObjectError) in
                 guard case .get(let range) = call, range.lowerBound > 5000 else { return }
@@ -253,13 +211,9 @@ struct DownloadTests {
                 isAskedAgain.set()
                 await mayGoOn.wait()
             }
-            let draining = Task { try await fixture.drain { $0.connectionsPerHost = 1 } }
-            await isAskedAgain.wait()
-            let shown = await download.progress.first { _ in true }
-            #expect(shown?.state == .running && shown?.completed == 5_120)
-            mayGoOn.set()
-            try await draining.value
-            try await download.finished()
+            try await fixture.expectProgress(of: download, 5_120, once: isAskedAgain, thenSetting: mayGoOn) {
+                $0.connectionsPerHost = 1
+            }
         }
     }
 

@@ -8,8 +8,6 @@ import Testing
 /// What becomes of an attempt's other parts when one of them fails.
 @Suite("A part fails beside others", .timeLimit(.minutes(10)))
 struct FailedPartTests {
-    private static let patient = Backoff(first: .seconds(3600), cap: .seconds(3600))
-
     private let recipes = Array(
         #"{"recipes":[{"__typename":"Recipe","id":"1","title":"Soup","author":null}]}"#.utf8)
 
@@ -21,8 +19,7 @@ struct FailedPartTests {
     @Test("After a failure that may pass no further part is begun, and a part under way arrives and is noted")
     func noFurtherPart() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 8 * 1024)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 8 * 1024).upload
             let (isSecondBegun, hasSecondFailed) = (Flag(), Flag())
             let wasAsked = Mutex<Set<Int>>([])
             fixture.storage.onCall { call throws(ObjectError) in
@@ -39,29 +36,26 @@ struct FailedPartTests {
             }
             let runner = fixture.runner { options in
                 options.connectionsPerHost = 2
-                options.backoff = Self.patient
-                options.random = { 1 }
+                options.pauseForAnHour()
             }
-            let running = Task { try await runner.run() }
-            await isSecondBegun.wait()
-            // The failed part has given its place back by the time at which the first one is let go.
-            try await eventually { fixture.storage.state.withLock { $0.busy } <= 1 }
-            for _ in 0..<20 { try await fixture.app.write(recipeList, json: recipes) }
-            hasSecondFailed.set()
-            try await eventually { try upload.status().failure != nil }
-            #expect(wasAsked.withLock(\.self) == [1, 2])
-            #expect(sentParts(fixture.storage) == [1])
-            #expect(try upload.status().arrived == 1024)
-            running.cancel()
-            try await running.value
+            try await runner.whileRunning {
+                await isSecondBegun.wait()
+                // The failed part has given its place back by the time at which the first one is let go.
+                try await eventually { fixture.storage.state.withLock { $0.busy } <= 1 }
+                for _ in 0..<20 { try await fixture.app.write(recipeList, json: recipes) }
+                hasSecondFailed.set()
+                try await eventually { try upload.status().failure != nil }
+                #expect(wasAsked.withLock(\.self) == [1, 2])
+                #expect(sentParts(fixture.storage) == [1])
+                #expect(try upload.status().arrived == 1024)
+            }
         }
     }
 
     @Test("The progress of a transfer leaves out the bytes of a part that failed while another part is under way")
     func progressWithoutFailedPart() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 8 * 1024)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 8 * 1024).upload
             let (isFailing, mayGoOn) = (Flag(), Flag())
             fixture.storage.onCall { call throws(ObjectError) in
                 if case .putPart(1) = call { await mayGoOn.wait() }
@@ -73,43 +67,35 @@ struct FailedPartTests {
             }
             let runner = fixture.runner { options in
                 options.connectionsPerHost = 2
-                options.backoff = Self.patient
-                options.random = { 1 }
+                options.pauseForAnHour()
             }
-            let running = Task { try await runner.run() }
-            await isFailing.wait()
-            let core = fixture.app.core
-            for _ in 0..<10_000 {
-                if try core.progress(of: upload.status()).completed == 0 { break }
-                try await Task.sleep(for: .milliseconds(2))
+            try await runner.whileRunning {
+                await isFailing.wait()
+                let core = fixture.app.core
+                for _ in 0..<10_000 {
+                    if try core.progress(of: upload.status()).completed == 0 { break }
+                    try await Task.sleep(for: .milliseconds(2))
+                }
+                let progress = try core.progress(of: upload.status())
+                #expect(progress.state == .running && progress.completed == 0)
+                mayGoOn.set()
+                try await eventually { try upload.status().failure != nil }
             }
-            let progress = try core.progress(of: upload.status())
-            #expect(progress.state == .running && progress.completed == 0)
-            mayGoOn.set()
-            try await eventually { try upload.status().failure != nil }
-            running.cancel()
-            try await running.value
         }
     }
 
     @Test("A download has no more parts than ten thousand, however small they are to be")
     func manyParts() async throws {
         try await withTransferFixture { fixture in
-            fixture.storage.keep([UInt8](repeating: 7, count: 20_001), at: TransferFixture.location)
+            let download = try await fixture.download(of: [UInt8](repeating: 7, count: 20_001))
             fixture.storage.onCall { call throws(ObjectError) in
                 if case .get = call { throw ObjectError(.unreachable, "away") }
             }
-            let download = try await fixture.app.transfers.download(
-                TransferFixture.location, to: fixture.folder.appending(path: "copy"))
             let runner = fixture.runner { options in
                 options.partSize = 1
-                options.backoff = Self.patient
-                options.random = { 1 }
+                options.pauseForAnHour()
             }
-            let running = Task { try await runner.run() }
-            try await eventually { try download.status().failure != nil }
-            running.cancel()
-            try await running.value
+            try await runner.run(untilFailureOf: download)
             let table = try fixture.app.core.operationsStore.database().transfers
             #expect(try table.find(download.id.uuid)?.partSize == 3)
         }
@@ -168,13 +154,9 @@ struct FailedPartTests {
             other.onCall { call throws(ObjectError) in
                 if case .get = call { throw ObjectError(.unreachable, "away") }
             }
-            let download = try await fixture.app.transfers.download(
-                location, to: fixture.folder.appending(path: "copy"))
-            let runner = fixture.runner(storage: nil, named: ["other": other]) { $0.backoff = Self.patient }
-            let running = Task { try await runner.run() }
-            try await eventually { try download.status().failure != nil }
-            running.cancel()
-            try await running.value
+            let download = try await fixture.app.transfers.download(location, to: fixture.copy)
+            let runner = fixture.runner(storage: nil, named: ["other": other]) { $0.pauseForAnHour() }
+            try await runner.run(untilFailureOf: download)
             #expect(fixture.partials.count == 1)
             try await download.cancel()
             try await fixture.drain()
@@ -186,8 +168,7 @@ struct FailedPartTests {
     @Test("What a failed upload has left is not cleared away once the upload is retried")
     func retriedMeanwhile() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 8 * 1024)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 8 * 1024).upload
             fixture.storage.onCall { call throws(ObjectError) in
                 switch call {
                 case .putPart(5), .abort: throw ObjectError(.accessDenied, "nobody may")
@@ -213,8 +194,7 @@ struct FailedPartTests {
     @Test("A failure that will not pass breaks off the parts that are under way")
     func breaksOffOthers() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 8 * 1024)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 8 * 1024).upload
             let hasBegun = Flag()
             fixture.storage.onCall { call throws(ObjectError) in
                 switch call {
@@ -239,19 +219,14 @@ struct FailedPartTests {
     @Test("An upload in parts goes on in parts of the size that it was begun with, though another runner wants others")
     func keepsPartSize() async throws {
         try await withTransferFixture { fixture in
-            let (file, bytes) = try fixture.file(bytes: 5_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (upload, _, bytes) = try await fixture.upload(bytes: 5_000)
             let isStopped = Flag()
             fixture.storage.onCall { call throws(ObjectError) in
                 guard case .putPart(3) = call else { return }
                 isStopped.set()
                 throw ObjectError(.unreachable, "away")
             }
-            let runner = fixture.runner { $0.connectionsPerHost = 1 }
-            let running = Task { try await runner.run() }
-            await isStopped.wait()
-            running.cancel()
-            try await running.value
+            try await fixture.runner { $0.connectionsPerHost = 1 }.whileRunning { await isStopped.wait() }
             fixture.storage.onCall { _ in }
             try await fixture.drain { $0.partSize = 2_048 }
             try await upload.finished()

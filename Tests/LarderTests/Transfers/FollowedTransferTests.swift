@@ -42,8 +42,7 @@ struct FollowedTransferTests {
     @Test("Transfers that another program queues are told, and closing the store releases the waiters")
     func closed() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 100)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 100).upload
             var events = fixture.app.transfers.events.makeAsyncIterator()
             let others = try others(fixture)
             let draft = TransferDraft(
@@ -89,8 +88,7 @@ struct FollowedTransferTests {
     @Test("Events tell that a transfer which a killed runner had is pending again, though nothing can be begun yet")
     func toldOfRecovered() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 10)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 10).upload
             var events = TransferEvents(core: fixture.app.core).makeAsyncIterator()
             let others = try others(fixture)
             _ = try await others.transfers.begin(upload.id.uuid, owner: "other", now: Date())
@@ -109,8 +107,7 @@ struct FollowedTransferTests {
     @Test("The reader of a transfer's progress is told what moves while no part becomes whole")
     func progressWithinPart() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 8 * 1024)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 8 * 1024).upload
             let (isBegun, mayMove, mayEnd, isSeen, isTold) = (Flag(), Flag(), Flag(), Flag(), Flag())
             fixture.storage.onCall { call throws(ObjectError) in
                 guard case .putPart(1) = call else { return }
@@ -143,8 +140,7 @@ struct FollowedTransferTests {
     @Test("Parking the partition releases the waiters")
     func parked() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 100)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 100).upload
             let waiting = Task { _ = try await upload.finished(within: .seconds(3600)) }
             try await Task.sleep(for: .milliseconds(50))
             _ = try await fixture.store.switch(to: backend("b"))
@@ -155,8 +151,7 @@ struct FollowedTransferTests {
     @Test("A wait for a transfer ends as cancelled with its task, and the transfer goes on")
     func cancelledTask() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 100)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 100).upload
             let waiting = Task { _ = try await upload.outcome(within: .seconds(5)) }
             waiting.cancel()
             await expectCode(.cancelled) { try await waiting.value }
@@ -168,8 +163,7 @@ struct FollowedTransferTests {
     @Test("A cancelled wait for a transfer, or a mutation, ends as such while the store is suspended, too")
     func cancelledWait() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 100)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 100).upload
             let receipt = try await fixture.app.enqueue(giveStars("1", 5))
             let waits = [
                 Task { _ = try await upload.outcome(within: .seconds(3600)) },
@@ -198,13 +192,11 @@ struct FollowedTransferTests {
                 try await group.waitForAll()
             }
             #expect(try fixture.app.transfers.all().count == 1300)
-            let runner = fixture.runner()
-            let running = Task { try await runner.run() }
-            try await eventually { try fixture.app.transfers.all().count == 1000 }
-            for upload in try await upload(250) { try await upload.finished() }
-            try await eventually { try fixture.app.transfers.all().count < 1100 }
-            running.cancel()
-            try await running.value
+            try await fixture.runner().whileRunning {
+                try await eventually { try fixture.app.transfers.all().count == 1000 }
+                for upload in try await upload(250) { try await upload.finished() }
+                try await eventually { try fixture.app.transfers.all().count < 1100 }
+            }
         }
     }
 }

@@ -41,13 +41,26 @@ struct GivenUpTransferTests {
         return running
     }
 
+    /// Queues an upload, holds a runner at the upload's fifth part, and leaves the partition: the runner ends as parked.
+    ///
+    /// - Returns: The upload, and the fixture of the partition that is entered.
+    @discardableResult
+    private func parkUpload(
+        _ fixture: TransferFixture, _ leave: () async throws -> TransferFixture,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> (upload: Transfer, other: TransferFixture) {
+        let upload = try await fixture.upload(bytes: 20_000).upload
+        let running = try await hold(fixture) { $0 == .putPart(5) }
+        let other = try await leave()
+        await expectCode(.parked, sourceLocation: sourceLocation) { try await running.value }
+        return (upload, other)
+    }
+
     @Test("The partial file of a download goes with the runner of another partition")
     func download() async throws {
         try await withSwitch { fixture, leave in
             let (_, bytes) = try fixture.file(bytes: 50_000)
-            fixture.storage.keep(bytes, at: TransferFixture.location)
-            let download = try await fixture.app.transfers.download(
-                TransferFixture.location, to: fixture.folder.appending(path: "copy"))
+            let download = try await fixture.download(of: bytes)
             let running = try await hold(fixture) { $0 == .get(9 * 1024..<10 * 1024) }
             #expect(fixture.partials.count == 1)
             let other = try await leave()
@@ -62,11 +75,7 @@ struct GivenUpTransferTests {
     @Test("An upload is aborted by a runner of its partition, when there is one again")
     func upload() async throws {
         try await withSwitch { fixture, leave in
-            let (file, _) = try fixture.file(bytes: 20_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
-            let running = try await hold(fixture) { $0 == .putPart(5) }
-            let other = try await leave()
-            await expectCode(.parked) { try await running.value }
+            let (upload, other) = try await parkUpload(fixture, leave)
             fixture.storage.onCall { _ in }
             try await other.drain()
             #expect(fixture.storage.state.withLock { $0.uploads.count } == 1)
@@ -81,10 +90,8 @@ struct GivenUpTransferTests {
     @Test("A runner of another partition clears away what a download has left, and aborts no upload")
     func others() async throws {
         try await withSwitch { fixture, leave in
-            let (file, _) = try fixture.file(bytes: 20_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
-            let download = try await fixture.app.transfers.download(
-                TransferFixture.location, to: fixture.folder.appending(path: "copy"))
+            let upload = try await fixture.upload(bytes: 20_000).upload
+            let download = try await fixture.download()
             let table = try fixture.store.operationsDatabase().transfers
             // As a runner leaves them that is killed. A runner looks at the upload first, which was queued first.
             let begun = try #require(try await table.begin(upload.id.uuid, owner: "gone", now: Date()))
@@ -93,10 +100,7 @@ struct GivenUpTransferTests {
             let other = try await leave()
             #expect(try upload.status().state == .cancelling)
             #expect(try download.status().state == .cancelling)
-            let running = Task { try await other.runner().run() }
-            try await eventually { try download.status().state == .cancelled }
-            running.cancel()
-            try await running.value
+            try await other.runner().run(until: { try download.status().state == .cancelled })
             #expect(!fixture.storage.calls.contains(.abort("u")))
             #expect(try upload.status().state == .cancelling)
         }
@@ -105,11 +109,7 @@ struct GivenUpTransferTests {
     @Test("Collecting garbage aborts an upload of a partition that is not current, without a runner")
     func collected() async throws {
         try await withSwitch { fixture, leave in
-            let (file, _) = try fixture.file(bytes: 20_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
-            let running = try await hold(fixture) { $0 == .putPart(5) }
-            _ = try await leave()
-            await expectCode(.parked) { try await running.value }
+            let upload = try await parkUpload(fixture, leave).upload
             let (place, storage) = (fixture.folder.appending(path: "store"), fixture.storage)
             // As `larder transfers gc --write` does it.
             let cleared = try await OperationsDatabase.using(place) { database in
@@ -125,11 +125,7 @@ struct GivenUpTransferTests {
     @Test("An environment is not forgotten with the names of uploads that the storage has, unless that is said")
     func forgotten() async throws {
         try await withSwitch { fixture, leave in
-            let (file, _) = try fixture.file(bytes: 20_000)
-            _ = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
-            let running = try await hold(fixture) { $0 == .putPart(5) }
-            _ = try await leave()
-            await expectCode(.parked) { try await running.value }
+            try await parkUpload(fixture, leave)
             let refusal = await larderError { try await fixture.store.forget(environment: "a") }
             #expect(refusal?.code == .operationsUploadsLeft && refusal?.unsentUploads == 1)
             let left = try await fixture.store.forget(environment: "a", losingUnsent: true)
@@ -141,12 +137,8 @@ struct GivenUpTransferTests {
     @Test("A partition with uploads left is forgotten only when the caller says so, and the call returns those uploads")
     func forgottenPartition() async throws {
         try await withSwitch { fixture, leave in
-            let (file, _) = try fixture.file(bytes: 20_000)
-            _ = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
-            let running = try await hold(fixture) { $0 == .putPart(5) }
             let partition = try #require(try fixture.store.current())
-            _ = try await leave()
-            await expectCode(.parked) { try await running.value }
+            try await parkUpload(fixture, leave)
             await expectCode(.init(rawValue: "operations.uploadsLeft")) {
                 try await fixture.store.forget(partition)
             }
@@ -232,9 +224,7 @@ struct GivenUpTransferTests {
     func parkedDownload() async throws {
         try await withSwitch { fixture, _ in
             let (_, bytes) = try fixture.file(bytes: 50_000)
-            fixture.storage.keep(bytes, at: TransferFixture.location)
-            let download = try await fixture.app.transfers.download(
-                TransferFixture.location, to: fixture.folder.appending(path: "copy"))
+            let download = try await fixture.download(of: bytes)
             let running = try await hold(fixture) { $0 == .get(9 * 1024..<10 * 1024) }
             let app = try await fixture.store.switch(to: Self.backends.1).partition
             await expectCode(.parked) { try await running.value }

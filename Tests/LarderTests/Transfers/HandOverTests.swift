@@ -37,23 +37,13 @@ struct HandOverTests {
         arguments: [true, false])
     func noted(isUpload: Bool) async throws {
         try await withTransferFixture { fixture in
-            let (file, bytes) = try fixture.file(bytes: 100)
-            fixture.storage.keep(bytes, at: TransferFixture.location)
-            let transfers = fixture.app.transfers
-            let transfer =
-                isUpload
-                ? try await transfers.upload(file, to: .init(bucket: "media", key: "new"))
-                : try await transfers.download(TransferFixture.location, to: fixture.folder.appending(path: "copy"))
+            let transfer = try await fixture.transfer(isUpload: isUpload, bytes: 100)
             let isNoted = Mutex<[Bool]>([])
             let background = TellingBackground(base: ScriptedBackground(fixture.storage)) {
                 let time = (try? transfer.status())?.handedOver
                 isNoted.withLock { $0.append(time != nil) }
             }
-            let runner = fixture.runner { $0.background = background }
-            let running = Task { try await runner.run() }
-            try await eventually { isNoted.withLock { !$0.isEmpty } }
-            running.cancel()
-            try await running.value
+            try await fixture.runner { $0.background = background }.run(until: { isNoted.withLock { !$0.isEmpty } })
             #expect(isNoted.withLock { $0 } == [true])
         }
     }
@@ -90,12 +80,10 @@ struct HandOverTests {
     func brokenOffBesideAnother() async throws {
         try await withTransferFixture { fixture in
             let background = StubbornBackground()
-            let runner = fixture.runner { $0.background = background }
-            let running = Task { try await runner.run() }
-            await background.isLeftWithOne.wait()
-            #expect(background.isLeftWithOne.isSet)
-            running.cancel()
-            try await running.value
+            try await fixture.runner { $0.background = background }.whileRunning {
+                await background.isLeftWithOne.wait()
+                #expect(background.isLeftWithOne.isSet)
+            }
         }
     }
 
@@ -107,11 +95,7 @@ struct HandOverTests {
             let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
             let background = ScriptedBackground(fixture.storage)
             for times in 1...2 {
-                let runner = fixture.runner { $0.background = background }
-                let running = Task { try await runner.run() }
-                try await eventually { try background.handedOver.count == times || upload.status().isEnded }
-                running.cancel()
-                try await running.value
+                try await handOver(upload, to: background, fixture, times: times)
                 #expect(background.handedOver.count == times)
                 background.forget(upload.id.uuid)
             }
@@ -120,13 +104,13 @@ struct HandOverTests {
 
     /// Runs a runner until the executor has had `times` hand-overs, or the upload has ended.
     private func handOver(
-        _ upload: Transfer, to background: ScriptedBackground, _ fixture: TransferFixture, times: Int
+        _ upload: Transfer, to background: ScriptedBackground, _ fixture: TransferFixture, times: Int,
+        sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
         let runner = fixture.runner { $0.background = background }
-        let running = Task { try await runner.run() }
-        try await eventually { try background.handedOver.count == times || upload.status().isEnded }
-        running.cancel()
-        try await running.value
+        try await runner.run(
+            sourceLocation: sourceLocation,
+            until: { try background.handedOver.count == times || upload.status().isEnded })
     }
 
     @Test("An upload is done when its object has its bytes and attributes, also when the storage added a type")
@@ -173,21 +157,18 @@ struct HandOverTests {
             let upload = try await fixture.app.transfers.upload(
                 file, to: TransferFixture.location, options: .init(attributes: attributes))
             let background = ScriptedBackground(fixture.storage)
-            let runner = fixture.runner { $0.background = background }
-            let running = Task { try await runner.run() }
-            try await eventually { !background.handedOver.isEmpty }
-            let given = try #require(background.given(upload.id.uuid))
-            #expect(given.attributes == attributes && given.crc32c == CRC32C(of: bytes).value)
-            running.cancel()
-            try await running.value
+            try await fixture.runner { $0.background = background }.whileRunning {
+                try await eventually { !background.handedOver.isEmpty }
+                let given = try #require(background.given(upload.id.uuid))
+                #expect(given.attributes == attributes && given.crc32c == CRC32C(of: bytes).value)
+            }
         }
     }
 
     @Test("An executor gets a file whole that the process would send in parts")
     func whole() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 10_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 10_000).upload
             let background = ScriptedBackground(fixture.storage)
             try await handOver(upload, to: background, fixture, times: 1)
             #expect(background.handedOver == [upload.id.uuid])
@@ -198,8 +179,7 @@ struct HandOverTests {
     @Test("The runner of another partition leaves with the executor what was handed over in one that was left")
     func otherPartition() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 100)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 100).upload
             let background = ScriptedBackground(fixture.storage)
             try await handOver(upload, to: background, fixture, times: 1)
             let other = try await fixture.store.switch(to: backend("b")).partition
@@ -213,8 +193,7 @@ struct HandOverTests {
     @Test("An executor forgets an upload that it has sent only once the end is on disk")
     func forgottenLast() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 100)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 100).upload
             let background = ScriptedBackground(fixture.storage)
             try await handOver(upload, to: background, fixture, times: 1)
             try background.send(upload.id.uuid)
@@ -242,19 +221,17 @@ struct HandOverTests {
             let background = ScriptedBackground(fixture.storage)
             let runner = fixture.runner {
                 $0.background = background
-                $0.backoff = Backoff(first: .seconds(3600), cap: .seconds(3600))
-                $0.random = { 1 }
+                $0.pauseForAnHour()
             }
-            let running = Task { try await runner.run() }
-            try await eventually { background.handedOver.count == 1 }
-            background.fail(first.id.uuid, .throttled)
-            try await eventually { try first.status().failure != nil }
-            let next = try await transfers.upload(file, to: .init(bucket: "media", key: "next"))
-            let other = try await transfers.upload(file, to: .init(bucket: "other", key: "next"))
-            try await eventually { background.handedOver.contains(other.id.uuid) }
-            #expect(try next.status().attempts == 0)
-            running.cancel()
-            try await running.value
+            try await runner.whileRunning {
+                try await eventually { background.handedOver.count == 1 }
+                background.fail(first.id.uuid, .throttled)
+                try await eventually { try first.status().failure != nil }
+                let next = try await transfers.upload(file, to: .init(bucket: "media", key: "next"))
+                let other = try await transfers.upload(file, to: .init(bucket: "other", key: "next"))
+                try await eventually { background.handedOver.contains(other.id.uuid) }
+                #expect(try next.status().attempts == 0)
+            }
         }
     }
 }

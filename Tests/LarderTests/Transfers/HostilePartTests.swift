@@ -22,7 +22,7 @@ struct HostilePartTests {
             let stuck = try await fixture.stuckUploads(1, of: file)[0]
             // It stays with some of its parts.
             let running = Task { try await fixture.runner().run() }
-            while try stuck.status().arrived < 3 * 1024 { try await Task.sleep(for: .milliseconds(5)) }
+            try await eventually { try stuck.status().arrived >= 3 * 1024 }
             running.cancel()
             _ = await running.result
             let other = try OtherProgram(fixture.folder.appending(path: "store"))
@@ -42,12 +42,13 @@ struct HostilePartTests {
     @Test("The status of a transfer whose row was damaged says that, and not that there is no such transfer")
     func damagedStatus() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 100)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 100).upload
             let other = try OtherProgram(fixture.folder.appending(path: "store"))
             try other.run("PRAGMA ignore_check_constraints = ON")
             try other.run("UPDATE transfer SET part_size = 0")
             await expectCode(.init(rawValue: "operations.damagedRow")) { _ = try upload.status() }
+            // The fixture looks for damage at the end.
+            try other.run("UPDATE transfer SET part_size = NULL")
         }
     }
 

@@ -9,8 +9,7 @@ struct LeftoverTests {
     @Test("Partial files of transfers that are not known are removed; what goes on and what is no transfer's stays")
     func strayFiles() async throws {
         try await withTransferFixture { fixture in
-            let paused = try await fixture.app.transfers.download(
-                TransferFixture.location, to: fixture.folder.appending(path: "copy"))
+            let paused = try await fixture.download()
             try await paused.pause()
             let folder = fixture.folder.appending(path: "store/transfers")
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -31,8 +30,7 @@ struct LeftoverTests {
     @Test("An upload that could not be aborted when its transfer failed is aborted by the next runner")
     func failedUpload() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 20_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 20_000).upload
             fixture.storage.onCall { call throws(ObjectError) in
                 switch call {
                 case .putPart(3): throw ObjectError(.accessDenied, "not here")
@@ -63,17 +61,15 @@ struct LeftoverTests {
                 asked.set()
                 while !answers.isSet, !Task.isCancelled { try? await Task.sleep(for: .milliseconds(2)) }
             }
-            let runner = fixture.runner { $0.maximumTransfers = 1 }
-            let working = Task { try await runner.run() }
-            try await eventually { asked.isSet }
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
-            try await upload.finished(within: .seconds(60))
-            #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
-            #expect(try cancelled.status().state == .cancelling)
-            answers.set()
-            try await eventually { try cancelled.status().state == .cancelled }
-            working.cancel()
-            try await working.value
+            try await fixture.runner { $0.maximumTransfers = 1 }.whileRunning {
+                try await eventually { asked.isSet }
+                let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+                try await upload.finished(within: .seconds(60))
+                #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
+                #expect(try cancelled.status().state == .cancelling)
+                answers.set()
+                try await eventually { try cancelled.status().state == .cancelled }
+            }
         }
     }
 
@@ -107,17 +103,8 @@ struct LeftoverTests {
         ])
     func forgottenForAMoment(mayAbort: Bool) async throws {
         try await withTransferFixture { fixture in
-            let (file, bytes) = try fixture.file(bytes: 10_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
-            let (cuts, lies) = (Countdown(1), Countdown(1))
-            fixture.storage.onCall { call throws(ObjectError) in
-                switch call {
-                case .putPart(5) where cuts.take(): throw ObjectError(.interrupted, "cut")
-                case .parts where lies.take(): throw ObjectError(.noSuchUpload, "there is none", status: 404)
-                case .abort where !mayAbort: throw ObjectError(.accessDenied, "not you")
-                default: break
-                }
-            }
+            let (upload, _, bytes) = try await fixture.upload(bytes: 10_000)
+            fixture.storage.forgetForAMoment(refusing: mayAbort ? 0 : .max)
             try await fixture.drain()
             try await upload.finished(within: .zero)
             #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
@@ -135,17 +122,8 @@ struct LeftoverTests {
     @Test("An upload goes on under its name when the storage denies knowing it and the abort fails")
     func abortedLater() async throws {
         try await withTransferFixture { fixture in
-            let (file, bytes) = try fixture.file(bytes: 10_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
-            let (cuts, lies, faults) = (Countdown(1), Countdown(1), Countdown(1))
-            fixture.storage.onCall { call throws(ObjectError) in
-                switch call {
-                case .putPart(5) where cuts.take(): throw ObjectError(.interrupted, "cut")
-                case .parts where lies.take(): throw ObjectError(.noSuchUpload, "there is none", status: 404)
-                case .abort where faults.take(): throw ObjectError(.unreachable, "away")
-                default: break
-                }
-            }
+            let (upload, _, bytes) = try await fixture.upload(bytes: 10_000)
+            fixture.storage.forgetForAMoment(refusing: 1, .unreachable)
             try await fixture.drain()
             try await upload.finished(within: .zero)
             #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
@@ -160,21 +138,10 @@ struct LeftoverTests {
             let log = RecordedLog(from: .warning)
             var options = Store.Options()
             options.logger = log.logger
-            let store = try Store.open(
-                at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema), options: options)
-            let fixture = TransferFixture(
-                folder: folder, store: store, app: try store.partition(), storage: MemoryStorage())
-            let (file, _) = try fixture.file(bytes: 10_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
-            let (cuts, lies) = (Countdown(1), Countdown(1))
-            fixture.storage.onCall { call throws(ObjectError) in
-                switch call {
-                case .putPart(5) where cuts.take(): throw ObjectError(.interrupted, "cut")
-                case .parts where lies.take(): throw ObjectError(.noSuchUpload, "there is none", status: 404)
-                case .abort: throw ObjectError(.accessDenied, "not you")
-                default: break
-                }
-            }
+            let (store, app) = try TransferFixture.open(folder, options)
+            let fixture = TransferFixture(folder: folder, store: store, app: app, storage: MemoryStorage())
+            let upload = try await fixture.upload(bytes: 10_000).upload
+            fixture.storage.forgetForAMoment()
             try await fixture.drain()
             try await upload.finished(within: .zero)
             let texts = log.texts.withLock { $0 }
@@ -238,8 +205,7 @@ struct LeftoverTests {
     @Test("An upload whose completion was answered by nobody, and that is then not known, is done by its object")
     func lostCompletion() async throws {
         try await withTransferFixture { fixture in
-            let (file, bytes) = try fixture.file(bytes: 10_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (upload, _, bytes) = try await fixture.upload(bytes: 10_000)
             let (lost, denied) = (Countdown(1), Countdown(1))
             fixture.storage.onAnswer { call throws(ObjectError) in
                 if call == .complete, lost.take() { throw ObjectError(.timedOut, "the answer is lost") }
@@ -261,8 +227,7 @@ struct LeftoverTests {
     @Test("An upload that another transfer of the key has noted is not taken for one whose name did not arrive")
     func notedByAnother() async throws {
         try await withTransferFixture { fixture in
-            let (file, bytes) = try fixture.file(bytes: 10_000)
-            let first = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (first, file, bytes) = try await fixture.upload(bytes: 10_000)
             let second = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
             let (lost, isStuck) = (Countdown(1), Countdown(1))
             fixture.storage.onAnswer { call throws(ObjectError) in
@@ -272,13 +237,12 @@ struct LeftoverTests {
                 if call == .putPart(5), isStuck.take() { throw ObjectError(.unreachable, "away") }
             }
             let runner = fixture.runner { $0.backoff = Backoff(first: .seconds(600), cap: .seconds(600)) }
-            let running = Task { try await runner.run() }
-            try await eventually { try first.status().failure != nil }
-            try await first.pause()
-            try await eventually { try second.status().failure != nil }
-            try await second.pause()
-            running.cancel()
-            try await running.value
+            try await runner.whileRunning {
+                try await eventually { try first.status().failure != nil }
+                try await first.pause()
+                try await eventually { try second.status().failure != nil }
+                try await second.pause()
+            }
             #expect(fixture.storage.state.withLock { $0.uploads.count } == 2)
 
             try await first.resume()
@@ -297,8 +261,7 @@ struct LeftoverTests {
     @Test("A clearing that failed is tried again while the runner runs, after pauses that grow")
     func pauses() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 20_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 20_000).upload
             let tries = Mutex<[SuspendingClock.Instant]>([])
             fixture.storage.onCall { call throws(ObjectError) in
                 switch call {
@@ -316,11 +279,10 @@ struct LeftoverTests {
                 $0.backoff = Backoff(first: .milliseconds(30), cap: .seconds(100))
                 $0.random = { 1 }
             }
-            let running = Task { try await runner.run() }
-            await expectCode(.init(rawValue: "object.accessDenied")) { try await upload.finished() }
-            try await eventually { fixture.storage.state.withLock { $0.uploads.isEmpty } }
-            running.cancel()
-            try await running.value
+            try await runner.whileRunning {
+                await expectCode(.init(rawValue: "object.accessDenied")) { try await upload.finished() }
+                try await eventually { fixture.storage.state.withLock { $0.uploads.isEmpty } }
+            }
             let times = tries.withLock { $0 }
             try #require(times.count == 5)
             for (number, (earlier, later)) in zip(times, times.dropFirst()).enumerated() {
@@ -337,30 +299,23 @@ struct LeftoverTests {
                 if call == .putPart(10) { throw ObjectError(.unreachable, "away") }
             }
             let runner = fixture.runner { $0.backoff = Backoff(first: .milliseconds(200), cap: .milliseconds(200)) }
-            let running = Task { try await runner.run() }
-            let upload = try await fixture.app.transfers.upload(
-                file, to: TransferFixture.location, options: .init(expires: Date(timeIntervalSinceNow: 1.5)))
-            await expectCode(.expiredTransfer) { try await upload.finished() }
-            try await eventually { fixture.storage.state.withLock { $0.uploads.isEmpty } }
-            running.cancel()
-            try await running.value
+            try await runner.whileRunning {
+                let upload = try await fixture.app.transfers.upload(
+                    file, to: TransferFixture.location, options: .init(expires: Date(timeIntervalSinceNow: 1.5)))
+                await expectCode(.expiredTransfer) { try await upload.finished() }
+                try await eventually { fixture.storage.state.withLock { $0.uploads.isEmpty } }
+            }
         }
     }
 
     @Test("The partial file of a download that expires between two tries is removed by the runner that expires it")
     func expiredDownload() async throws {
         try await withTransferFixture { fixture in
-            fixture.storage.keep([UInt8](repeating: 7, count: 20_000), at: TransferFixture.location)
+            let download = try await fixture.download(of: [UInt8](repeating: 7, count: 20_000))
             fixture.storage.onCall { call throws(ObjectError) in
                 if case .get = call { throw ObjectError(.unreachable, "away") }
             }
-            let download = try await fixture.app.transfers.download(
-                TransferFixture.location, to: fixture.folder.appending(path: "copy"))
-            let runner = fixture.runner { $0.backoff = Backoff(first: .seconds(3_600), cap: .seconds(3_600)) }
-            let running = Task { try await runner.run() }
-            try await eventually { try download.status().failure != nil }
-            running.cancel()
-            try await running.value
+            try await fixture.runner { $0.pauseForAnHour() }.run(untilFailureOf: download)
             #expect(fixture.partials.count == 1)
             try OtherProgram(fixture.folder.appending(path: "store")).run("UPDATE transfer SET expires = 1")
             try await fixture.drain()
@@ -374,12 +329,8 @@ struct LeftoverTests {
         try await withTransferFixture { fixture in
             let (file, _) = try fixture.file(bytes: 20_000)
             let uploads = try await fixture.stuckUploads(3, of: file)
-            let running = Task {
-                try await fixture.runner { $0.backoff = Backoff(first: .seconds(20), cap: .seconds(20)) }.run()
-            }
-            try await eventually { try uploads.allSatisfy { try $0.status().failure != nil } }
-            running.cancel()
-            try await running.value
+            let runner = fixture.runner { $0.backoff = Backoff(first: .seconds(20), cap: .seconds(20)) }
+            try await runner.run(until: { try uploads.allSatisfy { try $0.status().failure != nil } })
             for upload in uploads { try await upload.cancel() }
             let tries = Mutex<[MemoryStorage.Call]>([])
             fixture.storage.onCall { call throws(ObjectError) in
@@ -403,8 +354,7 @@ struct LeftoverTests {
         arguments: [ObjectError.Code.rejected, .interrupted])
     func listingRefused(code: ObjectError.Code) async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 10_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 10_000).upload
             fixture.storage.onAnswer { call throws(ObjectError) in
                 if case .beginUpload = call { throw ObjectError(code, "the answer makes no sense") }
             }
@@ -428,9 +378,7 @@ struct LeftoverTests {
     func placedFile() async throws {
         try await withTransferFixture { fixture in
             let (_, bytes) = try fixture.file(bytes: 10_000)
-            fixture.storage.keep(bytes, at: TransferFixture.location)
-            let copy = fixture.folder.appending(path: "copy")
-            let download = try await fixture.app.transfers.download(TransferFixture.location, to: copy)
+            let download = try await fixture.download(of: bytes)
             let (store, left) = (fixture.folder.appending(path: "store"), fixture.folder.appending(path: "left"))
             try FileManager.default.createDirectory(at: left, withIntermediateDirectories: true)
             try await fixture.drain { options in
@@ -447,7 +395,7 @@ struct LeftoverTests {
             try await TransferRunner(app, storage: fixture.storage).drain()
             #expect(try app.transfers[download.id].status().state == .done)
             #expect(fixture.storage.calls.count == asked)
-            #expect(try Array(Data(contentsOf: copy)) == bytes)
+            #expect(try Array(Data(contentsOf: fixture.copy)) == bytes)
             try reopened.close()
         }
     }
@@ -455,19 +403,11 @@ struct LeftoverTests {
     @Test("An upload that is cancelled before its name arrived is found at the storage, and aborted there")
     func cancelledUnnamed() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 10_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 10_000).upload
             fixture.storage.onAnswer { call throws(ObjectError) in
                 if case .beginUpload = call { throw ObjectError(.unreachable, "the answer is lost") }
             }
-            let runner = fixture.runner {
-                $0.backoff = Backoff(first: .seconds(3_600), cap: .seconds(3_600))
-                $0.random = { 1 }
-            }
-            let running = Task { try await runner.run() }
-            try await eventually { try upload.status().failure != nil }
-            running.cancel()
-            try await running.value
+            try await fixture.runner { $0.pauseForAnHour() }.run(untilFailureOf: upload)
             #expect(fixture.storage.state.withLock { $0.uploads.count } == 1)
             try await upload.cancel()
             #expect(try upload.status().state == .cancelling)

@@ -52,12 +52,11 @@ struct NamedStorageTests {
             let runner = fixture.runner(storage: fixture.storage, named: ["archive": other]) {
                 $0.background = background
             }
-            let running = Task { try await runner.run() }
-            try await named.finished()
-            try await eventually { background.handedOver == [unnamed.id.uuid] }
-            #expect(objects(other) == ["a"])
-            running.cancel()
-            try await running.value
+            try await runner.whileRunning {
+                try await named.finished()
+                try await eventually { background.handedOver == [unnamed.id.uuid] }
+                #expect(objects(other) == ["a"])
+            }
         }
     }
 
@@ -71,10 +70,7 @@ struct NamedStorageTests {
             let runner = fixture.runner(storage: fixture.storage, named: ["archive": other]) {
                 $0.background = background
             }
-            let running = Task { try await runner.run() }
-            try await eventually { try !background.handedOver.isEmpty || download.status().isEnded }
-            running.cancel()
-            try await running.value
+            try await runner.run(until: { try !background.handedOver.isEmpty || download.status().isEnded })
             #expect(background.handedOver.isEmpty)
             #expect(try Array(Data(contentsOf: copy)) == [1, 2, 3])
         }
@@ -111,15 +107,14 @@ struct NamedStorageTests {
         try await withTransferFixture { fixture in
             let (file, _) = try fixture.file(bytes: 100)
             let upload = try await fixture.app.transfers.upload(file, to: archive)
-            let running = Task { try await fixture.runner().run() }
-            var reason: TransferProgress.WaitingReason?
-            for await progress in upload.progress where progress.waiting == .noStorage(named: "archive") {
-                reason = progress.waiting
-                break
+            try await fixture.runner().whileRunning {
+                var reason: TransferProgress.WaitingReason?
+                for await progress in upload.progress where progress.waiting == .noStorage(named: "archive") {
+                    reason = progress.waiting
+                    break
+                }
+                #expect(reason == .noStorage(named: "archive"))
             }
-            #expect(reason == .noStorage(named: "archive"))
-            running.cancel()
-            try await running.value
         }
     }
 
@@ -154,22 +149,21 @@ struct NamedStorageTests {
             let others = try await transfers.upload(
                 (0..<20).map { (file, ObjectLocation(bucket: "media", key: "\($0)"), UploadOptions()) })
             let runner = fixture.runner(storage: fixture.storage, named: ["archive": storage]) {
-                $0.backoff = Backoff(first: .seconds(3_600), cap: .seconds(3_600))
+                $0.pauseForAnHour()
                 $0.maximumTransfers = 2
             }
-            let running = Task { try await runner.run() }
-            for other in others { #expect(try await other.finished(within: .seconds(300)).state == .done) }
-            let second = try await transfers.upload(file, to: .init(bucket: "media", key: "b", storage: "archive"))
-            var progress = second.progress.makeAsyncIterator()
-            while let step = await progress.next(isolation: #isolation), step.waiting != .notSignedIn {}
-            #expect(runner.state == .running)
-            isSignedIn.set()
-            runner.resume()
-            for upload in [first, second] {
-                #expect(try await upload.finished(within: .seconds(300)).state == .done)
+            try await runner.whileRunning {
+                for other in others { #expect(try await other.finished(within: .seconds(300)).state == .done) }
+                let second = try await transfers.upload(file, to: .init(bucket: "media", key: "b", storage: "archive"))
+                var progress = second.progress.makeAsyncIterator()
+                while let step = await progress.next(isolation: #isolation), step.waiting != .notSignedIn {}
+                #expect(runner.state == .running)
+                isSignedIn.set()
+                runner.resume()
+                for upload in [first, second] {
+                    #expect(try await upload.finished(within: .seconds(300)).state == .done)
+                }
             }
-            running.cancel()
-            try await running.value
         }
     }
 
@@ -197,12 +191,8 @@ struct NamedStorageTests {
                 if call == .putPart(5) { throw ObjectError(.unreachable, "away") }
             }
             let upload = try await fixture.app.transfers.upload(file, to: archive)
-            let runner = runner(fixture, ["archive": old])
-            let running = Task { try await runner.run() }
-            try await eventually { try upload.status().failure != nil }
-            running.cancel()
-            try await running.value
-            try await self.runner(fixture, ["archive": new]).drain()
+            try await runner(fixture, ["archive": old]).run(untilFailureOf: upload)
+            try await runner(fixture, ["archive": new]).drain()
             #expect(new.object(archive)?.bytes == bytes)
             // The parts at the storage of before are not this runner's to clear away.
             #expect(old.state.withLock { $0.uploads.count } == 1)
@@ -266,16 +256,12 @@ struct NamedStorageTests {
                 if call == .putPart(5) { throw ObjectError(.unreachable, "away") }
             }
             let upload = try await fixture.app.transfers.upload(file, to: archive)
-            let runner = runner(fixture, ["archive": storage])
-            let running = Task { try await runner.run() }
-            try await eventually { try upload.status().failure != nil }
-            running.cancel()
-            try await running.value
+            try await runner(fixture, ["archive": storage]).run(untilFailureOf: upload)
             try await upload.cancel()
             try await fixture.drain()
             #expect(try upload.status().state == .cancelling)
             #expect(!fixture.storage.calls.contains { if case .abort = $0 { true } else { false } })
-            try await self.runner(fixture, ["archive": storage]).drain()
+            try await runner(fixture, ["archive": storage]).drain()
             #expect(try upload.status().state == .cancelled)
             #expect(storage.state.withLock { $0.uploads.isEmpty })
         }
@@ -287,15 +273,7 @@ struct NamedStorageTests {
             let place = ObjectLocation(bucket: "media", key: "a", region: "eu-west-1", storage: "archive")
             let (file, _) = try fixture.file(bytes: 10_000)
             let storage = MemoryStorage()
-            let (cuts, lies) = (Countdown(1), Countdown(1))
-            storage.onCall { call throws(ObjectError) in
-                switch call {
-                case .putPart(5) where cuts.take(): throw ObjectError(.interrupted, "cut")
-                case .parts where lies.take(): throw ObjectError(.noSuchUpload, "there is none", status: 404)
-                case .abort: throw ObjectError(.accessDenied, "not you")
-                default: break
-                }
-            }
+            storage.forgetForAMoment()
             let upload = try await fixture.app.transfers.upload(file, to: place)
             try await runner(fixture, ["archive": storage]).drain()
             #expect(try upload.status().state == .done)
@@ -339,12 +317,11 @@ struct NamedStorageTests {
             let (file, _) = try fixture.file(bytes: 100)
             let upload = try await fixture.app.transfers.upload(file, to: .init(bucket: "media", key: "x"))
             let runner = runner(fixture, ["photos": MemoryStorage()], hasUnnamed: false)
-            let running = Task { try await runner.run() }
-            try await eventually { try upload.status().failure?.code == .noStorage }
-            var progress = upload.progress.makeAsyncIterator()
-            #expect(await progress.next(isolation: #isolation)?.waiting == .noStorage(named: nil))
-            running.cancel()
-            try await running.value
+            try await runner.whileRunning {
+                try await eventually { try upload.status().failure?.code == .noStorage }
+                var progress = upload.progress.makeAsyncIterator()
+                #expect(await progress.next(isolation: #isolation)?.waiting == .noStorage(named: nil))
+            }
         }
     }
 }

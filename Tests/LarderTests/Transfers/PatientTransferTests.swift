@@ -26,18 +26,17 @@ struct PatientTransferTests {
                 throw ObjectError(.throttled, "SlowDown", retryAfter: .seconds(600))
             }
             let uploads = try await upload(200, fixture)
-            let runner = fixture.runner()
-            let running = Task { try await runner.run() }
-            try await eventually { try uploads[0].status().failure != nil }
-            let (file, _) = try fixture.file(bytes: 100)
-            let other = try await fixture.app.transfers.upload(file, to: .init(bucket: "other", key: "other"))
-            #expect(try await other.finished().state == .done)
-            try await Task.sleep(for: .milliseconds(300))
-            #expect(calls.withLock { $0 } <= 6)
-            let status = try uploads[0].status()
-            #expect(status.state == .pending && (status.notBefore ?? .distantPast) > Date(timeIntervalSinceNow: 300))
-            running.cancel()
-            try await running.value
+            try await fixture.runner().whileRunning {
+                try await eventually { try uploads[0].status().failure != nil }
+                let (file, _) = try fixture.file(bytes: 100)
+                let other = try await fixture.app.transfers.upload(file, to: .init(bucket: "other", key: "other"))
+                #expect(try await other.finished().state == .done)
+                try await Task.sleep(for: .milliseconds(300))
+                #expect(calls.withLock { $0 } <= 6)
+                let status = try uploads[0].status()
+                #expect(status.state == .pending)
+                #expect((status.notBefore ?? .distantPast) > Date(timeIntervalSinceNow: 300))
+            }
         }
     }
 
@@ -58,12 +57,11 @@ struct PatientTransferTests {
                 $0.backoff = Backoff(first: second, cap: second * 120)
                 $0.maximumFaults = 100
             }
-            let running = Task { try await runner.run() }
-            try await eventually { requests.count >= 30 || requests.count > 1 && requests.span >= second * 60 }
-            #expect(requests.count(within: second * 60) < 30)
-            #expect(try uploads[0].status().state != .failed)
-            running.cancel()
-            try await running.value
+            try await runner.whileRunning {
+                try await eventually { requests.count >= 30 || requests.count > 1 && requests.span >= second * 60 }
+                #expect(requests.count(within: second * 60) < 30)
+                #expect(try uploads[0].status().state != .failed)
+            }
         }
     }
 
@@ -77,11 +75,18 @@ struct PatientTransferTests {
         let begun = Mutex(0)
         let exchange: @Sendable () async throws -> Void = {
             begun.withLock { $0 += 1 }
-            while begun.withLock({ $0 }) < 6 { try await Task.sleep(for: .milliseconds(1)) }
+            try await eventually { begun.withLock { $0 } >= 6 }
             throw ObjectError(.throttled, "SlowDown", status: 503)
         }
         await withTaskGroup(of: Void.self) { group in
-            for _ in 0..<6 { group.addTask { try? await connections.with("host", exchange) } }
+            for _ in 0..<6 {
+                group.addTask {
+                    let error = await #expect(throws: ObjectError.self) {
+                        try await connections.with("host", exchange)
+                    }
+                    #expect(error?.code == .throttled)
+                }
+            }
         }
         #expect(asked.withLock { $0 }.max() == 1)
     }
@@ -93,13 +98,11 @@ struct PatientTransferTests {
                 throw ObjectError(.serverFault, "InternalError", status: 500, retryAfter: .seconds(600))
             }
             let uploads = try await upload(1, fixture)
-            let runner = fixture.runner()
-            let running = Task { try await runner.run() }
-            try await eventually { try uploads[0].status().failure != nil }
-            let time = try #require(try uploads[0].status().notBefore).timeIntervalSinceNow
-            #expect(time > 300 && time < 700)
-            running.cancel()
-            try await running.value
+            try await fixture.runner().whileRunning {
+                try await eventually { try uploads[0].status().failure != nil }
+                let time = try #require(try uploads[0].status().notBefore).timeIntervalSinceNow
+                #expect(time > 300 && time < 700)
+            }
         }
     }
 
@@ -110,13 +113,11 @@ struct PatientTransferTests {
                 throw ObjectError(.throttled, "SlowDown", retryAfter: .seconds(100 * 366 * 86_400))
             }
             let uploads = try await upload(1, fixture)
-            let runner = fixture.runner()
-            let running = Task { try await runner.run() }
-            try await eventually { try uploads[0].status().failure != nil }
-            let time = try #require(try uploads[0].status().notBefore).timeIntervalSinceNow
-            #expect(time > 86_000 && time < 87_000)
-            running.cancel()
-            try await running.value
+            try await fixture.runner().whileRunning {
+                try await eventually { try uploads[0].status().failure != nil }
+                let time = try #require(try uploads[0].status().notBefore).timeIntervalSinceNow
+                #expect(time > 86_000 && time < 87_000)
+            }
         }
     }
 
@@ -134,9 +135,12 @@ struct PatientTransferTests {
                 }
                 do {
                     // All six are there before one is told.
-                    while seen.withLock({ $0.count }) < 6 { try await Task.sleep(for: .milliseconds(1)) }
+                    try await eventually { seen.withLock { $0.count } >= 6 }
                     if count > 6 { try await Task.sleep(for: .milliseconds(50)) }
-                } catch { throw ObjectError(.cancelled, "cancelled") }
+                } catch {
+                    if !(error is CancellationError) { Issue.record(error) }
+                    throw ObjectError(.cancelled, "cancelled")
+                }
                 if count == 1 { throw ObjectError(.throttled, "SlowDown", retryAfter: .seconds(1)) }
             }
             storage.onAnswer { _ in
@@ -219,14 +223,12 @@ struct PatientTransferTests {
                 throw ObjectError(.throttled, "SlowDown")
             }
             let uploads = try await upload(2, fixture)
-            let runner = fixture.runner()
-            let running = Task { try await runner.run() }
-            try await eventually { try uploads[0].status().failure != nil }
-            isFirstHeard.set()
-            try await eventually { try uploads[1].status().failure != nil }
-            #expect(try #require(try uploads[1].status().notBefore).timeIntervalSinceNow > 60)
-            running.cancel()
-            try await running.value
+            try await fixture.runner().whileRunning {
+                try await eventually { try uploads[0].status().failure != nil }
+                isFirstHeard.set()
+                try await eventually { try uploads[1].status().failure != nil }
+                #expect(try #require(try uploads[1].status().notBefore).timeIntervalSinceNow > 60)
+            }
         }
     }
 
@@ -270,10 +272,10 @@ struct PatientTransferTests {
             let uploads = try await upload(1, fixture)
             // Longer than all that changes in the store when the storage has refused.
             let runner = fixture.runner { $0.backoff = Backoff(first: .milliseconds(400), cap: .milliseconds(400)) }
-            let running = Task { try await runner.run() }
-            #expect(try await uploads[0].finished(within: .seconds(20)).state == .done)
-            running.cancel()
-            try await running.value
+            try await runner.whileRunning {
+                let status = try await uploads[0].finished(within: .seconds(20))
+                #expect(status.state == .done)
+            }
         }
     }
 
@@ -326,8 +328,7 @@ struct PatientTransferTests {
     @Test("The pauses after credentials that are not taken begin anew once bytes have arrived")
     func refusalsBeginAnew() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 100)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 100).upload
             let table = try fixture.app.core.operationsStore.database().transfers
             let stored = try #require(try table.find(upload.id.uuid))
             let runner = fixture.runner { $0.backoff = Backoff(first: .milliseconds(1), cap: .seconds(100_000)) }
@@ -346,8 +347,7 @@ struct PatientTransferTests {
     @Test("Pauses grow with failures in a row, and not with all attempts there ever were")
     func inARow() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 40 * 1024)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 40 * 1024).upload
             let failed = Mutex<Set<Int>>([])
             fixture.storage.onCall { call throws(ObjectError) in
                 guard case .putPart(let number) = call, number.isMultiple(of: 2) else { return }
@@ -405,15 +405,13 @@ struct PatientTransferTests {
                 }
             }
             let second = try await upload(1, fixture)[0]
-            let runner = fixture.runner()
-            let running = Task { try await runner.run() }
-            try await eventually { try second.status().failure != nil }
-            isThrottled.set()
-            try await eventually { try first.status().failure != nil || first.status().isEnded }
-            #expect(try first.status().state == .done)
-            #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
-            running.cancel()
-            try await running.value
+            try await fixture.runner().whileRunning {
+                try await eventually { try second.status().failure != nil }
+                isThrottled.set()
+                try await eventually { try first.status().failure != nil || first.status().isEnded }
+                #expect(try first.status().state == .done)
+                #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
+            }
         }
     }
 
@@ -428,14 +426,12 @@ struct PatientTransferTests {
             }
             let (small, _) = try fixture.file("small", bytes: 100)
             let second = try await fixture.app.transfers.upload(small, to: TransferFixture.location)
-            let runner = fixture.runner()
-            let running = Task { try await runner.run() }
-            try await eventually { try second.status().failure != nil }
-            try await first.cancel()
-            try await eventually { try first.status().state == .cancelled }
-            #expect(fixture.storage.state.withLock { $0.uploads.isEmpty })
-            running.cancel()
-            try await running.value
+            try await fixture.runner().whileRunning {
+                try await eventually { try second.status().failure != nil }
+                try await first.cancel()
+                try await eventually { try first.status().state == .cancelled }
+                #expect(fixture.storage.state.withLock { $0.uploads.isEmpty })
+            }
         }
     }
 
@@ -445,18 +441,15 @@ struct PatientTransferTests {
             fixture.storage.onCall { call throws(ObjectError) in
                 if case .head = call { throw ObjectError(.throttled, "SlowDown", retryAfter: .seconds(600)) }
             }
-            let download = try await fixture.app.transfers.download(
-                TransferFixture.location, to: fixture.folder.appending(path: "copy"))
-            let runner = fixture.runner { $0.maximumTransfers = 1 }
-            let running = Task { try await runner.run() }
-            try await eventually { try download.status().failure != nil }
-            let held = try await upload(1, fixture)
-            let (file, _) = try fixture.file("other", bytes: 100)
-            let other = try await fixture.app.transfers.upload(file, to: .init(bucket: "other", key: "other"))
-            #expect(try await other.finished().state == .done)
-            #expect(try held[0].status().attempts == 0)
-            running.cancel()
-            try await running.value
+            let download = try await fixture.download()
+            try await fixture.runner { $0.maximumTransfers = 1 }.whileRunning {
+                try await eventually { try download.status().failure != nil }
+                let held = try await upload(1, fixture)
+                let (file, _) = try fixture.file("other", bytes: 100)
+                let other = try await fixture.app.transfers.upload(file, to: .init(bucket: "other", key: "other"))
+                #expect(try await other.finished().state == .done)
+                #expect(try held[0].status().attempts == 0)
+            }
         }
     }
 }

@@ -55,8 +55,7 @@ struct PrivateDownloadTests {
             fixture.storage.keep(Self.bytes, at: TransferFixture.location)
             let victim = fixture.folder.appending(path: "victim")
             try Data("mine".utf8).write(to: victim)
-            let file = fixture.folder.appending(path: "copy")
-            let download = try await fixture.app.transfers.download(TransferFixture.location, to: file)
+            let download = try await fixture.download()
             let partial = URL(
                 filePath: PartialFile.path(of: download.id.uuid, in: fixture.folder.appending(path: "store")))
             try FileManager.default.createDirectory(
@@ -65,7 +64,7 @@ struct PrivateDownloadTests {
             try await fixture.drain()
             await expectCode(.destinationUnusable) { try await download.finished() }
             #expect(try Data(contentsOf: victim) == Data("mine".utf8))
-            #expect(!FileManager.default.fileExists(atPath: file.path))
+            #expect(!FileManager.default.fileExists(atPath: fixture.copy.path))
         }
     }
 

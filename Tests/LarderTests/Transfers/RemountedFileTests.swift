@@ -30,8 +30,7 @@ struct RemountedFileTests {
     @Test("A source is sent, and its device noted anew", arguments: [100, 20_000])
     func source(count: Int) async throws {
         try await withTransferFixture { fixture in
-            let (file, bytes) = try fixture.file(bytes: count)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (upload, file, bytes) = try await fixture.upload(bytes: count)
             try await note([.file(try moved(file))], of: upload, fixture)
             try await fixture.drain()
             try await upload.finished()
@@ -69,9 +68,7 @@ struct RemountedFileTests {
     func partialFile() async throws {
         try await withTransferFixture { fixture in
             let (_, bytes) = try fixture.file(bytes: 20_000)
-            fixture.storage.keep(bytes, at: TransferFixture.location)
-            let copy = fixture.folder.appending(path: "copy")
-            let download = try await fixture.app.transfers.download(TransferFixture.location, to: copy)
+            let download = try await fixture.download(of: bytes)
             let failures = Countdown(1)
             fixture.storage.onCall { call throws(ObjectError) in
                 if call == .get(9216..<10_240), failures.take() { throw ObjectError(.unreachable, "away") }
@@ -80,15 +77,12 @@ struct RemountedFileTests {
                 $0.connectionsPerHost = 1
                 $0.backoff = Backoff(first: .seconds(20), cap: .seconds(20))
             }
-            let running = Task { try await runner.run() }
-            try await eventually { try download.status().failure != nil }
-            running.cancel()
-            try await running.value
+            try await runner.run(untilFailureOf: download)
             let partial = PartialFile.path(of: download.id.uuid, in: fixture.folder.appending(path: "store"))
             try await note([.file(try moved(URL(filePath: partial)))], of: download, fixture)
             try await fixture.drain()
             try await download.finished()
-            #expect(try Array(Data(contentsOf: copy)) == bytes)
+            #expect(try Array(Data(contentsOf: fixture.copy)) == bytes)
             #expect(fixture.storage.calls.count { if case .get = $0 { true } else { false } } == 20)
         }
     }
@@ -99,15 +93,12 @@ struct RemountedFileTests {
     func movedFile(isSame: Bool, isRemounted: Bool) async throws {
         try await withTransferFixture { fixture in
             let (_, bytes) = try fixture.file(bytes: 2000)
-            fixture.storage.keep(bytes, at: TransferFixture.location)
-            let copy = fixture.folder.appending(path: "copy")
-            let download = try await fixture.app.transfers.download(
-                TransferFixture.location, to: copy, options: .init(replacesFile: true))
+            let download = try await fixture.download(of: bytes, options: .init(replacesFile: true))
             var other = bytes
             other[700] ^= 1
-            try Data(isSame ? bytes : other).write(to: copy)
+            try Data(isSame ? bytes : other).write(to: fixture.copy)
             let etag = try #require(fixture.storage.object(TransferFixture.location)).etag
-            let identity = try isRemounted ? moved(copy) : FileIdentity(ofSource: copy.path)
+            let identity = try isRemounted ? moved(fixture.copy) : FileIdentity(ofSource: fixture.copy.path)
             try await note(
                 [
                     .object(etag: etag, size: 2000, crc32c: nil), .partSize(1024), .file(identity),
@@ -118,7 +109,7 @@ struct RemountedFileTests {
                 ], of: download, fixture)
             try await fixture.drain()
             try await download.finished()
-            #expect(try Array(Data(contentsOf: copy)) == bytes)
+            #expect(try Array(Data(contentsOf: fixture.copy)) == bytes)
             #expect(fixture.storage.calls.isEmpty == isSame)
         }
     }
@@ -129,16 +120,14 @@ struct RemountedFileTests {
     func copiedFile(isSame: Bool) async throws {
         try await withTransferFixture { fixture in
             let (_, bytes) = try fixture.file(bytes: 2000)
-            fixture.storage.keep(bytes, at: TransferFixture.location)
-            let copy = fixture.folder.appending(path: "copy")
-            let download = try await fixture.app.transfers.download(TransferFixture.location, to: copy)
+            let download = try await fixture.download(of: bytes)
             var other = bytes
             other[700] ^= 1
-            try Data(isSame ? bytes : other).write(to: copy)
+            try Data(isSame ? bytes : other).write(to: fixture.copy)
             _ = try await noteArrived(download, bytes, fixture)
             try await fixture.drain()
             #expect(try download.status().failure?.code == (isSame ? nil : .destinationExists))
-            #expect(try Array(Data(contentsOf: copy)) == (isSame ? bytes : other))
+            #expect(try Array(Data(contentsOf: fixture.copy)) == (isSame ? bytes : other))
             #expect(!fixture.storage.calls.contains { if case .get = $0 { true } else { false } })
         }
     }
@@ -167,10 +156,8 @@ struct RemountedFileTests {
     func keptUntilNoted() async throws {
         try await withTransferFixture { fixture in
             let (_, bytes) = try fixture.file(bytes: 2000)
-            fixture.storage.keep(bytes, at: TransferFixture.location)
-            let copy = fixture.folder.appending(path: "copy")
-            let download = try await fixture.app.transfers.download(TransferFixture.location, to: copy)
-            try Data(bytes).write(to: copy)
+            let download = try await fixture.download(of: bytes)
+            try Data(bytes).write(to: fixture.copy)
             let partial = try await noteArrived(download, bytes, fixture)
             let isThere = Mutex<Bool?>(nil)
             try await fixture.drain {

@@ -9,8 +9,7 @@ struct RetriedTransferTests {
     @Test("An upload that is retried with a changed file leaves none behind at the storage")
     func changedFile() async throws {
         try await withTransferFixture { fixture in
-            let (file, bytes) = try fixture.file(bytes: 20_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (upload, file, bytes) = try await fixture.upload(bytes: 20_000)
             fixture.storage.onCall { call throws(ObjectError) in
                 switch call {
                 case .putPart(3):
@@ -35,8 +34,7 @@ struct RetriedTransferTests {
     @Test("An upload that the storage begins late, when it was looked for already, is aborted in the end")
     func begunLate() async throws {
         try await withTransferFixture { fixture in
-            let (file, bytes) = try fixture.file(bytes: 20_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (upload, _, bytes) = try await fixture.upload(bytes: 20_000)
             let (faults, lates) = (Countdown(1), Countdown(1))
             let storage = fixture.storage
             storage.onCall { call throws(ObjectError) in
@@ -64,15 +62,13 @@ struct RetriedTransferTests {
             fixture.storage.onCall { call throws(ObjectError) in
                 if faults.withLock({ $0.take() }) { throw ObjectError(.serverFault, "for a test") }
             }
-            let runner = fixture.runner { $0.maximumFaults = 4 }
-            let running = Task { try await runner.run() }
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
-            await expectCode(.init(rawValue: "object.serverFault")) { try await upload.finished() }
-            faults.withLock { $0 = Countdown(3) }
-            try await upload.retry()
-            #expect(try await upload.finished().state == .done)
-            running.cancel()
-            try await running.value
+            try await fixture.runner { $0.maximumFaults = 4 }.whileRunning {
+                let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+                await expectCode(.init(rawValue: "object.serverFault")) { try await upload.finished() }
+                faults.withLock { $0 = Countdown(3) }
+                try await upload.retry()
+                #expect(try await upload.finished().state == .done)
+            }
         }
     }
 
@@ -167,49 +163,41 @@ struct RetriedTransferTests {
         }
     }
 
-    @Test("An object of the same length that was there before is not taken for an encrypted upload")
-    func sealed() async throws {
-        try await withTransferFixture(MemoryStorage(tellsChecksums: true, isSealed: true)) { fixture in
+    /// Expects that an upload which is lost as it is completed is sent anew, though an object of its length is there.
+    private func expectSentAnew(
+        to storage: MemoryStorage, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        try await withTransferFixture(storage) { fixture in
             let (old, _) = try fixture.file("old", bytes: 20_000)
             _ = try await fixture.app.transfers.upload(old, to: TransferFixture.location)
             try await fixture.drain()
             let (new, bytes) = try fixture.file("new", bytes: 20_000, seed: 8)
             let upload = try await fixture.app.transfers.upload(new, to: TransferFixture.location)
             let faults = Countdown(1)
-            let storage = fixture.storage
-            storage.onCall { call throws(ObjectError) in
+            storage.onCall { call in
                 // A rule of the bucket's aborts it.
                 if call == .complete, faults.take() { storage.state.withLock { $0.uploads = [:] } }
             }
             try await fixture.drain()
-            try await upload.finished()
-            #expect(storage.object(TransferFixture.location)?.bytes == bytes)
+            try await upload.finished(within: .zero)
+            #expect(storage.object(TransferFixture.location)?.bytes == bytes, sourceLocation: sourceLocation)
         }
+    }
+
+    @Test("An object of the same length that was there before is not taken for an encrypted upload")
+    func sealed() async throws {
+        try await expectSentAnew(to: MemoryStorage(tellsChecksums: true, isSealed: true))
     }
 
     @Test("A lost upload does not take an older object of the same length for its own")
     func otherObject() async throws {
-        try await withTransferFixture { fixture in
-            let (old, _) = try fixture.file("old", bytes: 20_000)
-            _ = try await fixture.app.transfers.upload(old, to: TransferFixture.location)
-            try await fixture.drain()
-            let (new, bytes) = try fixture.file("new", bytes: 20_000, seed: 8)
-            let upload = try await fixture.app.transfers.upload(new, to: TransferFixture.location)
-            let faults = Countdown(1)
-            fixture.storage.onCall { [storage = fixture.storage] call in
-                if call == .complete, faults.take() { storage.state.withLock { $0.uploads = [:] } }
-            }
-            try await fixture.drain()
-            try await upload.finished(within: .zero)
-            #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
-        }
+        try await expectSentAnew(to: MemoryStorage())
     }
 
     @Test("A retry of an upload that has not failed is refused as that, also where its file is gone")
     func notFailed() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 10)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (upload, file, _) = try await fixture.upload(bytes: 10)
             try FileManager.default.removeItem(at: file)
             await expectCode(.init(rawValue: "operations.wrongState")) { try await upload.retry() }
             #expect(try upload.status().state == .pending)
@@ -237,13 +225,12 @@ struct RetriedTransferTests {
                     if case .get = call { throw ObjectError(.unreachable, "away") }
                 }
                 let runner = fixture.runner { $0.backoff = Backoff(first: .seconds(20), cap: .seconds(20)) }
-                let running = Task { try await runner.run() }
-                try await eventually { try other.status().failure != nil }
-                try Data([1]).write(to: volume.appending(path: ".other.\(other.id).part"))
-                try await other.cancel()
-                try await eventually { try other.status().state == .cancelled }
-                running.cancel()
-                try await running.value
+                try await runner.whileRunning {
+                    try await eventually { try other.status().failure != nil }
+                    try Data([1]).write(to: volume.appending(path: ".other.\(other.id).part"))
+                    try await other.cancel()
+                    try await eventually { try other.status().state == .cancelled }
+                }
                 #expect(try FileManager.default.contentsOfDirectory(atPath: volume.path) == ["copy"])
             }
         }
@@ -277,8 +264,7 @@ struct RetriedTransferTests {
     @Test("An upload whose name did not arrive is looked for in the region of its bucket")
     func lookedForInRegion() async throws {
         try await withTransferFixture { fixture in
-            let (file, bytes) = try fixture.file(bytes: 20_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (upload, _, bytes) = try await fixture.upload(bytes: 20_000)
             let faults = Countdown(1)
             fixture.storage.onAnswer { call throws(ObjectError) in
                 if case .beginUpload = call, faults.take() { throw ObjectError(.interrupted, "cut") }

@@ -30,6 +30,14 @@ final class ScriptedBackground: BackgroundTransport {
 
     init(_ storage: MemoryStorage) { self.storage = storage }
 
+    /// A runner of the same storage that hands its transfers over.
+    func runner(_ app: Partition) -> TransferRunner {
+        var options = TransferRunner.Options()
+        options.background = self
+        options.backoff = Backoff(first: .milliseconds(1), cap: .milliseconds(5))
+        return TransferRunner(app, storage: storage, options: options)
+    }
+
     /// The uploads that were handed over, each time.
     var handedOver: [UUID] { state.withLock { $0.handedOver } }
     /// The uploads that were ended by a runner, each time.

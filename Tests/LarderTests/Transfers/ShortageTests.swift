@@ -38,10 +38,7 @@ struct ShortageTests {
                 }
             })
             try fixture.store.close()
-            let store = try Store.open(
-                at: fixture.folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema),
-                options: options)
-            let app = try store.partition()
+            let (store, app) = try TransferFixture.open(fixture.folder, options)
             let upload = try await app.transfers.upload(source, to: TransferFixture.location)
             let copy = fixture.folder.appending(path: "copy")
             let download = try await app.transfers.download(kept, to: copy)

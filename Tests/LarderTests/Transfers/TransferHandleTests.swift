@@ -38,27 +38,24 @@ struct TransferHandleTests {
     @Test("A paused one stops at once, keeps what has arrived, and goes on from there")
     func paused() async throws {
         try await withTransferFixture { fixture in
-            let (file, bytes) = try fixture.file(bytes: 20_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (upload, _, bytes) = try await fixture.upload(bytes: 20_000)
             let isHeld = Flag()
             fixture.storage.onCall { call throws(ObjectError) in
                 guard case .putPart(10) = call, !isHeld.isSet else { return }
                 isHeld.set()
                 do { try await Task.sleep(for: .seconds(60)) } catch { throw ObjectError(.cancelled, "cancelled") }
             }
-            let runner = fixture.runner { $0.connectionsPerHost = 1 }
-            let task = Task { try await runner.run() }
-            await isHeld.wait()
-            try await upload.pause()
-            #expect(try upload.status().state == .paused)
-            try await eventually { fixture.storage.state.withLock { $0.busy } == 0 }
-            #expect(try upload.status().arrived == 9 * 1024)
-            await expectCode(.init(rawValue: "operations.wrongState")) { try await upload.pause() }
-            await expectCode(.unfinishedTransfer) { try await upload.finished(within: .milliseconds(10)) }
-            try await upload.resume()
-            try await upload.finished()
-            task.cancel()
-            try await task.value
+            try await fixture.runner { $0.connectionsPerHost = 1 }.whileRunning {
+                await isHeld.wait()
+                try await upload.pause()
+                #expect(try upload.status().state == .paused)
+                try await eventually { fixture.storage.state.withLock { $0.busy } == 0 }
+                #expect(try upload.status().arrived == 9 * 1024)
+                await expectCode(.init(rawValue: "operations.wrongState")) { try await upload.pause() }
+                await expectCode(.unfinishedTransfer) { try await upload.finished(within: .milliseconds(10)) }
+                try await upload.resume()
+                try await upload.finished()
+            }
             #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
             #expect(fixture.storage.calls.count { if case .putPart = $0 { true } else { false } } == 20)
         }
@@ -68,13 +65,7 @@ struct TransferHandleTests {
         "A cancelled one leaves nothing at the storage or in the folder, and its end is told", arguments: [true, false])
     func cancelled(isUpload: Bool) async throws {
         try await withTransferFixture { fixture in
-            let (file, bytes) = try fixture.file(bytes: 20_000)
-            fixture.storage.keep(bytes, at: TransferFixture.location)
-            let transfers = fixture.app.transfers
-            let transfer =
-                isUpload
-                ? try await transfers.upload(file, to: .init(bucket: "media", key: "new"))
-                : try await transfers.download(TransferFixture.location, to: fixture.folder.appending(path: "copy"))
+            let transfer = try await fixture.transfer(isUpload: isUpload, bytes: 20_000)
             let isHeld = Flag()
             fixture.storage.onCall { call throws(ObjectError) in
                 switch call {
@@ -84,25 +75,22 @@ struct TransferHandleTests {
                 isHeld.set()
                 do { try await Task.sleep(for: .seconds(60)) } catch { throw ObjectError(.cancelled, "cancelled") }
             }
-            let runner = fixture.runner()
-            let task = Task { try await runner.run() }
-            await isHeld.wait()
-            try await transfer.cancel()
-            await expectCode(.cancelledTransfer) { try await transfer.finished() }
-            try await eventually { try transfer.status().state == .cancelled }
-            #expect(fixture.partials.isEmpty)
-            #expect(fixture.storage.state.withLock { $0.uploads.isEmpty })
-            await expectCode(.init(rawValue: "operations.wrongState")) { try await transfer.cancel() }
-            task.cancel()
-            try await task.value
+            try await fixture.runner().whileRunning {
+                await isHeld.wait()
+                try await transfer.cancel()
+                await expectCode(.cancelledTransfer) { try await transfer.finished() }
+                try await eventually { try transfer.status().state == .cancelled }
+                #expect(fixture.partials.isEmpty)
+                #expect(fixture.storage.state.withLock { $0.uploads.isEmpty })
+                await expectCode(.init(rawValue: "operations.wrongState")) { try await transfer.cancel() }
+            }
         }
     }
 
     @Test("A download that no runner has begun is cancelled at once, since there is nothing to clear away")
     func cancelledBeforeItBegan() async throws {
         try await withTransferFixture { fixture in
-            let download = try await fixture.app.transfers.download(
-                TransferFixture.location, to: fixture.folder.appending(path: "copy"))
+            let download = try await fixture.download()
             try await download.cancel()
             #expect(try download.status().state == .cancelled)
         }
@@ -141,8 +129,7 @@ struct TransferHandleTests {
     @Test("Progress that does not change is told once")
     func progressOnce() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 10)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 10).upload
             let told = Mutex(0)
             let reading = Task { for await _ in upload.progress { told.withLock { $0 += 1 } } }
             try await eventually { told.withLock { $0 } > 0 }
@@ -157,8 +144,7 @@ struct TransferHandleTests {
     @Test("Progress is told at most ten times a second, however often it changes")
     func progressRate() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 10)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 10).upload
             let told = Mutex<[SuspendingClock.Instant]>([])
             let reading = Task { for await _ in upload.progress { told.withLock { $0.append(.now) } } }
             let changing = Task {
@@ -181,8 +167,7 @@ struct TransferHandleTests {
     @Test("The progress of an upload under way counts its whole parts, and what has moved of the others")
     func progressOfParts() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 10_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 10_000).upload
             let (isBegun, mayBeSent, isSent, mayEnd) = (Flag(), Flag(), Flag(), Flag())
             fixture.storage.onCall { call throws(ObjectError) in
                 guard case .putPart(5) = call else { return }
@@ -209,30 +194,23 @@ struct TransferHandleTests {
     @Test("The progress of a download counts the bytes of a part that is not yet whole")
     func progressWithinPart() async throws {
         try await withTransferFixture { fixture in
-            fixture.storage.keep([UInt8](repeating: 7, count: 10_000), at: TransferFixture.location)
-            let file = fixture.folder.appending(path: "copy")
-            let download = try await fixture.app.transfers.download(TransferFixture.location, to: file)
+            let download = try await fixture.download(of: [UInt8](repeating: 7, count: 10_000))
             let (isReceived, mayEnd) = (Flag(), Flag())
             fixture.storage.onAnswer { call throws(ObjectError) in
                 guard case .get = call else { return }
                 isReceived.set()
                 await mayEnd.wait()
             }
-            let draining = Task { try await fixture.drain { $0.connectionsPerHost = 1 } }
-            await isReceived.wait()
-            let shown = await download.progress.first { _ in true }
-            #expect(shown?.state == .running && shown?.completed == 1_024)
-            mayEnd.set()
-            try await draining.value
-            try await download.finished()
+            try await fixture.expectProgress(of: download, 1_024, once: isReceived, thenSetting: mayEnd) {
+                $0.connectionsPerHost = 1
+            }
         }
     }
 
     @Test("The progress of a cancelled transfer ends, and the last of it is that")
     func cancelledProgress() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 10)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 10).upload
             let states = Mutex<[TransferStatus.State]>([])
             let hasEnded = Flag()
             let reading = Task {
@@ -250,8 +228,7 @@ struct TransferHandleTests {
     @Test("Events tell what the program does to a transfer, also where no runner works", .timeLimit(.minutes(1)))
     func toldWithoutRunner() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 10)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 10).upload
             var events = fixture.app.transfers.events.makeAsyncIterator()
             try await upload.pause()
             #expect(await events.next(isolation: #isolation)?.state == .paused)
@@ -263,8 +240,7 @@ struct TransferHandleTests {
     @Test("Each of two readers of the events is told what the program does to a transfer", .timeLimit(.minutes(1)))
     func toldToEachReader() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 10)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 10).upload
             var first = fixture.app.transfers.events.makeAsyncIterator()
             var second = fixture.app.transfers.events.makeAsyncIterator()
             try await upload.pause()
@@ -289,17 +265,15 @@ struct TransferHandleTests {
                     throw ObjectError(.cancelled, "cancelled")
                 }
             }
-            let runner = fixture.runner()
-            let running = Task { try await runner.run() }
-            try await eventually { fixture.storage.state.withLock { $0.busy } == 2 }
-            try await uploads[0].pause()
-            try await eventually { fixture.storage.state.withLock { $0.busy } == 1 }
-            isFree.set()
-            #expect(try await uploads[1].finished().attempts == 1)
-            #expect(!isBrokenOff.isSet)
-            #expect(try uploads[0].status().state == .paused)
-            running.cancel()
-            try await running.value
+            try await fixture.runner().whileRunning {
+                try await eventually { fixture.storage.state.withLock { $0.busy } == 2 }
+                try await uploads[0].pause()
+                try await eventually { fixture.storage.state.withLock { $0.busy } == 1 }
+                isFree.set()
+                #expect(try await uploads[1].finished().attempts == 1)
+                #expect(!isBrokenOff.isSet)
+                #expect(try uploads[0].status().state == .paused)
+            }
         }
     }
 
@@ -340,8 +314,7 @@ struct TransferHandleTests {
     @Test("Events tell that a transfer has begun while it is under way")
     func toldBegun() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 10)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 10).upload
             var events = fixture.app.transfers.events.makeAsyncIterator()
             let isTold = Flag()
             fixture.storage.onCall { _ in await isTold.wait() }
@@ -429,8 +402,7 @@ struct TransferHandleTests {
     func realTime() async throws {
         let clock = TestClock()
         try await withTransferFixture(at: clock) { fixture in
-            let (file, _) = try fixture.file(bytes: 10)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 10).upload
             let isOver = Flag()
             let waiting = Task {
                 defer { isOver.set() }

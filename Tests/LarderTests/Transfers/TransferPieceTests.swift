@@ -402,25 +402,6 @@ struct TransferPieceTests {
             #expect(try transfers.list(in: []).isEmpty)
         }
     }
-
-    @Test("A digest that is no SHA-256 is refused, of an upload and of a download")
-    func digests() async throws {
-        try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 10)
-            for count in [0, 31, 33] {
-                let sha256 = [UInt8](repeating: 1, count: count)
-                await expectCode(.invalidTransfer) {
-                    _ = try await fixture.app.transfers.upload(
-                        file, to: TransferFixture.location, options: UploadOptions(sha256: sha256))
-                }
-                await expectCode(.invalidTransfer) {
-                    _ = try await fixture.app.transfers.download(
-                        TransferFixture.location, to: fixture.folder.appending(path: "copy"),
-                        options: DownloadOptions(sha256: sha256))
-                }
-            }
-        }
-    }
 }
 
 private final class RecordedCounts: Sendable {

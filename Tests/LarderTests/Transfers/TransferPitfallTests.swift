@@ -15,8 +15,7 @@ struct TransferPitfallTests {
             await expectCode(.sourceMissing) {
                 try await fixture.app.transfers.upload(missing, to: TransferFixture.location).finished()
             }
-            let (file, _) = try fixture.file(bytes: 10_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 10_000).upload
             fixture.storage.onCall { call throws(ObjectError) in
                 if case .beginUpload = call { throw ObjectError(.accessDenied, "for a test") }
             }
@@ -44,11 +43,7 @@ struct TransferPitfallTests {
                 let fixture = TransferFixture(folder: folder, store: store, app: app, storage: storage)
                 (file, bytes) = try fixture.file(bytes: 10_000)
                 first = try await app.transfers.upload(file, to: TransferFixture.location).id
-                let runner = fixture.runner { $0.connectionsPerHost = 1 }
-                let task = Task { try await runner.run() }
-                await isHeld.wait()
-                task.cancel()
-                try await task.value
+                try await fixture.runner { $0.connectionsPerHost = 1 }.whileRunning { await isHeld.wait() }
                 try store.close()
             }
             let (store, app) = try TransferFixture.open(folder)
@@ -74,8 +69,7 @@ struct TransferPitfallTests {
     @Test("No part files are made up front, and cancelled parts do not stay")
     func noPartFiles() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 60_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 60_000).upload
             let (isHeld, made) = (Flag(), Names())
             let before = try Names.files(in: fixture.folder)
             fixture.storage.onCall { [folder = fixture.folder] call throws(ObjectError) in
@@ -85,14 +79,12 @@ struct TransferPitfallTests {
                 isHeld.set()
                 do { try await Task.sleep(for: .seconds(60)) } catch { throw ObjectError(.cancelled, "cancelled") }
             }
-            let runner = fixture.runner { $0.connectionsPerHost = 1 }
-            let task = Task { try await runner.run() }
-            await isHeld.wait()
-            #expect(fixture.storage.state.withLock { $0.uploads.values.map(\.parts.count) } == [49])
-            try await upload.cancel()
-            try await eventually { try upload.status().state == .cancelled }
-            task.cancel()
-            try await task.value
+            try await fixture.runner { $0.connectionsPerHost = 1 }.whileRunning {
+                await isHeld.wait()
+                #expect(fixture.storage.state.withLock { $0.uploads.values.map(\.parts.count) } == [49])
+                try await upload.cancel()
+                try await eventually { try upload.status().state == .cancelled }
+            }
             #expect(made.all.subtracting(before).allSatisfy { $0.hasPrefix("locks/") || $0.hasPrefix("larder.sqlite") })
             #expect(fixture.storage.state.withLock { $0.uploads.isEmpty })
             #expect(fixture.partials.isEmpty)
@@ -106,8 +98,7 @@ struct TransferPitfallTests {
         ])
     func failedEnd(code: ObjectError.Code) async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 10_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 10_000).upload
             fixture.storage.onCall { [storage = fixture.storage] call throws(ObjectError) in
                 guard call == .complete else { return }
                 if code == .noSuchUpload { storage.state.withLock { $0.uploads = [:] } }

@@ -194,16 +194,14 @@ struct UnsentUploadTests {
                 isHeld.set()
                 do { try await Task.sleep(for: .seconds(300)) } catch { throw ObjectError(.cancelled, "cancelled") }
             }
-            let (file, _) = try fixture.file(bytes: 20_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
-            let running = Task { try await fixture.runner { $0.connectionsPerHost = 1 }.run() }
-            await isHeld.wait()
-            try await fixture.app.erase(unsent: .discard)
-            await #expect(throws: LarderError.self) { try await upload.finished() }
-            try await eventually { fixture.storage.state.withLock { $0.uploads.isEmpty } }
-            try await eventually { try fixture.app.transfers.all().isEmpty }
-            running.cancel()
-            try await running.value
+            let upload = try await fixture.upload(bytes: 20_000).upload
+            try await fixture.runner { $0.connectionsPerHost = 1 }.whileRunning {
+                await isHeld.wait()
+                try await fixture.app.erase(unsent: .discard)
+                await #expect(throws: LarderError.self) { try await upload.finished() }
+                try await eventually { fixture.storage.state.withLock { $0.uploads.isEmpty } }
+                try await eventually { try fixture.app.transfers.all().isEmpty }
+            }
         }
     }
 

@@ -187,8 +187,7 @@ struct UploadTests {
     @Test("A file that is written to after it was queued is not sent, and the reason is told")
     func changed() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 10_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 10_000).upload
             let (_, bytes) = try fixture.file(bytes: 9000, seed: 8)
             try await fixture.drain()
             await expectCode(.sourceChanged) { try await upload.finished() }
@@ -203,8 +202,7 @@ struct UploadTests {
     @Test("A file that changes while it is sent leaves nothing at the storage")
     func changedMeanwhile() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 10_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 10_000).upload
             fixture.storage.onCall { [fixture] call in
                 if case .putPart(5) = call { _ = try? fixture.file(bytes: 10_000, seed: 9) }
             }
@@ -223,8 +221,7 @@ struct UploadTests {
         ])
     func passing(code: ObjectError.Code) async throws {
         try await withTransferFixture { fixture in
-            let (file, bytes) = try fixture.file(bytes: 10_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (upload, _, bytes) = try await fixture.upload(bytes: 10_000)
             let failures = Countdown(3)
             fixture.storage.onCall { call throws(ObjectError) in
                 if case .putPart(let number) = call, number % 3 == 0, failures.take() {
@@ -247,8 +244,7 @@ struct UploadTests {
         ])
     func final(code: ObjectError.Code) async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 10_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 10_000).upload
             fixture.storage.onCall { call throws(ObjectError) in
                 if case .putPart(7) = call { throw ObjectError(code, "for a test") }
             }
@@ -262,8 +258,7 @@ struct UploadTests {
     @Test("A server that always fails is given up after so many failures in a row")
     func givenUp() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 100)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 100).upload
             fixture.storage.onCall { _ throws(ObjectError) in throw ObjectError(.serverFault, "for a test") }
             try await fixture.drain { $0.maximumFaults = 4 }
             await expectCode(.init(rawValue: "object.serverFault")) { try await upload.finished() }
@@ -276,14 +271,10 @@ struct UploadTests {
         arguments: [ObjectError.Code.timedOut, .interrupted, .checksum])
     func givenUpToo(code: ObjectError.Code) async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 100)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 100).upload
             fixture.storage.onCall { _ throws(ObjectError) in throw ObjectError(code, "for a test") }
             let runner = fixture.runner { $0.maximumFaults = 4 }
-            let running = Task { try await runner.run() }
-            try await eventually { try upload.status().isEnded || upload.status().attempts > 4 }
-            running.cancel()
-            try await running.value
+            try await runner.run(until: { try upload.status().isEnded || upload.status().attempts > 4 })
             let status = try upload.status()
             #expect(status.state == .failed && status.attempts == 4)
         }
@@ -292,8 +283,7 @@ struct UploadTests {
     @Test("A lost answer to the last step is no second upload: the object tells that it is there")
     func lostCompletion() async throws {
         try await withTransferFixture { fixture in
-            let (file, bytes) = try fixture.file(bytes: 10_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (upload, _, bytes) = try await fixture.upload(bytes: 10_000)
             let failures = Countdown(1)
             fixture.storage.onAnswer { call throws(ObjectError) in
                 if call == .complete, failures.take() { throw ObjectError(.interrupted, "for a test") }
@@ -309,8 +299,7 @@ struct UploadTests {
     @Test("Parts whose answers were lost are found at the storage and not sent again", arguments: [false, true])
     func lostParts(tellsChecksums: Bool) async throws {
         try await withTransferFixture(tellsChecksums: tellsChecksums) { fixture in
-            let (file, bytes) = try fixture.file(bytes: 10_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (upload, _, bytes) = try await fixture.upload(bytes: 10_000)
             let failures = Countdown(1)
             fixture.storage.onAnswer { call throws(ObjectError) in
                 if case .putPart(4) = call, failures.take() { throw ObjectError(.interrupted, "for a test") }
@@ -325,8 +314,7 @@ struct UploadTests {
     @Test("An upload that goes on has come as far as the parts that the storage has, noted or not")
     func progressOfLostPart() async throws {
         try await withTransferFixture { fixture in
-            let (file, _) = try fixture.file(bytes: 10_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let upload = try await fixture.upload(bytes: 10_000).upload
             let (failures, isSent, mayGoOn) = (Countdown(1), Flag(), Flag())
             fixture.storage.onAnswer { call throws(ObjectError) in
                 if case .putPart(10) = call, failures.take() { throw ObjectError(.interrupted, "for a test") }
@@ -336,21 +324,16 @@ struct UploadTests {
                 isSent.set()
                 await mayGoOn.wait()
             }
-            let draining = Task { try await fixture.drain { $0.connectionsPerHost = 1 } }
-            await isSent.wait()
-            let shown = await upload.progress.first { _ in true }
-            #expect(shown?.state == .running && shown?.completed == 10_000)
-            mayGoOn.set()
-            try await draining.value
-            try await upload.finished()
+            try await fixture.expectProgress(of: upload, 10_000, once: isSent, thenSetting: mayGoOn) {
+                $0.connectionsPerHost = 1
+            }
         }
     }
 
     @Test("A part that the storage lists with another ETag than was noted is not the noted one, and is sent again")
     func otherPart() async throws {
         try await withTransferFixture { fixture in
-            let (file, bytes) = try fixture.file(bytes: 10_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (upload, _, bytes) = try await fixture.upload(bytes: 10_000)
             changeThirdPart(at: fixture.storage)
             try await fixture.drain { $0.connectionsPerHost = 1 }
             try await upload.finished(within: .zero)
@@ -378,8 +361,7 @@ struct UploadTests {
     @Test("A part that the storage lists with the file's checksum and the ETag of other bytes is sent again")
     func repeatedChecksum() async throws {
         try await withTransferFixture { fixture in
-            let (file, bytes) = try fixture.file(bytes: 10_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (upload, _, bytes) = try await fixture.upload(bytes: 10_000)
             let checksum = CRC32C(of: Array(bytes[2048..<3072])).value
             changeThirdPart(at: fixture.storage, saying: checksum)
             try await fixture.drain { $0.connectionsPerHost = 1 }
@@ -398,8 +380,7 @@ struct UploadTests {
         ])
     func unlisted(error: ObjectError) async throws {
         try await withTransferFixture { fixture in
-            let (file, bytes) = try fixture.file(bytes: 10_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (upload, _, bytes) = try await fixture.upload(bytes: 10_000)
             fixture.storage.onCall { call throws(ObjectError) in
                 if call == .uploads { throw error }
             }
@@ -412,8 +393,7 @@ struct UploadTests {
     @Test("An upload that another client has aborted begins anew")
     func aborted() async throws {
         try await withTransferFixture { fixture in
-            let (file, bytes) = try fixture.file(bytes: 10_000)
-            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (upload, _, bytes) = try await fixture.upload(bytes: 10_000)
             let failures = Countdown(1)
             fixture.storage.onCall { [storage = fixture.storage] call in
                 if case .putPart(6) = call, failures.take() { storage.state.withLock { $0.uploads = [:] } }

@@ -20,13 +20,6 @@ struct WaitingTransferTests {
         return nil
     }
 
-    private func running(_ runner: TransferRunner, _ body: () async throws -> Void) async throws {
-        let task = Task { try await runner.run() }
-        try await body()
-        task.cancel()
-        try await task.value
-    }
-
     @Test("A transfer that no runner carries out says so, and so no more when one does")
     func noRunner() async throws {
         try await withTransferFixture { fixture in
@@ -58,7 +51,7 @@ struct WaitingTransferTests {
             network.set(false)
             let upload = try await upload(fixture)
             let runner = fixture.runner { $0.connectivity = network }
-            try await running(runner) {
+            try await runner.whileRunning {
                 #expect(await first(upload) { $0 == .noNetwork } != nil)
                 network.set(true)
                 try await upload.finished()
@@ -87,7 +80,7 @@ struct WaitingTransferTests {
             fixture.storage.onCall { _ throws(ObjectError) in throw ObjectError(.expiredCredentials, "expired") }
             let upload = try await upload(fixture)
             let runner = fixture.runner { $0.backoff = Backoff(first: .seconds(600), cap: .seconds(600)) }
-            try await running(runner) {
+            try await runner.whileRunning {
                 #expect(await first(upload) { $0 == .notSignedIn } != nil)
             }
         }
@@ -102,7 +95,7 @@ struct WaitingTransferTests {
             }
             let upload = try await upload(fixture)
             let runner = fixture.runner { $0.backoff = Backoff(first: .seconds(600), cap: .seconds(600)) }
-            try await running(runner) {
+            try await runner.whileRunning {
                 try await eventually { runner.state == .waitingForSignIn }
                 isSignedIn.set()
                 try await signIn(fixture.app)
@@ -124,7 +117,7 @@ struct WaitingTransferTests {
             }
             let uploads = [try await upload(fixture, "a"), try await upload(fixture, "b")]
             let runner = fixture.runner { $0.maximumTransfers = 1 }
-            try await running(runner) {
+            try await runner.whileRunning {
                 for upload in uploads {
                     let waiting = await first(upload) { if case .throttled = $0 { true } else { false } }?.waiting
                     guard case .throttled(let time) = waiting else {
@@ -151,7 +144,7 @@ struct WaitingTransferTests {
             let following = Task {
                 for await progress in second.progress { told.withLock { $0.append(progress.waiting) } }
             }
-            try await running(fixture.runner { $0.maximumTransfers = 1 }) {
+            try await fixture.runner { $0.maximumTransfers = 1 }.whileRunning {
                 try await eventually { told.withLock { $0.last == .some(nil) } }
                 // By then the reader waits for a change.
                 try await Task.sleep(for: .milliseconds(300))
@@ -165,36 +158,30 @@ struct WaitingTransferTests {
         }
     }
 
-    @Test("After a failure that may pass a transfer says when it is tried again")
-    func failed() async throws {
+    /// Runs `body` with an upload that waits after a failure of the storage, and what it then says that it waits for.
+    private func withFailed(
+        _ body: (_ upload: Transfer, _ waiting: TransferProgress.WaitingReason?) throws -> Void
+    ) async throws {
         try await withTransferFixture { fixture in
             fixture.storage.onCall { _ throws(ObjectError) in throw ObjectError(.serverFault, "broken") }
             let upload = try await upload(fixture)
-            let runner = fixture.runner {
-                $0.backoff = Backoff(first: .seconds(600), cap: .seconds(600))
-                $0.random = { 1 }
-            }
-            try await running(runner) {
+            try await fixture.runner { $0.pauseForAnHour() }.whileRunning {
                 let waiting = await first(upload) { if case .retry = $0 { true } else { false } }?.waiting
-                #expect(waiting != nil)
+                try body(upload, waiting)
             }
         }
     }
 
+    @Test("After a failure that may pass a transfer says when it is tried again")
+    func failed() async throws {
+        try await withFailed { _, waiting in #expect(waiting != nil) }
+    }
+
     @Test("A waiting transfer's progress has the stored time before which no runner begins it")
     func failedUntil() async throws {
-        try await withTransferFixture { fixture in
-            fixture.storage.onCall { _ throws(ObjectError) in throw ObjectError(.serverFault, "broken") }
-            let upload = try await upload(fixture)
-            let runner = fixture.runner {
-                $0.backoff = Backoff(first: .seconds(600), cap: .seconds(600))
-                $0.random = { 1 }
-            }
-            try await running(runner) {
-                let waiting = await first(upload) { if case .retry = $0 { true } else { false } }?.waiting
-                guard case .retry(let time) = waiting else { throw Silence() }
-                #expect(try time == upload.status().notBefore && time.timeIntervalSinceNow > 300)
-            }
+        try await withFailed { upload, waiting in
+            guard case .retry(let time) = waiting else { throw Silence() }
+            #expect(try time == upload.status().notBefore && time.timeIntervalSinceNow > 3_000)
         }
     }
 
@@ -205,8 +192,8 @@ struct WaitingTransferTests {
                 throw ObjectError(.throttled, "slow down", retryAfter: .seconds(3600))
             }
             let upload = try await upload(fixture)
-            try await running(fixture.runner()) { try await eventually { try upload.status().failure != nil } }
-            try await running(fixture.runner()) {
+            try await fixture.runner().run(untilFailureOf: upload)
+            try await fixture.runner().whileRunning {
                 let progress = await first(upload) { if case .noRunner = $0 { false } else { $0 != nil } }
                 guard case .throttled(let end)? = progress?.waiting else { throw Silence() }
                 #expect(end > .now)
@@ -251,7 +238,7 @@ struct WaitingTransferTests {
                 }
             }
             defer { reading.cancel() }
-            try await running(fixture.runner { $0.connectivity = network }) {
+            try await fixture.runner { $0.connectivity = network }.whileRunning {
                 try await eventually { isOffline.isSet }
                 // By then the reader waits for a change. No signal reports that.
                 try await Task.sleep(for: .milliseconds(250))
