@@ -11,29 +11,28 @@ import Testing
 
 @Suite("When it fails", .timeLimit(.minutes(10)))
 struct FailureTests {
-    private static let answer = #"{"data":{"name":"x"}}"#
+    /// The error of a query that is sent to `url`.
+    private func failure(
+        at url: URL, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> TransportError {
+        try await HTTPTransport.withTransport(to: url) { transport in
+            try await transportError(sourceLocation: sourceLocation) {
+                try await transport.send(.query(), within: .ample)
+            }
+        }
+    }
 
     @Test("A port without a listener is unreachable")
     func reportsRefusal() async throws {
-        let url = try await ScriptedServer.run { _ in
-            .hang
-        } _: { server in
-            server.url
-        }
-        try await HTTPTransport.withTransport(to: url) { transport in
-            let error = try await transportError { try await transport.send(.query(), within: .ample) }
-            #expect(error.code == .unreachable)
-            #expect(error.status == nil)
-        }
+        let error = try await failure(at: try await ScriptedServer.run({ _ in .hang }) { $0.url })
+        #expect(error.code == .unreachable)
+        #expect(error.status == nil)
     }
 
     @Test("A host without an address is unreachable")
     func reportsUnknownHost() async throws {
         let url = try #require(URL(string: "http://no-such-host.invalid/graphql"))
-        try await HTTPTransport.withTransport(to: url) { transport in
-            let error = try await transportError { try await transport.send(.query(), within: .ample) }
-            #expect(error.code == .unreachable)
-        }
+        #expect(try await failure(at: url).code == .unreachable)
     }
 
     @Test(
@@ -42,19 +41,13 @@ struct FailureTests {
     )
     func reportsBadURL(text: String) async throws {
         let url = try #require(URL(string: text))
-        try await HTTPTransport.withTransport(to: url) { transport in
-            let error = try await transportError { try await transport.send(.query(), within: .ample) }
-            #expect(error.code == .unusableRequest)
-        }
+        #expect(try await failure(at: url).code == .unusableRequest)
     }
 
     @Test("A head of more than 32 KiB is an unusable request, which is not sent", arguments: [true, false])
     func reportsLargeHead(isQuery: Bool) async throws {
         let long = GraphQLRequest.Header(name: "Authorization", value: String(repeating: "t", count: 70_000))
-        try await withServer(options: options { $0.headers = [long] }) { _ in
-            .json(Self.answer)
-        } _: {
-            server, transport in
+        try await withServer(options: options { $0.headers = [long] }) { server, transport in
             let error = try await transportError {
                 try await transport.send(isQuery ? .query() : .mutation(), within: .ample)
             }
@@ -77,13 +70,11 @@ struct FailureTests {
     @Test("A URL of more than 32 KiB is an unusable request, which is not sent")
     func reportsLongURL() async throws {
         try await ScriptedServer.run { _ in
-            .json(Self.answer)
+            .json(nameAnswer)
         } _: { server in
             let url = try #require(URL(string: "\(server.url)?long=\(String(repeating: "x", count: 33_000))"))
-            try await HTTPTransport.withTransport(to: url) { transport in
-                let error = try await transportError { try await transport.send(.query(), within: .ample) }
-                #expect(error.code == .unusableRequest && server.requests.isEmpty)
-            }
+            let error = try await failure(at: url)
+            #expect(error.code == .unusableRequest && server.requests.isEmpty)
         }
     }
 
@@ -139,11 +130,9 @@ struct FailureTests {
         ])
     func refusesUser(text: String) async throws {
         let url = try #require(URL(string: text))
-        try await HTTPTransport.withTransport(to: url) { transport in
-            let error = try await transportError { try await transport.send(.query(), within: .ample) }
-            #expect(error.code == .unusableRequest)
-            #expect(!"\(error)".contains("hush"))
-        }
+        let error = try await failure(at: url)
+        #expect(error.code == .unusableRequest)
+        #expect(!"\(error)".contains("hush"))
     }
 
     @Test("A redirect is told of without the password and the query in it")
@@ -151,18 +140,16 @@ struct FailureTests {
         try await ScriptedServer.run { _ in
             .json("", status: .found, headers: ["Location": "https://ada:hush@example.com/graphql?key=quiet"])
         } _: { server in
-            try await HTTPTransport.withTransport(to: server.url) { transport in
-                let error = try await transportError { try await transport.send(.query(), within: .ample) }
-                #expect(error.message.contains("https://…@example.com/graphql?…"))
-                #expect(!"\(error)".contains("hush") && !"\(error)".contains("quiet"))
-            }
+            let error = try await failure(at: server.url)
+            #expect(error.message.contains("https://…@example.com/graphql?…"))
+            #expect(!"\(error)".contains("hush") && !"\(error)".contains("quiet"))
         }
     }
 
     @Test("A client that was shut down is a request that could not be prepared, for now")
     func reportsShutDownClient() async throws {
         try await ScriptedServer.run { _ in
-            .json(Self.answer)
+            .json(nameAnswer)
         } _: { server in
             let transport = try await HTTPTransport.withTransport(to: server.url) { $0 }
             let error = try await transportError { try await transport.send(.query(), within: .ample) }
@@ -216,24 +203,19 @@ struct FailureTests {
             .bind(host: "127.0.0.1", port: 0).get()
         let port = try #require(channel.localAddress?.port)
         let url = try #require(URL(string: "http://127.0.0.1:\(port)/"))
-        try await HTTPTransport.withTransport(to: url) { transport in
-            let error = try await transportError { try await transport.send(.query(), within: .ample) }
-            #expect(error.code == .unusableAnswer)
-        }
+        #expect(try await failure(at: url).code == .unusableAnswer)
         try await channel.close()
     }
 
     @Test("A server without TLS at an https address is insecure")
     func reportsTLSFailure() async throws {
         try await ScriptedServer.run { _ in
-            .json(Self.answer)
+            .json(nameAnswer)
         } _: { server in
             let port = try #require(server.url.port)
             let url = try #require(URL(string: "https://127.0.0.1:\(port)/graphql"))
-            try await HTTPTransport.withTransport(to: url) { transport in
-                let error = try await transportError { try await transport.send(.query(), within: .ample) }
-                #expect(error.code == .insecure)
-            }
+            let error = try await failure(at: url)
+            #expect(error.code == .insecure)
         }
     }
 
@@ -246,9 +228,7 @@ struct FailureTests {
                 return []
             }
         }
-        try await withServer(options: options) { _ in
-            .json(Self.answer)
-        } _: { server, transport in
+        try await withServer(options: options) { server, transport in
             let error = try await transportError {
                 try await transport.send(.query(), within: .seconds(-1))
             }
@@ -263,11 +243,7 @@ struct FailureTests {
         try await withServer { _ in
             .hang
         } _: { server, transport in
-            let error = try await requireEnd(after: .milliseconds(200)) {
-                _ = try await transport.send(.query(), within: .until($0))
-            }
-            #expect((error as? TransportError)?.code == .timedOut)
-            try await server.waitUntil("the connection closes") { $0.exchangesBroken == 1 || $0.requests.isEmpty }
+            try await expectGivenUp(.query(), by: transport, at: server, after: .milliseconds(200))
         }
     }
 
@@ -276,11 +252,7 @@ struct FailureTests {
         try await withServer { _ in
             Self.halfAnAnswer
         } _: { server, transport in
-            let error = try await requireEnd(after: .milliseconds(300)) {
-                _ = try await transport.send(.query(), within: .until($0))
-            }
-            #expect((error as? TransportError)?.code == .timedOut)
-            try await server.waitUntil("the connection closes") { $0.exchangesBroken == 1 || $0.requests.isEmpty }
+            try await expectGivenUp(.query(), by: transport, at: server, after: .milliseconds(300))
         }
     }
 
@@ -293,9 +265,7 @@ struct FailureTests {
                 return []
             }
         }
-        try await withServer(options: options) { _ in
-            .json(Self.answer)
-        } _: { server, transport in
+        try await withServer(options: options) { server, transport in
             let error = try await requireEnd { _ = try await transport.send(.query(), within: .until($0)) }
             #expect((error as? TransportError)?.code == .timedOut)
             #expect((error as? TransportError)?.phase == .beforeSending)
@@ -310,21 +280,14 @@ struct FailureTests {
             try await withServer { _ in
                 inBody ? Self.halfAnAnswer : .hang
             } _: { server, transport in
-                let task = Task { try await transport.send(request, within: .ample) }
-                try await server.waitUntil("the request arrives") { $0.requests.count == 1 }
-                task.cancel()
-                let error = try await transportError { try await task.value }
-                #expect(error.code == .cancelled)
-                try await server.waitUntil("the connection closes") { $0.exchangesBroken == 1 }
+                try await expectCancelled(request, by: transport, at: server)
             }
         }
     }
 
     @Test("A task that is cancelled already sends nothing, and the error says so", arguments: [true, false])
     func sendsNothingWhenCancelled(isQuery: Bool) async throws {
-        try await withServer { _ in
-            .json(Self.answer)
-        } _: { server, transport in
+        try await withServer { server, transport in
             let gate = Gate()
             let task = Task {
                 await withCheckedContinuation { continuation in gate.whenOpen { continuation.resume() } }
@@ -341,11 +304,11 @@ struct FailureTests {
     @Test("After a failure the next request is answered")
     func recovers() async throws {
         try await withServer { request in
-            request.number == 0 ? .cut : .json(Self.answer)
+            request.number == 0 ? .cut : .json(nameAnswer)
         } _: { _, transport in
             let error = try await transportError { try await transport.send(.query(), within: .ample) }
             #expect(error.code == .interrupted)
-            try await expect(Self.answer, from: transport, for: .query())
+            try await expect(nameAnswer, from: transport, for: .query())
         }
     }
 

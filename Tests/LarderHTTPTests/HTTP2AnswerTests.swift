@@ -47,17 +47,15 @@ struct HTTP2AnswerTests {
         }
     }
 
-    private static let answer = #"{"data":{"name":"x"}}"#
-
     @Test(
         "An answer is read to its end, in pieces and with trailers",
         arguments: [
-            [.body(answer, isLast: true)], [.body(answer, isLast: false), .head(nil, isLast: true)],
-            [.body(String(answer.prefix(5)), isLast: false), .body(String(answer.dropFirst(5)), isLast: true)],
+            [.body(nameAnswer, isLast: true)], [.body(nameAnswer, isLast: false), .head(nil, isLast: true)],
+            [.body(String(nameAnswer.prefix(5)), isLast: false), .body(String(nameAnswer.dropFirst(5)), isLast: true)],
         ] as [[FrameServer.Frame]])
     func whole(rest: [FrameServer.Frame]) async throws {
         try await withServer(answering: [.head("103"), .head("200")] + rest) { transport in
-            try await expect(Self.answer, from: transport, for: .query())
+            try await expect(nameAnswer, from: transport, for: .query())
         }
     }
 

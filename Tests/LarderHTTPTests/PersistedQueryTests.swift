@@ -4,7 +4,6 @@ import Testing
 
 @Suite("Persisted queries", .timeLimit(.minutes(10)))
 struct PersistedQueryTests {
-    private static let answer = #"{"data":{"name":"x"}}"#
     private static let notFound =
         #"{"errors":[{"message":"PersistedQueryNotFound","extensions":{"code":"PERSISTED_QUERY_NOT_FOUND"}}]}"#
     private static let notSupported = #"{"errors":[{"message":"PersistedQueryNotSupported"}]}"#
@@ -16,10 +15,8 @@ struct PersistedQueryTests {
 
     @Test("A query that the server knows is sent by its hash alone")
     func sendsHash() async throws {
-        try await withServer(options: Self.automatic) { _ in
-            .json(Self.answer)
-        } _: { server, transport in
-            try await expect(Self.answer, from: transport, for: .query())
+        try await withServer(options: Self.automatic) { server, transport in
+            try await expect(nameAnswer, from: transport, for: .query())
             #expect(server.requests.map(\.json) == [["operationName": "Name", "extensions": Self.persisted]])
         }
     }
@@ -27,9 +24,9 @@ struct PersistedQueryTests {
     @Test("A query that the server does not know is sent again with its text", arguments: [200, 400])
     func resendsText(status: Int) async throws {
         try await withServer(options: Self.automatic) { request in
-            request.json["query"] == nil ? .json(Self.notFound, status: .init(statusCode: status)) : .json(Self.answer)
+            request.json["query"] == nil ? .json(Self.notFound, status: .init(statusCode: status)) : .json(nameAnswer)
         } _: { server, transport in
-            try await expect(Self.answer, from: transport, for: .query())
+            try await expect(nameAnswer, from: transport, for: .query())
             #expect(
                 server.requests.map(\.json) == [
                     ["operationName": "Name", "extensions": Self.persisted],
@@ -42,10 +39,10 @@ struct PersistedQueryTests {
     @Test("A server without persisted queries is asked by hash only once")
     func remembersRefusal() async throws {
         try await withServer(options: Self.automatic) { request in
-            request.json["query"] == nil ? .json(Self.notSupported) : .json(Self.answer)
+            request.json["query"] == nil ? .json(Self.notSupported) : .json(nameAnswer)
         } _: { server, transport in
-            try await expect(Self.answer, from: transport, for: .query())
-            try await expect(Self.answer, from: transport, for: .query())
+            try await expect(nameAnswer, from: transport, for: .query())
+            try await expect(nameAnswer, from: transport, for: .query())
             let text: [String: JSONValue] = ["operationName": "Name", "query": "query Name { name }"]
             #expect(
                 server.requests.map(\.json) == [["operationName": "Name", "extensions": Self.persisted], text, text]
@@ -55,9 +52,7 @@ struct PersistedQueryTests {
 
     @Test("A mutation is sent with its text")
     func sendsMutationsWithText() async throws {
-        try await withServer(options: Self.automatic) { _ in
-            .json(Self.answer)
-        } _: { server, transport in
+        try await withServer(options: Self.automatic) { server, transport in
             _ = try await transport.send(.mutation(), within: .ample)
             #expect(
                 server.requests.map(\.json) == [
@@ -73,9 +68,9 @@ struct PersistedQueryTests {
             $0.method = .getForQueries
         }
         try await withServer(options: options) { request in
-            request.parameters["query"] == nil ? .json(Self.notFound) : .json(Self.answer)
+            request.parameters["query"] == nil ? .json(Self.notFound) : .json(nameAnswer)
         } _: { server, transport in
-            try await expect(Self.answer, from: transport, for: .query())
+            try await expect(nameAnswer, from: transport, for: .query())
             #expect(server.requests.map(\.method) == [.GET, .GET])
             #expect(server.requests.map { $0.parameters["query"] } == [nil, "query Name { name }"])
             let extensions = server.requests.map { JSONValue(($0.parameters["extensions"] ?? "").utf8) }
@@ -114,9 +109,7 @@ struct PersistedQueryTests {
             String(repeating: "a", count: 63), String(repeating: "0", count: 65),
         ])
     func refusesBadHash(hash: String) async throws {
-        try await withServer(options: Self.automatic) { _ in
-            .json(Self.answer)
-        } _: { server, transport in
+        try await withServer(options: Self.automatic) { server, transport in
             var request = GraphQLRequest.query()
             request.documentHash = hash
             let error = try await transportError { try await transport.send(request, within: .ample) }
@@ -136,9 +129,9 @@ struct PersistedQueryTests {
     func readsRefusals(refusal: (error: String, requestCount: Int), before: String) async throws {
         let (error, requestCount) = refusal
         try await withServer(options: Self.automatic) { request in
-            .json(request.json["query"] == nil ? #"{\#(before)"errors":[\#(error)]}"# : Self.answer)
+            .json(request.json["query"] == nil ? #"{\#(before)"errors":[\#(error)]}"# : nameAnswer)
         } _: { server, transport in
-            for _ in 0..<2 { try await expect(Self.answer, from: transport, for: .query()) }
+            for _ in 0..<2 { try await expect(nameAnswer, from: transport, for: .query()) }
             #expect(server.requests.count == requestCount)
         }
     }

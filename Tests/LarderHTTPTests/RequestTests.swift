@@ -6,18 +6,14 @@ import Testing
 
 @Suite("The request that is sent", .timeLimit(.minutes(10)))
 struct RequestTests {
-    private static let answer = #"{"data":{"name":"x"}}"#
-
     @Test("A query is a POST with its name, text and variables as JSON")
     func postsJSON() async throws {
-        try await withServer { _ in
-            .json(Self.answer)
-        } _: { server, transport in
+        try await withServer { server, transport in
             let document = "query Name($a: String) {\n\t\"\"\"é \\ \u{1}\"\"\" name }"
             let answer = try await transport.send(
                 .query(document, variables: #"{"a":"\"x\"","b":[1,null]}"#), within: .ample
             )
-            #expect(answer == GraphQLAnswer(body: Array(Self.answer.utf8), status: 200))
+            #expect(answer == GraphQLAnswer(body: Array(nameAnswer.utf8), status: 200))
             let request = try #require(server.requests.first)
             #expect(request.method == .POST)
             #expect(request.uri == "/graphql")
@@ -35,23 +31,17 @@ struct RequestTests {
     @Test("A transport tells repeats as its options say, and by itself not at all")
     func tellsRepeats() async throws {
         let told = options { $0.idempotency = .header(name: "Idempotency-Key") }
-        try await withServer(options: told) { _ in
-            .json(Self.answer)
-        } _: { _, transport in
+        try await withServer(options: told) { _, transport in
             #expect(transport.idempotency == .header(name: "Idempotency-Key"))
         }
-        try await withServer { _ in
-            .json(Self.answer)
-        } _: { _, transport in
+        try await withServer { _, transport in
             #expect(transport.idempotency == nil)
         }
     }
 
     @Test("An anonymous operation without variables is sent as its text alone")
     func leavesOutWhatIsNotThere() async throws {
-        try await withServer { _ in
-            .json(Self.answer)
-        } _: { server, transport in
+        try await withServer { server, transport in
             _ = try await transport.send(.query("{ name }", name: nil), within: .ample)
             #expect(server.requests.first?.json == ["query": "{ name }"])
         }
@@ -60,9 +50,7 @@ struct RequestTests {
     @Test("A query goes by GET where asked, and a mutation still by POST")
     func getsQueries() async throws {
         let options = options { $0.method = .getForQueries }
-        try await withServer(options: options) { _ in
-            .json(Self.answer)
-        } _: { server, transport in
+        try await withServer(options: options) { server, transport in
             _ = try await transport.send(
                 .query("query Name { name(a: \"ü&=+ #?\") }", variables: #"{"a":"100 %"}"#), within: .ample
             )
@@ -87,9 +75,7 @@ struct RequestTests {
             $0.method = .getForQueries
             $0.maximumURLLength = 300
         }
-        try await withServer(options: options) { _ in
-            .json(Self.answer)
-        } _: { server, transport in
+        try await withServer(options: options) { server, transport in
             let long = "query Name { " + String(repeating: "name ", count: 100) + "}"
             _ = try await transport.send(.query(long), within: .ample)
             _ = try await transport.send(.query(), within: .ample)
@@ -104,9 +90,7 @@ struct RequestTests {
             $0.method = .getForQueries
             $0.maximumURLLength = limit
         }
-        try await withServer(options: options) { _ in
-            .json(Self.answer)
-        } _: { server, transport in
+        try await withServer(options: options) { server, transport in
             func document(_ count: Int) -> String { "query Name { \(String(repeating: "n", count: count)) }" }
             _ = try await transport.send(.query(document(1)), within: .ample)
             let first = try #require(server.requests.first)
@@ -121,7 +105,7 @@ struct RequestTests {
     @Test("A query in the endpoint's URL is kept")
     func keepsEndpointQuery() async throws {
         try await ScriptedServer.run { _ in
-            .json(Self.answer)
+            .json(nameAnswer)
         } _: { server in
             let endpoint = server.url.appending(queryItems: [.init(name: "tenant", value: "7")])
             let options = options { $0.method = .getForQueries }
@@ -149,9 +133,7 @@ struct RequestTests {
                 ]
             }
         }
-        try await withServer(options: options) { _ in
-            .json(Self.answer)
-        } _: { server, transport in
+        try await withServer(options: options) { server, transport in
             let own = GraphQLRequest.Header(name: "X-THREE", value: "request")
             _ = try await transport.send(.query(headers: [own]), within: .ample)
             _ = try await transport.send(.query(), within: .ample)
@@ -168,7 +150,7 @@ struct RequestTests {
     func byURL() async throws {
         let options = options { $0.headersForRequest = { _ in [.init(name: "Authorization", value: "Bearer t")] } }
         try await ScriptedServer.run { _ in
-            .json(Self.answer)
+            .json(nameAnswer)
         } _: { server in
             _ = try await HTTPTransport.http(server.url, options: options).send(.query(), within: .ample)
             #expect(server.requests.map { $0.headers["Authorization"] } == [["Bearer t"]])
@@ -187,9 +169,7 @@ struct RequestTests {
         ]
     )
     func refusesBadHeaders(_ header: GraphQLRequest.Header) async throws {
-        try await withServer { _ in
-            .json(Self.answer)
-        } _: { server, transport in
+        try await withServer { server, transport in
             let request = GraphQLRequest.query(headers: [header])
             let error = try await transportError { try await transport.send(request, within: .ample) }
             #expect(error.code == .unusableRequest)
@@ -200,9 +180,7 @@ struct RequestTests {
 
     @Test("A header that one source gives twice is sent twice")
     func headerGivenTwice() async throws {
-        try await withServer { _ in
-            .json(Self.answer)
-        } _: { server, transport in
+        try await withServer { server, transport in
             let headers = ["a", "b"].map { GraphQLRequest.Header(name: "X-Way", value: $0) }
             _ = try await transport.send(.query(headers: headers), within: .ample)
             #expect(server.requests.first?.headers["x-way"] == ["a", "b"])
@@ -214,9 +192,7 @@ struct RequestTests {
         arguments: [nil, "application/graphql+json"] as [String?])
     func signedType(own: String?) async throws {
         let headers = own.map { [GraphQLRequest.Header(name: "Content-Type", value: $0)] } ?? []
-        try await withServer { _ in
-            .json(Self.answer)
-        } _: { server, transport in
+        try await withServer { server, transport in
             let signed = Mutex<[String]>([])
             let signer = RequestSigner(identity: "a") { _, headers, _ in
                 signed.withLock { $0 = headers.map(\.value) }
@@ -238,9 +214,7 @@ struct RequestTests {
         ]
         for (cause, code) in thrown {
             let options = options { $0.headersForRequest = { _ in throw cause } }
-            try await withServer(options: options) { _ in
-                .json(Self.answer)
-            } _: { server, transport in
+            try await withServer(options: options) { server, transport in
                 let error = try await transportError { try await transport.send(.query(), within: .ample) }
                 #expect(error.code == code)
                 #expect(server.requests.isEmpty)
@@ -250,9 +224,7 @@ struct RequestTests {
 
     @Test("A subscription is refused")
     func refusesSubscriptions() async throws {
-        try await withServer { _ in
-            .json(Self.answer)
-        } _: { server, transport in
+        try await withServer { server, transport in
             var request = GraphQLRequest.query("subscription S { s }", name: "S")
             request.kind = .subscription
             let error = try await transportError { try await transport.send(request, within: .ample) }
@@ -264,7 +236,7 @@ struct RequestTests {
     @Test("A fragment of the endpoint is not sent, and takes nothing of the query with it")
     func leavesFragment() async throws {
         try await ScriptedServer.run { _ in
-            .json(#"{"data":{"name":"x"}}"#)
+            .json(nameAnswer)
         } _: { server in
             let url = try #require(URL(string: "\(server.url)#part"))
             let options = options { $0.method = .getForQueries }
@@ -289,7 +261,7 @@ struct RequestTests {
         let date = "Sun, 06 Nov 1994 08:49:37 GMT"
         let dates = Mutex<[String?]>([])
         try await withServer { _ in
-            .json(Self.answer, status: .init(statusCode: status), headers: ["Date": date])
+            .json(nameAnswer, status: .init(statusCode: status), headers: ["Date": date])
         } _: { _, transport in
             let signer = RequestSigner(
                 identity: "a", heard: { heard in dates.withLock { $0.append(heard) } }, headers: { _, _, _ in [] })
@@ -304,9 +276,7 @@ struct RequestTests {
             GraphQLRequest.Header(name: "accept", value: "application/json"),
             GraphQLRequest.Header(name: "CONTENT-TYPE", value: "application/graphql+json"),
         ]
-        try await withServer(options: options { $0.headers = own }) { _ in
-            .json(Self.answer)
-        } _: { server, transport in
+        try await withServer(options: options { $0.headers = own }) { server, transport in
             _ = try await transport.send(.query(), within: .ample)
             let sent = try #require(server.requests.first).headers
             #expect(sent["Accept"] == ["application/json"])

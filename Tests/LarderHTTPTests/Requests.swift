@@ -1,6 +1,7 @@
 import Foundation
 import Larder
 import LarderHTTP
+import LarderTestSupport
 import Synchronization
 import Testing
 
@@ -33,6 +34,16 @@ extension Duration {
 
 extension GraphQLAnswer {
     var text: String { String(decoding: body, as: UTF8.self) }
+}
+
+/// An answer to `GraphQLRequest.query()`.
+let nameAnswer = #"{"data":{"name":"x"}}"#
+
+/// Runs `body` with a server that answers every request with `nameAnswer`, and a transport to it.
+func withServer<Result>(
+    options: HTTPTransport.Options = .init(), _ body: (ScriptedServer, HTTPTransport) async throws -> Result
+) async throws -> Result {
+    try await withServer(options: options, { _ in .json(nameAnswer) }, body)
 }
 
 /// Runs `body` with a scripted server and a transport to it.
@@ -79,6 +90,36 @@ func expect(
 ) async throws {
     let answer = try await transport.send(request, within: .ample)
     #expect(answer.text == text, sourceLocation: sourceLocation)
+}
+
+/// Expects that a request is given up at its deadline, and that its connection is closed.
+///
+/// - Returns: The error of the request.
+@discardableResult
+func expectGivenUp(
+    _ request: GraphQLRequest, by transport: some GraphQLTransport, at server: ScriptedServer, after time: Duration,
+    sourceLocation: SourceLocation = #_sourceLocation
+) async throws -> TransportError? {
+    let thrown = try await requireEnd(after: time) { _ = try await transport.send(request, within: .until($0)) }
+    let error = thrown as? TransportError
+    #expect(error?.code == .timedOut, sourceLocation: sourceLocation)
+    try await server.waitUntil("the connection closes", sourceLocation: sourceLocation) {
+        $0.exchangesBroken == 1 || $0.requests.isEmpty
+    }
+    return error
+}
+
+/// Expects that the exchange of a request is closed at the server when the request's task is cancelled.
+func expectCancelled(
+    _ request: GraphQLRequest, by transport: some GraphQLTransport, at server: ScriptedServer,
+    sourceLocation: SourceLocation = #_sourceLocation
+) async throws {
+    let task = Task { try await transport.send(request, within: .ample) }
+    try await server.waitUntil("the request arrives", sourceLocation: sourceLocation) { $0.requests.count == 1 }
+    task.cancel()
+    let error = try await transportError(sourceLocation: sourceLocation) { try await task.value }
+    #expect(error.code == .cancelled, sourceLocation: sourceLocation)
+    try await server.waitUntil("the connection closes", sourceLocation: sourceLocation) { $0.exchangesBroken == 1 }
 }
 
 /// Waits until `isSo`; fails the test if it does not come to that.

@@ -5,27 +5,30 @@ import Testing
 
 @Suite("Identical queries at the same time", .timeLimit(.minutes(10)))
 struct SharingTests {
-    private static let answer = #"{"data":{"name":"x"}}"#
+    /// Runs `body` with a server that answers once its gate is open, and a transport to it.
+    private func withGatedServer(
+        options: HTTPTransport.Options = .init(), _ body: (ScriptedServer, HTTPTransport, Gate) async throws -> Void
+    ) async throws {
+        let gate = Gate()
+        try await withServer(options: options, { _ in .json(nameAnswer).gated(gate) }) { server, transport in
+            try await body(server, transport, gate)
+        }
+    }
 
     @Test("Twenty identical queries are one request, and all get its answer")
     func sendsOnce() async throws {
-        let gate = Gate()
-        try await withServer { _ in
-            .json(Self.answer).gated(gate)
-        } _: { server, transport in
+        try await withGatedServer { server, transport, gate in
             let tasks = (0..<20).map { _ in Task { try await transport.send(.query(), within: .ample) } }
             try await waitUntil("all of them wait") { transport.queryCallers == 20 }
             gate.open()
-            for task in tasks { #expect(try await task.value.text == Self.answer) }
+            for task in tasks { #expect(try await task.value.text == nameAnswer) }
             #expect(server.requests.count == 1)
         }
     }
 
     @Test("One after the other they are sent each")
     func sendsAgainLater() async throws {
-        try await withServer { _ in
-            .json(Self.answer)
-        } _: { server, transport in
+        try await withServer { server, transport in
             _ = try await transport.send(.query(), within: .ample)
             _ = try await transport.send(.query(), within: .ample)
             #expect(server.requests.count == 2)
@@ -34,10 +37,7 @@ struct SharingTests {
 
     @Test("A difference in document, name, variables or headers is another request")
     func tellsApart() async throws {
-        let gate = Gate()
-        try await withServer { _ in
-            .json(Self.answer).gated(gate)
-        } _: { server, transport in
+        try await withGatedServer { server, transport, gate in
             let requests: [GraphQLRequest] = [
                 .query(), .query("query Name { other }"), .query(name: "Other"), .query(variables: #"{"a":1}"#),
                 .query(headers: [.init(name: "X-User", value: "1")]),
@@ -45,16 +45,13 @@ struct SharingTests {
             let tasks = requests.map { request in Task { try await transport.send(request, within: .ample) } }
             try await server.waitUntil("all requests arrive") { $0.requests.count == requests.count }
             gate.open()
-            for task in tasks { #expect(try await task.value.text == Self.answer) }
+            for task in tasks { #expect(try await task.value.text == nameAnswer) }
         }
     }
 
     @Test("Requests that are proven by two signers are two, and go by POST where GET was asked for")
     func tellsSignersApart() async throws {
-        let gate = Gate()
-        try await withServer(options: options { $0.method = .getForQueries }) { _ in
-            .json(Self.answer).gated(gate)
-        } _: { server, transport in
+        try await withGatedServer(options: options { $0.method = .getForQueries }) { server, transport, gate in
             let tasks = ["a", "b"].map { name in
                 Task {
                     try await transport.send(
@@ -64,7 +61,7 @@ struct SharingTests {
             }
             try await server.waitUntil("both requests arrive") { $0.requests.count == 2 }
             gate.open()
-            for task in tasks { #expect(try await task.value.text == Self.answer) }
+            for task in tasks { #expect(try await task.value.text == nameAnswer) }
             #expect(server.requests.map(\.method) == [.POST, .POST])
         }
     }
@@ -73,7 +70,7 @@ struct SharingTests {
     func asksAgainAfterMutation() async throws {
         let gate = Gate()
         try await withServer { request in
-            if request.json["operationName"] == "Rename" { return .json(Self.answer) }
+            if request.json["operationName"] == "Rename" { return .json(nameAnswer) }
             return request.number == 0
                 ? .json(#"{"data":{"name":"old"}}"#).gated(gate) : .json(#"{"data":{"name":"new"}}"#)
         } _: { server, transport in
@@ -109,23 +106,17 @@ struct SharingTests {
 
     @Test("Mutations are sent each")
     func sendsMutationsEach() async throws {
-        let gate = Gate()
-        try await withServer { _ in
-            .json(Self.answer).gated(gate)
-        } _: { server, transport in
+        try await withGatedServer { server, transport, gate in
             let tasks = (0..<3).map { _ in Task { try await transport.send(.mutation(), within: .ample) } }
             try await server.waitUntil("all requests arrive") { $0.requests.count == 3 }
             gate.open()
-            for task in tasks { #expect(try await task.value.text == Self.answer) }
+            for task in tasks { #expect(try await task.value.text == nameAnswer) }
         }
     }
 
     @Test("One caller's cancellation and another's deadline leave the third its answer")
     func keepsGoingForTheRest() async throws {
-        let gate = Gate()
-        try await withServer { _ in
-            .json(Self.answer).gated(gate)
-        } _: { server, transport in
+        try await withGatedServer { server, transport, gate in
             let first = Task { try await transport.send(.query(), within: .ample) }
             try await server.waitUntil("the request arrives") { $0.requests.count == 1 }
             let hurried = Task { try await transport.send(.query(), within: .milliseconds(50)) }
@@ -137,7 +128,7 @@ struct SharingTests {
             let cancelled = try await transportError { try await first.value }
             #expect(cancelled.code == .cancelled)
             gate.open()
-            #expect(try await patient.value.text == Self.answer)
+            #expect(try await patient.value.text == nameAnswer)
             #expect(server.requests.count == 1)
         }
     }
@@ -145,7 +136,7 @@ struct SharingTests {
     @Test("When the last caller goes the exchange is closed, and the next caller starts a new one")
     func stopsWithTheLast() async throws {
         try await withServer { request in
-            request.number == 0 ? .hang : .json(Self.answer)
+            request.number == 0 ? .hang : .json(nameAnswer)
         } _: { server, transport in
             let tasks = (0..<5).map { _ in Task { try await transport.send(.query(), within: .ample) } }
             try await waitUntil("all of them wait") { transport.queryCallers == 5 }
@@ -156,7 +147,7 @@ struct SharingTests {
                 #expect(error.code == .cancelled)
             }
             try await server.waitUntil("the connection closes") { $0.exchangesBroken == 1 }
-            try await expect(Self.answer, from: transport, for: .query())
+            try await expect(nameAnswer, from: transport, for: .query())
         }
     }
 
@@ -180,7 +171,7 @@ struct SharingTests {
     @Test("Callers that come and go at random are each told the truth", arguments: [1, 2, 3] as [UInt64])
     func survivesRandomCallers(seed: UInt64) async throws {
         try await withServer { request in
-            request.number % 5 == 4 ? .cut : .json(Self.answer)
+            request.number % 5 == 4 ? .cut : .json(nameAnswer)
         } _: { _, transport in
             var random = SeededNumbers(seed: seed)
             let tasks = (0..<300).map { _ in
@@ -200,9 +191,9 @@ struct SharingTests {
             }
             var outcomes: [String: Int] = [:]
             for task in tasks { outcomes[try await task.value, default: 0] += 1 }
-            let allowed: Set = [Self.answer, "transport.cancelled", "transport.interrupted"]
+            let allowed: Set = [nameAnswer, "transport.cancelled", "transport.interrupted"]
             #expect(Set(outcomes.keys).isSubset(of: allowed), "seed \(seed): \(outcomes)")
-            #expect(outcomes[Self.answer, default: 0] > 0, "seed \(seed): \(outcomes)")
+            #expect(outcomes[nameAnswer, default: 0] > 0, "seed \(seed): \(outcomes)")
         }
     }
 }

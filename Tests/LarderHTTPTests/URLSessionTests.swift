@@ -6,7 +6,6 @@ import Testing
 
 @Suite("Over URLSession", .timeLimit(.minutes(10)))
 struct URLSessionTests {
-    private static let answer = #"{"data":{"name":"x"}}"#
 
     private func overURLSession<Result>(
         _ script: @escaping ScriptedServer.Script,
@@ -39,7 +38,7 @@ struct URLSessionTests {
     @Test("A query and a mutation are sent with their headers, as every transport sends them, and are answered")
     func sends() async throws {
         try await overURLSession { _ in
-            .json(Self.answer)
+            .json(nameAnswer)
         } _: {
             $0.headers = [.init(name: "Authorization", value: "one"), .init(name: "X-Name", value: "a")]
             $0.headersForRequest = { _ in [.init(name: "authorization", value: "two")] }
@@ -47,7 +46,7 @@ struct URLSessionTests {
             let own = GraphQLRequest.Header(name: "AUTHORIZATION", value: "three")
             for request in [GraphQLRequest.query(variables: #"{"a":"\u00e9"}"#, headers: [own]), .mutation()] {
                 let answer = try await transport.send(request, within: .ample)
-                #expect(answer == GraphQLAnswer(body: Array(Self.answer.utf8), status: 200))
+                #expect(answer == GraphQLAnswer(body: Array(nameAnswer.utf8), status: 200))
             }
             let first = try #require(server.requests.first)
             #expect(first.headers["Authorization"] == ["three"])
@@ -63,7 +62,7 @@ struct URLSessionTests {
     @Test("Headers of one name that are given together are all sent")
     func repeatedHeader() async throws {
         try await overURLSession { _ in
-            .json(Self.answer)
+            .json(nameAnswer)
         } _: {
             $0.headers = [.init(name: "X-Name", value: "a"), .init(name: "x-name", value: "b")]
         } _: { server, transport in
@@ -100,7 +99,7 @@ struct URLSessionTests {
     @Test("A header with a line break is refused, and nothing is sent")
     func badHeader() async throws {
         try await overURLSession { _ in
-            .json(Self.answer)
+            .json(nameAnswer)
         } _: {
             $0.headers = [.init(name: "X", value: "a\r\nY: b")]
         } _: { server, transport in
@@ -124,7 +123,7 @@ struct URLSessionTests {
     @Test("A mutation is sent once, where a kept connection breaks under it")
     func keptConnection() async throws {
         try await overURLSession { request in
-            request.number < 3 ? .json(Self.answer) : .cut
+            request.number < 3 ? .json(nameAnswer) : .cut
         } _: { server, transport in
             for _ in 0..<3 { _ = try await transport.send(.query(), within: .ample) }
             let error = try await error(of: .mutation(), from: transport)
@@ -195,12 +194,8 @@ struct URLSessionTests {
         try await overURLSession { _ in
             .hang
         } _: { server, transport in
-            let error = try await requireEnd(after: .milliseconds(200)) {
-                _ = try await transport.send(.mutation(), within: .until($0))
-            }
-            #expect((error as? TransportError)?.code == .timedOut)
-            #expect((error as? TransportError)?.phase == .sending)
-            try await server.waitUntil("the connection closes") { $0.exchangesBroken == 1 || $0.requests.isEmpty }
+            let error = try await expectGivenUp(.mutation(), by: transport, at: server, after: .milliseconds(200))
+            #expect(error?.phase == .sending)
         }
     }
 
@@ -210,12 +205,7 @@ struct URLSessionTests {
             try await overURLSession { _ in
                 .hang
             } _: { server, transport in
-                let task = Task { try await transport.send(request, within: .ample) }
-                try await server.waitUntil("the request arrives") { $0.requests.count == 1 }
-                task.cancel()
-                let error = try await transportError { try await task.value }
-                #expect(error.code == .cancelled)
-                try await server.waitUntil("the connection closes") { $0.exchangesBroken == 1 }
+                try await expectCancelled(request, by: transport, at: server)
             }
         }
     }
@@ -223,7 +213,7 @@ struct URLSessionTests {
     @Test("What is cancelled before it is sent is not sent, and the error says so")
     func cancelledBefore() async throws {
         try await overURLSession { _ in
-            .json(Self.answer)
+            .json(nameAnswer)
         } _: { server, transport in
             let task = Task {
                 try? await Task.sleep(for: .ample)
@@ -239,7 +229,7 @@ struct URLSessionTests {
     @Test("A time that is over sends nothing")
     func noTime() async throws {
         try await overURLSession { _ in
-            .json(Self.answer)
+            .json(nameAnswer)
         } _: { server, transport in
             let error = try await transportError { try await transport.send(.query(), within: .seconds(-1)) }
             #expect(error.code == .timedOut && error.phase == .beforeSending)
@@ -250,7 +240,7 @@ struct URLSessionTests {
     @Test("A cookie that the server sets is not sent back")
     func cookies() async throws {
         try await overURLSession { _ in
-            .json(Self.answer, headers: ["Set-Cookie": "a=b; Path=/"])
+            .json(nameAnswer, headers: ["Set-Cookie": "a=b; Path=/"])
         } _: { server, transport in
             for _ in 0..<2 { _ = try await transport.send(.query(), within: .ample) }
             #expect(server.requests.allSatisfy { $0.headers["Cookie"].isEmpty })
@@ -287,7 +277,7 @@ struct URLSessionTests {
     @Test("A subscription that is sent as a query is refused, and nothing is sent")
     func subscription() async throws {
         try await overURLSession { _ in
-            .json(Self.answer)
+            .json(nameAnswer)
         } _: { server, transport in
             var request = GraphQLRequest.query("subscription S { s }", name: "S")
             request.kind = .subscription
@@ -301,7 +291,7 @@ struct URLSessionTests {
     func withoutHeaders() async throws {
         struct Unsaid: Error {}
         try await overURLSession { _ in
-            .json(Self.answer)
+            .json(nameAnswer)
         } _: {
             $0.headersForRequest = { _ in throw Unsaid() }
         } _: { server, transport in
@@ -315,7 +305,7 @@ struct URLSessionTests {
     @Test("A request asks for an answer in JSON, and for none in parts")
     func accepted() async throws {
         try await overURLSession { _ in
-            .json(Self.answer)
+            .json(nameAnswer)
         } _: { server, transport in
             for request in [GraphQLRequest.query(), .mutation()] {
                 _ = try await transport.send(request, within: .ample)
@@ -331,7 +321,7 @@ struct URLSessionTests {
     func slowHeaders() async throws {
         let gate = Gate()
         try await overURLSession { _ in
-            .json(Self.answer)
+            .json(nameAnswer)
         } _: {
             $0.headersForRequest = { _ in
                 await withCheckedContinuation { continuation in gate.whenOpen { continuation.resume() } }
@@ -355,7 +345,7 @@ struct URLSessionTests {
     @Test("An answer over URLSession has the age and the maximum age that the server's headers say")
     func ages() async throws {
         try await overURLSession { _ in
-            .json(Self.answer, headers: ["Cache-Control": "private, max-age=60", "Age": "12"])
+            .json(nameAnswer, headers: ["Cache-Control": "private, max-age=60", "Age": "12"])
         } _: { _, transport in
             let answer = try await transport.send(.query(), within: .ample)
             #expect(answer.age == .seconds(12) && answer.maxAge == .seconds(60))
@@ -366,7 +356,7 @@ struct URLSessionTests {
     func besideEnded() async throws {
         let gate = Gate()
         try await overURLSession { received in
-            var reply = Reply.json(Self.answer)
+            var reply = Reply.json(nameAnswer)
             if received.number == 0 { reply.gate = gate }
             return reply
         } _: { server, transport in

@@ -29,6 +29,15 @@ struct Reply: Sendable {
         return Reply(status: status, headers: all, body: Array(body.utf8))
     }
 
+    /// A subscription's answer with one part, after which its boundary `--b` says whether another may follow.
+    static func multipart(
+        _ part: String = "{}", then boundary: String = "--b\r\n", ending: Ending = .complete
+    ) -> Reply {
+        Reply(
+            headers: ["Content-Type": #"multipart/mixed;boundary="b";subscriptionSpec=1.0"#],
+            body: Array("--b\r\nContent-Type: application/json\r\n\r\n\(part)\r\n\(boundary)".utf8), ending: ending)
+    }
+
     /// Never a byte of an answer.
     static let hang = Reply(ending: .hang, isSilent: true)
     /// The connection closed instead of an answer.

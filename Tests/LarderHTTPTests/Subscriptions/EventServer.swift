@@ -75,6 +75,22 @@ struct EventServer: Sendable {
         return try JSONDecoder().decode(Status.self, from: Data(body.readableBytesView))
     }
 
+    /// A subscription that is live.
+    func subscribed(catchUp: GraphQLOperation? = EventServer.items) async throws -> Subscription {
+        let subscription = try await app.subscribe(Self.changed, options: SubscriptionOptions(catchUp: catchUp))
+        await subscription.wait(for: .live)
+        return subscription
+    }
+
+    /// Cuts the connection of a subscription, and gives orders before another connection can be opened.
+    func cut(_ subscription: Subscription, missing orders: String...) async throws {
+        try await order(#"{"refuse": true, "cut": true}"#)
+        await subscription.wait(for: .connecting, isStale: true)
+        for text in orders { try await order(text) }
+        try await order(#"{"refuse": false}"#)
+        await subscription.wait(for: .live, isStale: false)
+    }
+
     /// The text of an item, as the cache has it; nil also where it has none.
     func text(_ id: String) -> String? {
         try? app.read("Item:\(id)", GraphQLFragment("fragment F on Item { text }"))["text"]?.string

@@ -1,8 +1,6 @@
 import Foundation
 import Larder
 import LarderTestSupport
-import NIOHTTP1
-import Synchronization
 import Testing
 
 @testable import LarderHTTP
@@ -11,6 +9,8 @@ import Testing
     "Subscriptions by the multipart protocol", .timeLimit(.minutes(10)),
     .enabled(if: ForeignServer.isAvailable, "\(ForeignServer.requirement)"))
 struct MultipartSubscriptionTests {
+    static let multipart = options { $0.subscriptions.carrier = .multipart }
+
     private func run(_ body: (EventServer) async throws -> Void) async throws {
         try await EventServer.run("strawberry", { $0.subscriptions.carrier = .multipart }, body)
     }
@@ -18,9 +18,7 @@ struct MultipartSubscriptionTests {
     @Test("An event is in the cache when its reader is told")
     func tells() async throws {
         try await run { server in
-            let subscription = try await server.app.subscribe(
-                EventServer.changed, options: SubscriptionOptions(catchUp: EventServer.items))
-            await subscription.wait(for: .live)
+            let subscription = try await server.subscribed()
             #expect(server.text("1") == "one")
             // Of two, neither waits for what comes behind it.
             for text in ["uno", "due"] {
@@ -34,14 +32,8 @@ struct MultipartSubscriptionTests {
     @Test("What changed while the connection was down is caught up")
     func catchesUp() async throws {
         try await run { server in
-            let subscription = try await server.app.subscribe(
-                EventServer.changed, options: SubscriptionOptions(catchUp: EventServer.items))
-            await subscription.wait(for: .live)
-            try await server.order(#"{"refuse": true, "cut": true}"#)
-            await subscription.wait(for: .connecting, isStale: true)
-            try await server.order(#"{"set": {"1": "first", "2": "second"}}"#)
-            try await server.order(#"{"refuse": false}"#)
-            await subscription.wait(for: .live, isStale: false)
+            let subscription = try await server.subscribed()
+            try await server.cut(subscription, missing: #"{"set": {"1": "first", "2": "second"}}"#)
             #expect(server.text("1") == "first")
             #expect(server.text("2") == "second")
         }
@@ -54,12 +46,29 @@ struct MultipartSubscriptionTests {
                 let left = try await server.app.subscribe(GraphQLOperation("subscription { changed { id } }"))
                 await left.wait(for: .live)
             }
-            while try await server.order().subscriptions > 0 { try await Task.sleep(for: .milliseconds(5)) }
-            let subscription = try await server.app.subscribe(EventServer.changed)
-            await subscription.wait(for: .live)
+            try await eventually { try await server.order().subscriptions <= 0 }
+            let subscription = try await server.subscribed(catchUp: nil)
             try await server.order(#"{"complete": true}"#)
             await subscription.wait(for: .ended)
             #expect(subscription.state.error == nil)
+        }
+    }
+
+    /// Runs `body` with a scripted server and a partition that subscribes at it.
+    private func run(
+        at script: @escaping ScriptedServer.Script, _ body: (ScriptedServer, Partition) async throws -> Void
+    ) async throws {
+        let options = options {
+            $0.subscriptions.carrier = .multipart
+            $0.subscriptions.pacing.backoff = Backoff(first: .milliseconds(5), cap: .milliseconds(50))
+        }
+        try await withServer(options: options, script) { server, transport in
+            try await withTemporaryFolder { folder in
+                let schema = "type Query { a: Int } type Subscription { changed: Int other: Int }"
+                let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
+                try await body(server, try store.partition(server: transport))
+                try store.close()
+            }
         }
     }
 
@@ -67,28 +76,14 @@ struct MultipartSubscriptionTests {
     private func run(
         answering reply: Reply, _ body: (ScriptedServer, Subscription) async throws -> Void
     ) async throws {
-        try await ScriptedServer.run({ _ in reply }) { server in
-            var options = HTTPTransport.Options()
-            options.subscriptions.carrier = .multipart
-            options.subscriptions.pacing.backoff = Backoff(first: .milliseconds(5), cap: .milliseconds(50))
-            try await HTTPTransport.withTransport(to: server.url, options: options) { transport in
-                try await withTemporaryFolder { folder in
-                    let schema = "type Query { a: Int } type Subscription { changed: Int }"
-                    let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
-                    let app = try store.partition(server: transport)
-                    try await body(server, try await app.subscribe(GraphQLOperation("subscription { changed }")))
-                    try store.close()
-                }
-            }
+        try await run(at: { _ in reply }) { server, app in
+            try await body(server, try await app.subscribe(GraphQLOperation("subscription { changed }")))
         }
     }
 
     @Test("An answer that ends without its last boundary is no end of the subscription: it is asked for again")
     func cutShort() async throws {
-        let reply = Reply(
-            headers: ["Content-Type": #"multipart/mixed;boundary="b";subscriptionSpec=1.0"#],
-            body: Array("--b\r\nContent-Type: application/json\r\n\r\n{}\r\n--b\r\n".utf8))
-        try await run(answering: reply) { server, subscription in
+        try await run(answering: .multipart()) { server, subscription in
             try await server.waitUntil("it is asked for again") { $0.requests.count > 1 }
             #expect(subscription.state.phase != .ended)
         }
@@ -96,33 +91,20 @@ struct MultipartSubscriptionTests {
 
     @Test("A subscription whose answer breaks off is asked for again, and another one beside it is not")
     func cutShortAlone() async throws {
-        let headers: HTTPHeaders = ["Content-Type": #"multipart/mixed;boundary="b";subscriptionSpec=1.0"#]
-        let part = Array("--b\r\nContent-Type: application/json\r\n\r\n{}\r\n--b\r\n".utf8)
         @Sendable func asks(_ request: Received, for field: String) -> Bool {
             request.json["query"]?.string?.contains(field) == true
         }
-        try await ScriptedServer.run({ request in
-            Reply(headers: headers, body: part, ending: asks(request, for: "other") ? .complete : .hang)
-        }) { server in
-            var options = HTTPTransport.Options()
-            options.subscriptions.carrier = .multipart
-            options.subscriptions.pacing.backoff = Backoff(first: .milliseconds(5), cap: .milliseconds(50))
-            try await HTTPTransport.withTransport(to: server.url, options: options) { transport in
-                try await withTemporaryFolder { folder in
-                    let schema = "type Query { a: Int } type Subscription { changed: Int other: Int }"
-                    let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
-                    let app = try store.partition(server: transport)
-                    let kept = try await app.subscribe(GraphQLOperation("subscription { changed }"))
-                    try await server.waitUntil("the first is asked for") { $0.requests.count == 1 }
-                    let other = try await app.subscribe(GraphQLOperation("subscription { other }"))
-                    try await server.waitUntil("the other is asked for again and again") { seen in
-                        seen.requests.count { asks($0, for: "other") } > 3
-                    }
-                    #expect(server.requests.count { asks($0, for: "changed") } == 1)
-                    withExtendedLifetime([kept, other]) {}
-                    try store.close()
-                }
+        try await run(at: { request in
+            .multipart(ending: asks(request, for: "other") ? .complete : .hang)
+        }) { server, app in
+            let kept = try await app.subscribe(GraphQLOperation("subscription { changed }"))
+            try await server.waitUntil("the first is asked for") { $0.requests.count == 1 }
+            let other = try await app.subscribe(GraphQLOperation("subscription { other }"))
+            try await server.waitUntil("the other is asked for again and again") { seen in
+                seen.requests.count { asks($0, for: "other") } > 3
             }
+            #expect(server.requests.count { asks($0, for: "changed") } == 1)
+            withExtendedLifetime([kept, other]) {}
         }
     }
 
@@ -148,10 +130,7 @@ struct MultipartSubscriptionTests {
     @Test("A part that says why no event can come any more breaks the subscription off, which is begun again")
     func broken() async throws {
         let part = #"{"payload":null,"errors":[{"message":"lost the way"}]}"#
-        let reply = Reply(
-            headers: ["Content-Type": #"multipart/mixed;boundary="b";subscriptionSpec=1.0"#],
-            body: Array("--b\r\nContent-Type: application/json\r\n\r\n\(part)\r\n--b--".utf8))
-        try await run(answering: reply) { server, subscription in
+        try await run(answering: .multipart(part, then: "--b--")) { server, subscription in
             let failure = try #require(await failure(subscription))
             #expect(failure.error.errors.map(\.message) == ["lost the way"])
             #expect(!failure.isEnd)
@@ -230,26 +209,16 @@ struct MultipartSubscriptionTests {
 
     @Test("A subscription that is stopped is told as completed, and not as broken")
     func stopped() async throws {
-        let reply = Reply(
-            headers: ["Content-Type": #"multipart/mixed;boundary="b";subscriptionSpec=1.0"#],
-            body: Array("--b\r\nContent-Type: application/json\r\n\r\n{}\r\n--b\r\n".utf8), ending: .hang)
-        var options = HTTPTransport.Options()
-        options.subscriptions.carrier = .multipart
-        try await withServer(options: options) { _ in
-            reply
+        try await withServer(options: Self.multipart) { _ in
+            .multipart(ending: .hang)
         } _: { _, transport in
-            let (commands, commanding) = AsyncStream.makeStream(of: [SubscriptionLine.Command].self)
-            let told = Mutex<[String]>([])
-            let line = SubscriptionLine(commands: commands) { messages in
-                told.withLock { $0 += messages.map { "\($0)" } }
-            }
-            commanding.yield([.start(id: "1", .query())])
-            let carrying = Task { try await transport.carry(line, openedWithin: .ample) }
-            try await waitUntil("it has begun") { told.withLock { $0.count == 3 } }
-            commanding.yield([.stop(id: "1")])
-            commanding.finish()
+            let line = HeardLine()
+            let carrying = Task { try await line.carry(by: transport) }
+            try await waitUntil("it has begun") { line.told.count == 3 }
+            line.command(.stop(id: "1"))
+            line.end()
             try await carrying.value
-            let all = told.withLock { $0 }
+            let all = line.told
             #expect(all.last?.hasPrefix("completed") == true)
             #expect(!all.contains { $0.hasPrefix("broken") })
         }
@@ -257,22 +226,14 @@ struct MultipartSubscriptionTests {
 
     @Test("An answer that ends without a part has begun no subscription")
     func noPart() async throws {
-        let reply = Reply(
-            headers: ["Content-Type": #"multipart/mixed;boundary="b";subscriptionSpec=1.0"#],
-            body: Array("--b--\r\n".utf8))
-        try await withServer(options: options { $0.subscriptions.carrier = .multipart }) { _ in
-            reply
+        try await withServer(options: Self.multipart) { _ in
+            var reply = Reply.multipart()
+            reply.body = Array("--b--\r\n".utf8)
+            return reply
         } _: { _, transport in
-            let (commands, commanding) = AsyncStream.makeStream(of: [SubscriptionLine.Command].self)
-            let told = Mutex<[String]>([])
-            let line = SubscriptionLine(commands: commands) { messages in
-                told.withLock { $0 += messages.map { "\($0)" } }
-                for case .completed in messages { commanding.finish() }
-                for case .broken in messages { commanding.finish() }
-            }
-            commanding.yield([.start(id: "1", .query())])
-            try await transport.carry(line, openedWithin: .ample)
-            let all = told.withLock { $0 }
+            let line = HeardLine(endsWithSubscription: true)
+            try await line.carry(by: transport)
+            let all = line.told
             #expect(all.count == 2 && all.last?.hasPrefix("completed") == true, "\(all)")
         }
     }
@@ -284,22 +245,14 @@ struct MultipartSubscriptionTests {
             (#"{"payload":null,"errors":[{"message":"no"}]}"#, "failed"),
         ])
     func firstPart(part: String, kind: String) async throws {
-        let reply = Reply(
-            headers: ["Content-Type": #"multipart/mixed;boundary="b";subscriptionSpec=1.0"#],
-            body: Array("--b\r\nContent-Type: application/json\r\n\r\n\(part)\r\n--b--\r\n".utf8))
-        try await withServer(options: options { $0.subscriptions.carrier = .multipart }) { _ in
-            reply
+        try await withServer(options: Self.multipart) { _ in
+            .multipart(part, then: "--b--\r\n")
         } _: { _, transport in
-            let (commands, commanding) = AsyncStream.makeStream(of: [SubscriptionLine.Command].self)
-            let told = Mutex<[String]>([])
-            let line = SubscriptionLine(commands: commands) { messages in
-                told.withLock { $0 += messages.map { String("\($0)".prefix { $0 != "(" }) } }
-                for case .completed in messages { commanding.finish() }
-                for case .failed in messages { commanding.finish() }
-            }
-            commanding.yield([.start(id: "1", .query())])
-            try await transport.carry(line, openedWithin: .ample)
-            #expect(told.withLock { Array($0.prefix(3)) } == ["opened", "started", kind])
+            let line = HeardLine(endsWithSubscription: true)
+            try await line.carry(by: transport)
+            let kinds = line.told.map { String($0.prefix { $0 != "(" }) }
+            #expect(Array(kinds.prefix(3)) == ["opened", "started", kind])
+            #expect(!kinds.contains("broken"), "\(kinds)")
         }
     }
 
@@ -312,17 +265,12 @@ struct MultipartSubscriptionTests {
         try await withServer(options: options) { _ in
             .hang
         } _: { _, transport in
-            let (commands, commanding) = AsyncStream.makeStream(of: [SubscriptionLine.Command].self)
-            let codes = Mutex<[TransportError.Code]>([])
-            let line = SubscriptionLine(commands: commands) { messages in
-                for case .broken(_, let error) in messages { codes.withLock { $0.append(error.code) } }
-            }
-            commanding.yield([.start(id: "1", .query())])
-            let carrying = Task { try await transport.carry(line, openedWithin: .ample) }
-            try await waitUntil("it is given up") { codes.withLock { !$0.isEmpty } }
-            commanding.finish()
+            let line = HeardLine()
+            let carrying = Task { try await line.carry(by: transport) }
+            try await waitUntil("it is given up") { !line.faults.isEmpty }
+            line.end()
             try await carrying.value
-            #expect(codes.withLock { $0 } == [.timedOut])
+            #expect(line.faults == [.timedOut])
         }
     }
 
@@ -335,13 +283,9 @@ struct MultipartSubscriptionTests {
         try await withServer(options: options) { _ in
             .json("{}")
         } _: { server, transport in
-            let (commands, commanding) = AsyncStream.makeStream(of: [SubscriptionLine.Command].self)
-            let line = SubscriptionLine(commands: commands) { messages in
-                // Of one that was asked for all the same, so that it does not go on for ever.
-                for case .broken in messages { commanding.finish() }
-            }
-            commanding.yield([.start(id: "1", .query())])
-            let error = try await transportError { try await transport.carry(line, openedWithin: .ample) }
+            // The line ends with one that was asked for all the same, so that it does not go on for ever.
+            let line = HeardLine(endsWithSubscription: true)
+            let error = try await transportError { try await line.carry(by: transport) }
             #expect(error.code == .unusableRequest)
             #expect(server.requests.isEmpty)
         }
@@ -358,13 +302,10 @@ struct MultipartSubscriptionTests {
         try await withServer(options: options) { _ in
             Reply(status: .unauthorized)
         } _: { server, transport in
-            let (commands, commanding) = AsyncStream.makeStream(of: [SubscriptionLine.Command].self)
-            let line = SubscriptionLine(commands: commands) { _ in }
             let request = GraphQLRequest(
                 kind: .subscription, operationName: "Follow", document: "subscription Follow { changed }",
                 documentHash: GraphQLRequest.someHash, variables: Array("{}".utf8))
-            commanding.yield([.start(id: "1", request)])
-            let error = try await transportError { try await transport.carry(line, openedWithin: .ample) }
+            let error = try await transportError { try await HeardLine(request).carry(by: transport) }
             #expect(error.code == .notSignedIn)
             #expect(server.requests.map { $0.headers["Authorization"] } == [["for Follow"]])
         }
@@ -373,56 +314,30 @@ struct MultipartSubscriptionTests {
     @Test("A query that begins after a subscription has begun joins none that began before it")
     func asksAgainAfterStart() async throws {
         let gate = Gate()
-        let stream = Reply(
-            headers: ["Content-Type": #"multipart/mixed;boundary="b";subscriptionSpec=1.0"#],
-            body: Array("--b\r\nContent-Type: application/json\r\n\r\n{}\r\n--b\r\n".utf8), ending: .hang)
-        try await withServer(options: options { $0.subscriptions.carrier = .multipart }) { request in
+        try await withServer(options: Self.multipart) { request in
             request.headers.first(name: "Accept")?.hasPrefix("multipart") == true
-                ? stream : .json(#"{"data":{"name":"x"}}"#).gated(gate)
+                ? .multipart(ending: .hang) : .json(nameAnswer).gated(gate)
         } _: { server, transport in
-            let early = Task { try await transport.send(.query(), within: .ample) }
-            try await server.waitUntil("the query arrives") { $0.requests.count == 1 }
-            let (commands, commanding) = AsyncStream.makeStream(of: [SubscriptionLine.Command].self)
-            let hasBegun = Mutex(false)
-            let line = SubscriptionLine(commands: commands) { messages in
-                for case .started in messages { hasBegun.withLock { $0 = true } }
-            }
-            commanding.yield([.start(id: "1", .query())])
-            let carrying = Task { try await transport.carry(line, openedWithin: .ample) }
-            try await waitUntil("it has begun") { hasBegun.withLock(\.self) }
-            let late = Task { try await transport.send(.query(), within: .ample) }
-            // Beside the subscription's own request.
-            try await server.waitUntil("the late query arrives") { $0.requests.count == 3 }
-            gate.open()
-            for task in [early, late] { _ = try await task.value }
-            commanding.finish()
-            try await carrying.value
+            // One of the requests is the subscription's own.
+            try await expectAskedAgainAfterStart(transport, at: server, gate, requests: 3)
         }
     }
 
     @Test("A part that is longer than the options allow breaks its subscription off")
     func longPart() async throws {
         let part = #"{"payload":{"data":{"name":"\#(String(repeating: "x", count: 200))"}}}"#
-        let stream = Reply(
-            headers: ["Content-Type": #"multipart/mixed;boundary="b";subscriptionSpec=1.0"#],
-            body: Array("--b\r\nContent-Type: application/json\r\n\r\n\(part)\r\n--b\r\n".utf8), ending: .hang)
         let options = options {
             $0.subscriptions.carrier = .multipart
             $0.subscriptions.maximumMessageSize = 100
         }
         try await withServer(options: options) { _ in
-            stream
+            .multipart(part, ending: .hang)
         } _: { _, transport in
-            let (commands, commanding) = AsyncStream.makeStream(of: [SubscriptionLine.Command].self)
-            let fault = Mutex<TransportError.Code?>(nil)
-            let line = SubscriptionLine(commands: commands) { messages in
-                for case .broken(_, let error) in messages { fault.withLock { $0 = error.code } }
-            }
-            commanding.yield([.start(id: "1", .query())])
-            let carrying = Task { try await transport.carry(line, openedWithin: .ample) }
-            try await waitUntil("it breaks off") { fault.withLock { $0 != nil } }
-            #expect(fault.withLock { $0 } == .unusableAnswer)
-            commanding.finish()
+            let line = HeardLine()
+            let carrying = Task { try await line.carry(by: transport) }
+            try await waitUntil("it breaks off") { !line.faults.isEmpty }
+            #expect(line.faults.last == .unusableAnswer)
+            line.end()
             try await carrying.value
         }
     }
@@ -463,13 +378,10 @@ struct MultipartSubscriptionTests {
         try await withServer(options: options) { _ in
             Reply(status: .unauthorized)
         } _: { server, transport in
-            let (commands, commanding) = AsyncStream.makeStream(of: [SubscriptionLine.Command].self)
-            let line = SubscriptionLine(commands: commands) { _ in }
             let request = GraphQLRequest(
                 kind: .subscription, operationName: nil, document: "subscription { changed }",
                 documentHash: GraphQLRequest.someHash, variables: Array("{}".utf8))
-            commanding.yield([.start(id: "1", request)])
-            let error = try await transportError { try await transport.carry(line, openedWithin: .ample) }
+            let error = try await transportError { try await HeardLine(request).carry(by: transport) }
             #expect(error.code == .notSignedIn)
             #expect(server.requests.map(\.method) == [.POST])
             #expect(server.requests.first?.json["query"]?.string == request.document)

@@ -15,9 +15,7 @@ struct SubscriptionTests {
     @Test("An event is in the cache when its reader is told, and wakes a watcher", arguments: kinds)
     func tells(_ kind: String) async throws {
         try await EventServer.run(kind) { server in
-            let subscription = try await server.app.subscribe(
-                EventServer.changed, options: SubscriptionOptions(catchUp: EventServer.items))
-            await subscription.wait(for: .live)
+            let subscription = try await server.subscribed()
             #expect(server.text("1") == "one")
             var watched = try server.app.watch(EventServer.items).makeAsyncIterator()
             _ = await watched.next()
@@ -32,15 +30,9 @@ struct SubscriptionTests {
     @Test("What changed while the connection was down is caught up, and the state says so", arguments: kinds)
     func catchesUp(_ kind: String) async throws {
         try await EventServer.run(kind) { server in
-            let subscription = try await server.app.subscribe(
-                EventServer.changed, options: SubscriptionOptions(catchUp: EventServer.items))
-            await subscription.wait(for: .live)
-            try await server.order(#"{"refuse": true, "cut": true}"#)
-            await subscription.wait(for: .connecting, isStale: true)
-            try await server.order(#"{"set": {"1": "first", "2": "second"}}"#)
-            try await server.order(#"{"set": {"1": "third"}}"#)
-            try await server.order(#"{"refuse": false}"#)
-            await subscription.wait(for: .live, isStale: false)
+            let subscription = try await server.subscribed()
+            try await server.cut(
+                subscription, missing: #"{"set": {"1": "first", "2": "second"}}"#, #"{"set": {"1": "third"}}"#)
             #expect(server.text("1") == "third")
             #expect(server.text("2") == "second")
         }
@@ -60,16 +52,14 @@ struct SubscriptionTests {
                 #expect(await second.nextData() != nil)
                 #expect(try await server.order().begun == 1)
             }
-            while try await server.order().subscriptions > 0 { try await Task.sleep(for: .milliseconds(5)) }
+            try await eventually { try await server.order().subscriptions <= 0 }
         }
     }
 
     @Test("After its lifetime another connection takes a connection's place; the state stays live", arguments: kinds)
     func replaces(_ kind: String) async throws {
         try await EventServer.run(kind, { $0.subscriptions.lifetime = .seconds(1) }) { server in
-            let subscription = try await server.app.subscribe(
-                EventServer.changed, options: SubscriptionOptions(catchUp: EventServer.items))
-            await subscription.wait(for: .live)
+            let subscription = try await server.subscribed()
             let deadline = SuspendingClock.now + .seconds(60)
             while try await server.order().begun < 2 {
                 try #require(.now < deadline, "no other connection")
@@ -99,9 +89,7 @@ struct SubscriptionTests {
     @Test("A subscription that ends at the server ends here, without an error", arguments: kinds)
     func completes(_ kind: String) async throws {
         try await EventServer.run(kind) { server in
-            let subscription = try await server.app.subscribe(
-                EventServer.changed, options: SubscriptionOptions(catchUp: EventServer.items))
-            await subscription.wait(for: .live)
+            let subscription = try await server.subscribed()
             try await server.order(#"{"complete": true}"#)
             await subscription.wait(for: .ended)
             #expect(subscription.state.error == nil)
@@ -111,12 +99,10 @@ struct SubscriptionTests {
     @Test("A parked partition's subscriptions end, and the server is told", arguments: kinds)
     func parks(_ kind: String) async throws {
         try await EventServer.run(kind) { server in
-            let subscription = try await server.app.subscribe(
-                EventServer.changed, options: SubscriptionOptions(catchUp: EventServer.items))
-            await subscription.wait(for: .live)
+            let subscription = try await server.subscribed()
             try server.store.close()
             await subscription.wait(for: .ended)
-            while try await server.order().subscriptions > 0 { try await Task.sleep(for: .milliseconds(5)) }
+            try await eventually { try await server.order().subscriptions <= 0 }
         }
     }
 
@@ -162,24 +148,9 @@ struct SubscriptionTests {
         let gate = Gate()
         try await ForeignServer.run("frames.py", script) { frames in
             try await withServer(options: options { $0.subscriptions.url = frames.url }) { _ in
-                .json(#"{"data":{"name":"x"}}"#).gated(gate)
+                .json(nameAnswer).gated(gate)
             } _: { server, transport in
-                let early = Task { try await transport.send(.query(), within: .ample) }
-                try await server.waitUntil("the query arrives") { $0.requests.count == 1 }
-                let (commands, commanding) = AsyncStream.makeStream(of: [SubscriptionLine.Command].self)
-                let hasBegun = Mutex(false)
-                let line = SubscriptionLine(commands: commands) { messages in
-                    for case .started in messages { hasBegun.withLock { $0 = true } }
-                }
-                commanding.yield([.start(id: "1", .query())])
-                let carrying = Task { try await transport.carry(line, openedWithin: .ample) }
-                try await waitUntil("it has begun") { hasBegun.withLock(\.self) }
-                let late = Task { try await transport.send(.query(), within: .ample) }
-                try await server.waitUntil("the late query arrives") { $0.requests.count == 2 }
-                gate.open()
-                for task in [early, late] { _ = try await task.value }
-                commanding.finish()
-                try await carrying.value
+                try await expectAskedAgainAfterStart(transport, at: server, gate, requests: 2)
             }
         }
     }
@@ -204,8 +175,7 @@ struct SubscriptionTests {
         try await EventServer.run("strawberry") { options in
             (options.subscriptions.carrier, options.subscriptions.silence) = (.multipart, .seconds(6))
         } _: { server in
-            let subscription = try await server.app.subscribe(EventServer.changed)
-            await subscription.wait(for: .live)
+            let subscription = try await server.subscribed(catchUp: nil)
             for number in 1...4 {
                 try await Task.sleep(for: .seconds(2))
                 try await server.order(#"{"set": {"1": "\#(number)"}}"#)
@@ -227,8 +197,7 @@ struct SubscriptionTests {
             (options.subscriptions.carrier, options.subscriptions.silence) = (carrier, silence)
             options.subscriptions.pacing.opening = .seconds(120)
         } _: { server in
-            let subscription = try await server.app.subscribe(EventServer.changed)
-            await subscription.wait(for: .live)
+            let subscription = try await server.subscribed(catchUp: nil)
             let begun = SuspendingClock.now
             try await server.order(#"{"hold": true}"#)
             let told = await subscription.wait(for: .connecting)
