@@ -24,6 +24,20 @@ struct ScriptedAnswerTests {
         }
     }
 
+    /// The error of asking for an upload's parts, which is always answered so, and after how many requests it came.
+    private func listing(
+        _ reply: Reply, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> (error: ObjectError, requests: Int) {
+        try await ScriptedStorage.run { _ in
+            reply
+        } _: { storage, transport in
+            let error = try await objectError(sourceLocation: sourceLocation) { () async throws(ObjectError) in
+                try await transport.parts(of: Self.upload, within: .ample)
+            }
+            return (error: error, requests: storage.requests.count)
+        }
+    }
+
     @Test("An error within a 200 is an error, also behind the whitespace that keeps the connection open")
     func errorWithinSuccess() async throws {
         let spaces = String(repeating: " \n", count: 1_000)
@@ -144,18 +158,13 @@ struct ScriptedAnswerTests {
 
     @Test("A list that leads in circles ends with an error")
     func circles() async throws {
-        try await ScriptedStorage.run { _ in
+        let (error, requests) = try await listing(
             .xml(
                 .ok,
                 "<ListPartsResult><IsTruncated>true</IsTruncated><NextPartNumberMarker>2</NextPartNumberMarker>"
-                    + "</ListPartsResult>")
-        } _: { storage, transport in
-            let error = try await objectError { () async throws(ObjectError) in
-                try await transport.parts(of: Self.upload, within: .ample)
-            }
-            #expect(error.code == .unusableAnswer)
-            #expect(storage.requests.count == 2)
-        }
+                    + "</ListPartsResult>"))
+        #expect(error.code == .unusableAnswer)
+        #expect(requests == 2)
     }
 
     @Test("A list whose places alternate ends at the first that comes again")
@@ -195,34 +204,24 @@ struct ScriptedAnswerTests {
 
     @Test("A list of parts that goes on at no number is no list: its first page is not taken for all of it")
     func partMarker() async throws {
-        try await ScriptedStorage.run { _ in
+        let (error, _) = try await listing(
             .xml(
                 .ok,
                 "<ListPartsResult><IsTruncated>true</IsTruncated><NextPartNumberMarker>two</NextPartNumberMarker>"
-                    + "<Part><PartNumber>1</PartNumber><ETag>e</ETag></Part></ListPartsResult>")
-        } _: { _, transport in
-            let error = try await objectError { () async throws(ObjectError) in
-                try await transport.parts(of: Self.upload, within: .ample)
-            }
-            #expect(error.code == .unusableAnswer)
-        }
+                    + "<Part><PartNumber>1</PartNumber><ETag>e</ETag></Part></ListPartsResult>"))
+        #expect(error.code == .unusableAnswer)
     }
 
     @Test(
         "A list that has more and does not say where it goes on is no list: its first page is not taken for all of it",
         arguments: ["", "<NextPartNumberMarker></NextPartNumberMarker>"])
     func unsaidMarker(marker: String) async throws {
-        try await ScriptedStorage.run { _ in
+        let (error, _) = try await listing(
             .xml(
                 .ok,
                 "<ListPartsResult><IsTruncated>true</IsTruncated>\(marker)"
-                    + "<Part><PartNumber>1</PartNumber><ETag>e</ETag></Part></ListPartsResult>")
-        } _: { _, transport in
-            let error = try await objectError { () async throws(ObjectError) in
-                try await transport.parts(of: Self.upload, within: .ample)
-            }
-            #expect(error.code == .unusableAnswer)
-        }
+                    + "<Part><PartNumber>1</PartNumber><ETag>e</ETag></Part></ListPartsResult>"))
+        #expect(error.code == .unusableAnswer)
     }
 
     @Test("An abort that is answered by an error within a 200 has not aborted")
@@ -333,12 +332,10 @@ struct ScriptedAnswerTests {
             try await ScriptedStorage.run { _ in
                 .xml(.ok, body)
             } _: { _, transport in
-                do throws(ObjectError) {
-                    let parts = try await transport.parts(of: Self.upload, within: .ample)
-                    #expect(parts.isEmpty)
-                } catch {
-                    #expect(error.code == .unusableAnswer)
+                let error = await #expect(throws: ObjectError.self) {
+                    try await transport.parts(of: Self.upload, within: .ample)
                 }
+                #expect(error?.code == .unusableAnswer)
             }
         }
     }
@@ -368,15 +365,8 @@ struct ScriptedAnswerTests {
 
     @Test("XML that is made to cost time or memory is no answer, and is not read", arguments: costlyBodies.indices)
     func costlyXML(index: Int) async throws {
-        let body = Self.costlyBodies[index]
-        try await ScriptedStorage.run { _ in
-            .xml(.ok, body)
-        } _: { _, transport in
-            let error = try await objectError { () async throws(ObjectError) in
-                try await transport.parts(of: Self.upload, within: .ample)
-            }
-            #expect(error.code == .unusableAnswer)
-        }
+        let (error, _) = try await listing(.xml(.ok, Self.costlyBodies[index]))
+        #expect(error.code == .unusableAnswer)
     }
 
     @Test("XML with comments, quotation marks and sections that are taken as they are is read")
@@ -445,31 +435,17 @@ struct ScriptedAnswerTests {
     @Test("Refusals are told apart by their name, and by the status where there is none", arguments: codes.indices)
     func refusals(index: Int) async throws {
         let (status, name, code) = Self.codes[index]
-        let reply = name.isEmpty ? Reply(status: status) : .error(status, name)
-        try await ScriptedStorage.run { _ in
-            reply
-        } _: { _, transport in
-            let error = try await objectError { () async throws(ObjectError) in
-                try await transport.parts(of: Self.upload, within: .ample)
-            }
-            #expect(error.code == code)
-            #expect(error.status == Int(status.code))
-            #expect(error.serverCode == (name.isEmpty ? nil : name))
-        }
+        let (error, _) = try await listing(name.isEmpty ? Reply(status: status) : .error(status, name))
+        #expect(error.code == code)
+        #expect(error.status == Int(status.code))
+        #expect(error.serverCode == (name.isEmpty ? nil : name))
     }
 
     @Test("A redirect is not followed")
     func redirect() async throws {
-        try await ScriptedStorage.run { _ in
-            Reply(status: .found, headers: ["Location": "/elsewhere"])
-        } _: {
-            storage, transport in
-            let error = try await objectError { () async throws(ObjectError) in
-                try await transport.parts(of: Self.upload, within: .ample)
-            }
-            #expect(error.code == .wrongRegion)
-            #expect(storage.requests.count == 1)
-        }
+        let (error, requests) = try await listing(Reply(status: .found, headers: ["Location": "/elsewhere"]))
+        #expect(error.code == .wrongRegion)
+        #expect(requests == 1)
     }
 
     @Test("A client of the program's own that follows redirects is told, and its answer is not taken")

@@ -30,19 +30,13 @@ struct AppSyncFixture: Sendable {
             """
         let server = try await ServerProcess.start("appsync.py", [start])
         try await withStarted(server, stop: { await $0.stop() }) { server in
-            try await withTemporaryFolder { folder in
-                try await HTTPClient.withHTTPClient(configuration: HTTPTransport.clientConfiguration()) { client in
-                    let provider = InMemoryIdentityProvider()
-                    var options = Store.Options()
-                    options.keys = InMemoryKeyProvider()
-                    options.identityProvider = { _ in provider }
-                    let store = try Store.open(
-                        at: folder.appending(path: "store"), schema: try Schema(parsing: schema), options: options)
+            try await HTTPClient.withHTTPClient(configuration: HTTPTransport.clientConfiguration()) { client in
+                let provider = InMemoryIdentityProvider()
+                try await withNewStore(of: provider) { store, _ in
                     let fixture = AppSyncFixture(
                         url: URL(filePath: "/").httpURL(port: server.words[0]), client: client, store: store,
                         app: try store.partition(), provider: provider)
                     try await body(fixture)
-                    try store.close()
                 }
             }
         }
@@ -100,8 +94,39 @@ struct AppSyncFixture: Sendable {
     }
 }
 
+/// Runs `body` with a new store whose sessions are the provider's, and with the folder in which the store lies.
+func withNewStore(
+    of provider: any IdentityProvider, schema: String = AppSyncFixture.schema,
+    _ change: (inout Store.Options) -> Void = { _ in }, _ body: (Store, URL) async throws -> Void
+) async throws {
+    try await withTemporaryFolder { folder in
+        var options = Store.Options()
+        options.keys = InMemoryKeyProvider()
+        options.identityProvider = { _ in provider }
+        change(&options)
+        let store = try Store.open(
+            at: folder.appending(path: "store"), schema: try Schema(parsing: schema), options: options)
+        try await body(store, folder)
+        try store.close()
+    }
+}
+
 extension URL {
     fileprivate func httpURL(port: String) -> URL { URL(string: "http://127.0.0.1:\(port)") ?? self }
+}
+
+extension Subscription {
+    /// Reads until a state has an error.
+    func firstError() async -> LarderError? {
+        for await event in self { if case .state(let state) = event, let error = state.error { return error } }
+        return nil
+    }
+
+    /// Whether data comes before the subscription ends.
+    func hasData() async -> Bool {
+        for await event in self { if case .data = event { return true } }
+        return false
+    }
 }
 
 extension GraphQLRequest {

@@ -48,7 +48,7 @@ struct AppSyncRealTimeTests {
 
     /// Waits until so many subscriptions have begun at the server.
     private func begun(_ count: Int, _ fixture: AppSyncFixture) async throws {
-        while try await fixture.realTime().starts.count < count { try await Task.sleep(for: .milliseconds(5)) }
+        try await eventually { try await fixture.realTime().starts.count >= count }
     }
 
     private func nextData(_ subscription: Subscription) async -> Response? {
@@ -194,12 +194,7 @@ struct AppSyncRealTimeTests {
     func refusesKey() async throws {
         try await AppSyncFixture.run { fixture in
             try await subscribe(fixture, .apiKey("wrong")) { _, subscription in
-                for await event in subscription {
-                    if case .state(let state) = event, let error = state.error {
-                        #expect(error.code == .transportNotSignedIn)
-                        break
-                    }
-                }
+                #expect(await subscription.firstError()?.code == .transportNotSignedIn)
             }
             #expect(try await fixture.realTime().connects == [401])
         }
@@ -210,12 +205,8 @@ struct AppSyncRealTimeTests {
         try await AppSyncFixture.run { fixture in
             try await fixture.control(#"{"maximum": 0}"#)
             try await subscribe(fixture, .apiKey("da2-key")) { _, subscription in
-                for await event in subscription {
-                    if case .state(let state) = event, let error = state.error {
-                        #expect(error.errors.first?.errorType == "MaxSubscriptionsReachedError")
-                        break
-                    }
-                }
+                let error = await subscription.firstError()
+                #expect(error?.errors.first?.errorType == "MaxSubscriptionsReachedError")
                 try await fixture.control(#"{"maximum": 100}"#)
                 #expect(await wait(subscription, for: .live)?.error == nil)
             }
@@ -260,12 +251,8 @@ struct AppSyncRealTimeTests {
                 }
                 for other in others { #expect(await wait(other, for: .live) != nil) }
                 let last = try await app.subscribe(GraphQLOperation("subscription { last: renamed { id } }"))
-                for await event in last {
-                    if case .state(let state) = event, let error = state.error {
-                        #expect(error.errors.first?.errorType == "MaxSubscriptionsReachedError")
-                        break
-                    }
-                }
+                let error = await last.firstError()
+                #expect(error?.errors.first?.errorType == "MaxSubscriptionsReachedError")
                 others.removeLast()
                 #expect(await wait(last, for: .live)?.error == nil)
                 #expect(others.allSatisfy { $0.state.phase == .live })

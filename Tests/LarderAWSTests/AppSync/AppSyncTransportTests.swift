@@ -172,13 +172,19 @@ struct AppSyncTransportTests {
         }
     }
 
+    /// Runs `body` with a user who has signed in, and whose tokens the API does not take.
+    private func withRefusedUser(_ body: (AppSyncFixture, AppSyncTransport) async throws -> Void) async throws {
+        try await AppSyncFixture.run { fixture in
+            let session = try fixture.app.session
+            try await session.signIn(fixture.provider.signIn("ada"), within: ample)
+            try await fixture.accept()
+            try await body(fixture, fixture.transport(.userPool(session)))
+        }
+    }
+
     @Test("A token that is refused again is the API's answer, and not a loop")
     func refusedAgain() async throws {
-        try await AppSyncFixture.run { fixture in
-            let app = fixture.app
-            try await app.session.signIn(fixture.provider.signIn("ada"), within: ample)
-            try await fixture.accept()
-            let transport = fixture.transport(.userPool(try app.session))
+        try await withRefusedUser { fixture, transport in
             let answer = try await transport.send(.appSync("{ name }"), within: ample)
             #expect(answer.status == 401)
             #expect(fixture.provider.refreshes == 1)
@@ -188,14 +194,10 @@ struct AppSyncTransportTests {
 
     @Test("Where the pool refuses the refresh as well, the session says so and later requests are not sent")
     func poolRefuses() async throws {
-        try await AppSyncFixture.run { fixture in
-            let app = fixture.app
-            try await app.session.signIn(fixture.provider.signIn("ada"), within: ample)
-            try await fixture.accept()
+        try await withRefusedUser { fixture, transport in
             fixture.provider.behaviour = .refusingUserPool
-            let transport = fixture.transport(.userPool(try app.session))
             #expect(try await transport.send(.appSync("{ name }"), within: ample).status == 401)
-            #expect(try app.session.state == .userPoolTokensInvalid)
+            #expect(try fixture.app.session.state == .userPoolTokensInvalid)
             let error = try await transportCode { try await transport.send(.appSync("{ name }"), within: ample) }
             #expect(error.code == .notSignedIn)
             #expect(try await fixture.control().count == 1)
@@ -204,16 +206,12 @@ struct AppSyncTransportTests {
 
     @Test("A pool that is away keeps a refused token's user signed in, and the request can be tried again")
     func poolAway() async throws {
-        try await AppSyncFixture.run { fixture in
-            let app = fixture.app
-            try await app.session.signIn(fixture.provider.signIn("ada"), within: ample)
-            try await fixture.accept()
+        try await withRefusedUser { fixture, transport in
             fixture.provider.behaviour = .unreachable
-            let transport = fixture.transport(.userPool(try app.session))
             let error = try await transportCode { try await transport.send(.appSync("{ name }"), within: ample) }
             #expect(error.code == .notPrepared)
             #expect(error.phase == .beforeSending)
-            #expect(try app.session.state == .signedIn)
+            #expect(try fixture.app.session.state == .signedIn)
         }
     }
 

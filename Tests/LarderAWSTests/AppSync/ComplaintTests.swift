@@ -44,7 +44,7 @@ struct ComplaintTests {
                 #expect(await live(subscription))
                 #expect(subscription.state.error == nil)
             }
-            while try await fixture.realTime().subscriptions > 0 { try await Task.sleep(for: .milliseconds(5)) }
+            try await eventually { try await fixture.realTime().subscriptions <= 0 }
             #expect(try await fixture.realTime().connects.count == 1)
         }
     }
@@ -75,7 +75,7 @@ struct ComplaintTests {
                 let subscription = try await app.subscribe(Self.renamed)
                 #expect(await live(subscription))
                 try await fixture.push(#"{"id": "1", "name": "Vega", "owner": "a"}"#)
-                for await event in subscription { if case .data = event { break } }
+                #expect(await subscription.hasData())
             }
         }
     }
@@ -88,12 +88,7 @@ struct ComplaintTests {
             try await fixture.control(#"{"silent": true}"#)
             let app = partition(fixture) { $0.subscriptions.pacing.starting = .milliseconds(100) }
             let subscription = try await app.subscribe(Self.renamed)
-            for await event in subscription {
-                if case .state(let state) = event, let error = state.error {
-                    #expect(error.code == .transportTimedOut)
-                    break
-                }
-            }
+            #expect(await subscription.firstError()?.code == .transportTimedOut)
             try await fixture.control(#"{"silent": false}"#)
             #expect(await live(subscription))
         }
@@ -106,12 +101,7 @@ struct ComplaintTests {
         try await AppSyncFixture.run { fixture in
             let app = partition(fixture, .userPool { _, _ in "ended" })
             let subscription = try await app.subscribe(Self.renamed)
-            for await event in subscription {
-                if case .state(let state) = event, let error = state.error {
-                    #expect(error.code == .transportNotSignedIn)
-                    break
-                }
-            }
+            #expect(await subscription.firstError()?.code == .transportNotSignedIn)
             try await Task.sleep(for: .milliseconds(300))
             #expect(try await fixture.realTime().connects == [401, 401])
             #expect(subscription.state.phase == .connecting)
@@ -172,7 +162,7 @@ struct ComplaintTests {
             network.isConnected = true
             #expect(await live(last))
             try await fixture.push(#"{"id": "1", "name": "Vega", "owner": "a"}"#)
-            for await event in last { if case .data = event { break } }
+            #expect(await last.hasData())
             #expect(try await fixture.realTime().connects.count == 2)
         }
     }

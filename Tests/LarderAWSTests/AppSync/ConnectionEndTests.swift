@@ -60,6 +60,26 @@ struct ConnectionEndTests {
         #expect(error?.code == .unusableRequest)
     }
 
+    private func start(_ dialect: AppSyncRealTime, _ id: String = "1") async throws {
+        _ = try await dialect.messages(for: [.start(id: id, .appSync("subscription { renamed { id } }"))])
+    }
+
+    /// Lets the API refuse a start.
+    ///
+    /// - Returns: For each start that has failed, whether it is made again.
+    @discardableResult
+    private func refuse(
+        _ dialect: AppSyncRealTime, _ id: String = "1", for errorType: String = "UnauthorizedException",
+        in type: String = "error"
+    ) throws -> [Bool] {
+        let text = #"{"type":"\#(type)","id":"\#(id)","payload":{"errors":[{"errorType":"\#(errorType)"}]}}"#
+        var answers: [Bool] = []
+        for message in try dialect.reaction(to: JSONMembers(Array(text.utf8))).messages {
+            if case .failed(_, _, let mayRecover) = message { answers.append(mayRecover) }
+        }
+        return answers
+    }
+
     @Test("Credentials that AppSync refused for a start are named to their source, which gets others")
     func namesRefusedCredentials() async throws {
         let asked = Mutex<[String?]>([])
@@ -68,44 +88,49 @@ struct ConnectionEndTests {
                 asked.withLock { $0.append(refused?.accessKeyID) }
                 return AppSyncFixture.credentials
             })
-        let start = SubscriptionLine.Command.start(id: "1", .appSync("subscription { renamed { id } }"))
-        _ = try await dialect.messages(for: [start])
-        let text = #"{"type":"error","id":"1","payload":{"errors":[{"errorType":"UnauthorizedException"}]}}"#
-        _ = try dialect.reaction(to: JSONMembers(Array(text.utf8)))
-        _ = try await dialect.messages(for: [start])
+        try await start(dialect)
+        try refuse(dialect)
+        try await start(dialect)
         #expect(asked.withLock { $0 } == [nil, AppSyncFixture.credentials.accessKeyID])
     }
 
-    @Test("A rule that forbids a subscription asks its source for no other proof, and makes no other start")
-    func forbiddenStart() async throws {
+    /// Expects that a refused start is not made again, and that the dialect asks its source for no other proof.
+    private func expectNoOtherProof(
+        sourceLocation: SourceLocation = #_sourceLocation, _ refuse: (AppSyncRealTime) throws -> [Bool]
+    ) async throws {
         let refused = Mutex<[String?]>([])
         let dialect = try dialect(
             .lambda { token, _ in
                 refused.withLock { $0.append(token) }
                 return "token"
             })
-        let start = SubscriptionLine.Command.start(id: "1", .appSync("subscription { renamed { id } }"))
-        _ = try await dialect.messages(for: [start])
-        let text = #"{"type":"error","id":"1","payload":{"errors":[{"errorType":"Unauthorized"}]}}"#
-        var answers: [Bool] = []
-        for message in try dialect.reaction(to: JSONMembers(Array(text.utf8))).messages {
-            if case .failed(_, _, let mayRecover) = message { answers.append(mayRecover) }
-        }
-        #expect(answers == [false])
-        _ = try await dialect.messages(for: [start])
-        #expect(refused.withLock { $0 } == [nil, nil])
+        try await start(dialect)
+        let answers = try refuse(dialect)
+        #expect(answers == [false], sourceLocation: sourceLocation)
+        try await start(dialect)
+        #expect(refused.withLock { $0 } == [nil, nil], sourceLocation: sourceLocation)
     }
 
-    @Test("A start is sent with the proof that the program gives at that time, and not with an earlier one")
-    func proofOfEachStart() async throws {
+    @Test("A rule that forbids a subscription asks its source for no other proof, and makes no other start")
+    func forbiddenStart() async throws {
+        try await expectNoOtherProof { try refuse($0, for: "Unauthorized") }
+    }
+
+    /// A dialect whose proofs are `token 1`, `token 2` and so on.
+    private func countingDialect() throws -> AppSyncRealTime {
         let count = Mutex(0)
-        let dialect = try dialect(
+        return try dialect(
             .lambda { _, _ in
                 count.withLock {
                     $0 += 1
                     return "token \($0)"
                 }
             })
+    }
+
+    @Test("A start is sent with the proof that the program gives at that time, and not with an earlier one")
+    func proofOfEachStart() async throws {
+        let dialect = try countingDialect()
         for number in 1...2 {
             let start = SubscriptionLine.Command.start(id: "\(number)", .appSync("subscription { renamed { id } }"))
             let message = try #require(try await dialect.messages(for: [start]).first)
@@ -119,21 +144,11 @@ struct ConnectionEndTests {
             (["error", "error"], [true, false]), (["error", "start_ack", "error"], [true, true]),
         ])
     func startsAgainOnce(types: [String], isMadeAgain: [Bool]) async throws {
-        let count = Mutex(0)
-        let dialect = try dialect(
-            .lambda { _, _ in
-                count.withLock {
-                    $0 += 1
-                    return "token \($0)"
-                }
-            })
+        let dialect = try countingDialect()
         var answers: [Bool] = []
         for type in types {
-            _ = try await dialect.messages(for: [.start(id: "1", .appSync("subscription { renamed { id } }"))])
-            let text = #"{"type":"\#(type)","id":"1","payload":{"errors":[{"errorType":"UnauthorizedException"}]}}"#
-            for message in try dialect.reaction(to: JSONMembers(Array(text.utf8))).messages {
-                if case .failed(_, _, let mayRecover) = message { answers.append(mayRecover) }
-            }
+            try await start(dialect)
+            answers += try refuse(dialect, in: type)
         }
         #expect(answers == isMadeAgain)
     }
@@ -158,17 +173,9 @@ struct ConnectionEndTests {
     @Test("Each of several starts that AppSync refuses with the same proof is made again")
     func startsEachAgain() async throws {
         let dialect = try dialect(.lambda { refused, _ in refused == nil ? "old" : "new" })
-        for id in ["1", "2"] {
-            _ = try await dialect.messages(for: [.start(id: id, .appSync("subscription { renamed { id } }"))])
-        }
-        var answers: [Bool] = []
-        for id in ["1", "2"] {
-            let text = #"{"type":"error","id":"\#(id)","payload":{"errors":[{"errorType":"UnauthorizedException"}]}}"#
-            for message in try dialect.reaction(to: JSONMembers(Array(text.utf8))).messages {
-                if case .failed(_, _, let mayRecover) = message { answers.append(mayRecover) }
-            }
-        }
-        #expect(answers == [true, true])
+        for id in ["1", "2"] { try await start(dialect, id) }
+        let answers = try ["1", "2"].map { try refuse(dialect, $0) }
+        #expect(answers == [[true], [true]])
     }
 
     @Test(
@@ -179,15 +186,9 @@ struct ConnectionEndTests {
         ])
     func startsAgainBesideOther(said: String) async throws {
         let dialect = try dialect(.lambda { refused, _ in refused == nil ? "old" : "new" })
-        for id in ["1", "2"] {
-            _ = try await dialect.messages(for: [.start(id: id, .appSync("subscription { renamed { id } }"))])
-        }
+        for id in ["1", "2"] { try await start(dialect, id) }
         _ = try dialect.reaction(to: JSONMembers(Array(said.utf8)))
-        let text = #"{"type":"error","id":"2","payload":{"errors":[{"errorType":"UnauthorizedException"}]}}"#
-        var answers: [Bool] = []
-        for message in try dialect.reaction(to: JSONMembers(Array(text.utf8))).messages {
-            if case .failed(_, _, let mayRecover) = message { answers.append(mayRecover) }
-        }
+        let answers = try refuse(dialect, "2")
         #expect(answers == [true])
     }
 
@@ -242,33 +243,15 @@ struct ConnectionEndTests {
         let plain = Data(#"{"name":">>>???","exp":1001000}"#.utf8).base64EncodedString()
         #expect(plain.contains("+") && plain.contains("/"))
         let claims = plain.replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
-        let dialect = AppSyncRealTime(
-            try #require(URL(string: "https://127.0.0.1/graphql")), .userPool { _, _ in "e30.\(claims).s" },
-            SubscriptionPacing(), wallClock: { now }, signing: SigningClock { now })
-        _ = try await dialect.connection(by: .now + .seconds(60))
-        let reaction = try dialect.reaction(to: JSONMembers(Array(#"{"type":"connection_ack"}"#.utf8)))
-        let lifetimes = reaction.messages.compactMap { if case .expiring(let time) = $0 { time } else { nil } }
+        let lifetimes = try await lifetimes(.userPool { _, _ in "e30.\(claims).s" }, now)
         #expect(lifetimes == [.seconds(940.0)])
     }
 
     @Test("What AppSync says of a subscription that it has begun refuses no proof, and makes no other start")
     func refusedAfterStart() async throws {
-        let refused = Mutex<[String?]>([])
-        let dialect = try dialect(
-            .lambda { token, _ in
-                refused.withLock { $0.append(token) }
-                return "token"
-            })
-        let start = SubscriptionLine.Command.start(id: "1", .appSync("subscription { renamed { id } }"))
-        _ = try await dialect.messages(for: [start])
-        _ = try dialect.reaction(to: JSONMembers(Array(#"{"type":"start_ack","id":"1"}"#.utf8)))
-        let text = #"{"type":"error","id":"1","payload":{"errors":[{"errorType":"UnauthorizedException"}]}}"#
-        var answers: [Bool] = []
-        for message in try dialect.reaction(to: JSONMembers(Array(text.utf8))).messages {
-            if case .failed(_, _, let mayRecover) = message { answers.append(mayRecover) }
+        try await expectNoOtherProof { dialect in
+            _ = try dialect.reaction(to: JSONMembers(Array(#"{"type":"start_ack","id":"1"}"#.utf8)))
+            return try refuse(dialect)
         }
-        #expect(answers == [false])
-        _ = try await dialect.messages(for: [start])
-        #expect(refused.withLock { $0 } == [nil, nil])
     }
 }

@@ -112,56 +112,49 @@ struct EnvironmentAuthorizationTests {
         }
     }
 
+    private static let vega = Reply(
+        headers: ["Content-Type": "application/json"], body: Array(#"{"data": {"name": "Vega"}}"#.utf8))
+
+    /// The requests of a signed query, of which the API refuses the first for these errors and takes the others.
+    private func signedRequests(
+        refusedFirst errors: String, date: String? = nil, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> [Received] {
+        try await ScriptedStorage.run { request in
+            var reply = Self.vega
+            if let date { reply.headers.add(name: "Date", value: date) }
+            if request.number == 0 { (reply.status, reply.body) = (.forbidden, Array(#"{"errors":\#(errors)}"#.utf8)) }
+            return reply
+        } _: { server, _ in
+            let transport = AppSyncTransport(
+                endpoint: server.url, authorization: .iam(region: "eu-west-1") { _, _ in AppSyncFixture.credentials },
+                client: .shared)
+            let answer = try await transport.send(.appSync("{ name }"), within: ample)
+            #expect(answer.status == 200, sourceLocation: sourceLocation)
+            return server.requests
+        }
+    }
+
     @Test(
         "A request whose signature the API refuses, by whichever of AWS's names, is made once more by the API's time",
         arguments: ["InvalidSignatureException", "SignatureDoesNotMatch", "RequestExpired", "RequestTimeTooSkewed"])
     func refusedSignature(kind: String) async throws {
-        try await ScriptedStorage.run { request in
-            var reply = Reply(headers: ["Content-Type": "application/json", "Date": "Tue, 01 Jan 2030 12:00:00 GMT"])
-            if request.number == 0 {
-                reply.status = .forbidden
-                reply.body = Array(#"{"errors":[{"errorType":"\#(kind)","message":"m"}]}"#.utf8)
-            } else {
-                reply.body = Array(#"{"data": {"name": "Vega"}}"#.utf8)
-            }
-            return reply
-        } _: { (server, _) throws in
-            let transport = AppSyncTransport(
-                endpoint: server.url, authorization: .iam(region: "eu-west-1") { _, _ in AppSyncFixture.credentials },
-                client: .shared)
-            #expect(try await transport.send(.appSync("{ name }"), within: ample).status == 200)
-            let times = server.requests.map { $0.headers.first(name: "x-amz-date") ?? "none" }
-            #expect(times.count == 2)
-            #expect(times.last?.hasPrefix("20300101T120") == true, "\(times)")
-        }
+        let requests = try await signedRequests(
+            refusedFirst: #"[{"errorType":"\#(kind)","message":"m"}]"#, date: "Tue, 01 Jan 2030 12:00:00 GMT")
+        let times = requests.map { $0.headers.first(name: "x-amz-date") ?? "none" }
+        #expect(times.count == 2)
+        #expect(times.last?.hasPrefix("20300101T120") == true, "\(times)")
     }
 
     @Test("Credentials that the API refuses are replaced also where another error of its answer has no type")
     func refusedBesideAnother() async throws {
-        try await ScriptedStorage.run { request in
-            var reply = Reply(headers: ["Content-Type": "application/json"])
-            if request.number == 0 {
-                reply.status = .forbidden
-                reply.body = Array(#"{"errors":[{"message":"m"},{"errorType":"ExpiredTokenException"}]}"#.utf8)
-            } else {
-                reply.body = Array(#"{"data": {"name": "Vega"}}"#.utf8)
-            }
-            return reply
-        } _: { (server, _) throws in
-            let transport = AppSyncTransport(
-                endpoint: server.url, authorization: .iam(region: "eu-west-1") { _, _ in AppSyncFixture.credentials },
-                client: .shared)
-            #expect(try await transport.send(.appSync("{ name }"), within: ample).status == 200)
-            #expect(server.requests.count == 2)
-        }
+        let errors = #"[{"message":"m"},{"errorType":"ExpiredTokenException"}]"#
+        #expect(try await signedRequests(refusedFirst: errors).count == 2)
     }
 
     @Test("A token that is refused with the status 401 is replaced also where the answer is no GraphQL response")
     func refusedWithoutResponse() async throws {
         try await ScriptedStorage.run { request in
-            guard request.number > 0 else { return Reply(status: .unauthorized) }
-            return Reply(
-                headers: ["Content-Type": "application/json"], body: Array(#"{"data": {"name": "Vega"}}"#.utf8))
+            request.number > 0 ? Self.vega : Reply(status: .unauthorized)
         } _: { (server, _) throws in
             let transport = AppSyncTransport(
                 endpoint: server.url, authorization: .lambda { refused, _ in refused == nil ? "old" : "new" },
@@ -174,7 +167,7 @@ struct EnvironmentAuthorizationTests {
     @Test("A token for a Lambda function has at most 2,048 characters", arguments: [2_048, 2_049])
     func lambda(count: Int) async throws {
         try await ScriptedStorage.run { _ in
-            Reply(headers: ["Content-Type": "application/json"], body: Array(#"{"data": {"name": "Vega"}}"#.utf8))
+            Self.vega
         } _: { (server, _) throws in
             let transport = AppSyncTransport(
                 endpoint: server.url, authorization: .lambda { _, _ in String(repeating: "t", count: count) },
@@ -191,7 +184,7 @@ struct EnvironmentAuthorizationTests {
     @Test("What gives the proofs is told how much of the request's time is left")
     func timeForProof() async throws {
         try await ScriptedStorage.run { _ in
-            Reply(headers: ["Content-Type": "application/json"], body: Array(#"{"data": {"name": "Vega"}}"#.utf8))
+            Self.vega
         } _: { (server, _) throws in
             let times = Mutex<[Duration]>([])
             let transport = AppSyncTransport(

@@ -132,16 +132,20 @@ struct ChallengeTests {
         }
     }
 
-    @Test("All exchanges of a step have the time that the caller says, and the device that the sign-in began on")
-    func time() async throws {
-        let answers = [
+    /// The answers to a sign-in in the middle of which an authenticator app is set up.
+    private static func setUp(_ status: String = "SUCCESS") throws -> [String: String] {
+        [
             "InitiateAuth": try Script.challenge("MFA_SETUP", ["MFAS_CAN_SETUP": #"["SOFTWARE_TOKEN_MFA"]"#]),
             "AssociateSoftwareToken": #"{"SecretCode": "KEY", "Session": "s2"}"#,
-            "VerifySoftwareToken": #"{"Status": "SUCCESS", "Session": "s3"}"#,
+            "VerifySoftwareToken": #"{"Status": "\#(status)", "Session": "s3"}"#,
             "RespondToAuthChallenge": try Script.result(),
         ]
+    }
+
+    @Test("All exchanges of a step have the time that the caller says, and the device that the sign-in began on")
+    func time() async throws {
         let device = try Self.device()
-        try await Script.run(answers) { (script) async throws in
+        try await Script.run(Self.setUp()) { (script) async throws in
             let pool = script.pool { $0.timeout = .zero }
             let challenge = try await pool.signIn(
                 "ann", password: nil, flow: .custom, device: device, within: ample
@@ -159,13 +163,7 @@ struct ChallengeTests {
 
     @Test("A step of a sign-in for which the caller says no time has that of the pool's options")
     func timeOfOptions() async throws {
-        let answers = [
-            "InitiateAuth": try Script.challenge("MFA_SETUP", ["MFAS_CAN_SETUP": #"["SOFTWARE_TOKEN_MFA"]"#]),
-            "AssociateSoftwareToken": #"{"SecretCode": "KEY", "Session": "s2"}"#,
-            "VerifySoftwareToken": #"{"Status": "SUCCESS", "Session": "s3"}"#,
-            "RespondToAuthChallenge": try Script.result(),
-        ]
-        try await Script.run(answers) { (script) async throws in
+        try await Script.run(Self.setUp()) { (script) async throws in
             let pool = script.pool { $0.timeout = .zero }
             let challenge = try await pool.signIn("ann", password: nil, flow: .custom, within: ample).challenge
             let key = try await pool.authenticatorKey(for: challenge, within: ample)
@@ -180,11 +178,7 @@ struct ChallengeTests {
 
     @Test("What an authenticator app reads from a picture has every character of the names encoded")
     func picture() async throws {
-        let answers = [
-            "InitiateAuth": try Script.challenge("MFA_SETUP", ["MFAS_CAN_SETUP": #"["SOFTWARE_TOKEN_MFA"]"#]),
-            "AssociateSoftwareToken": #"{"SecretCode": "KEY", "Session": "s2"}"#,
-        ]
-        try await Script.run(answers) { (script) async throws in
+        try await Script.run(Self.setUp()) { (script) async throws in
             let pool = script.pool()
             let challenge = try await pool.signIn("a+1@b?c", password: nil, flow: .custom, within: ample).challenge
             let uri = try await pool.authenticatorKey(for: challenge, within: ample).uri(issuer: "My Movies")
@@ -312,13 +306,7 @@ struct ChallengeTests {
 
     @Test("An authenticator app is confirmed with the session of its key, and the sign-in goes on with the next")
     func authenticator() async throws {
-        let setUp = try Script.challenge("MFA_SETUP", ["MFAS_CAN_SETUP": #"["SOFTWARE_TOKEN_MFA"]"#])
-        let answers = [
-            "InitiateAuth": setUp, "AssociateSoftwareToken": #"{"SecretCode": "KEY", "Session": "s2"}"#,
-            "VerifySoftwareToken": #"{"Status": "ERROR", "Session": "s3"}"#,
-            "RespondToAuthChallenge": try Script.result(),
-        ]
-        try await Script.run(answers) { (script) async throws in
+        try await Script.run(Self.setUp("ERROR")) { (script) async throws in
             let pool = script.pool()
             let challenge = try await pool.signIn("ann", password: nil, flow: .custom, within: ample).challenge
             let key = try await pool.authenticatorKey(for: challenge, within: ample)

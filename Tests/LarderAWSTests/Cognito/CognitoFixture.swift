@@ -100,16 +100,8 @@ struct CognitoFixture: Sendable {
         _ environment: BackendEnvironment? = nil, schema: String = AppSyncFixture.schema,
         _ change: (inout Store.Options) -> Void = { _ in }, _ body: (Store, Partition) async throws -> Void
     ) async throws {
-        try await withTemporaryFolder { folder in
-            var options = Store.Options()
-            options.keys = InMemoryKeyProvider()
-            let provider = provider(environment)
-            options.identityProvider = { _ in provider }
-            change(&options)
-            let store = try Store.open(
-                at: folder.appending(path: "store"), schema: try Schema(parsing: schema), options: options)
+        try await withNewStore(of: provider(environment), schema: schema, change) { store, _ in
             try await body(store, try store.partition(of: environment ?? self.environment()))
-            try store.close()
         }
     }
 }

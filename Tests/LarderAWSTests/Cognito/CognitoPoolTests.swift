@@ -20,6 +20,16 @@ struct CognitoPoolTests {
 
     // MARK: Identity pools
 
+    /// The error with which the pool gives an identity no credentials; without an identity, a new one.
+    private func refusal(
+        _ pool: CognitoIdentityPool, _ identity: String?, logins: [String: String] = [:],
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> CognitoError.Code {
+        try await cognitoCode(sourceLocation: sourceLocation) {
+            try await pool.credentials(identityID: identity, logins: logins, within: ample)
+        }
+    }
+
     @Test("A guest asks for an identity and for its credentials, without logins")
     func guest() async throws {
         try await CognitoScript.run(["GetId": #"{"IdentityId": "i"}"#]) { (script) async throws in
@@ -72,9 +82,7 @@ struct CognitoPoolTests {
             let pool = script.identityPool()
             for answer in ["{}", #"{"IdentityId": ""}"#] {
                 script.set("GetId", answer)
-                let code = try await cognitoCode {
-                    try await pool.credentials(identityID: nil, logins: [:], within: ample)
-                }
+                let code = try await refusal(pool, nil)
                 #expect(code == .unusableAnswer)
             }
             for keys in [
@@ -82,9 +90,7 @@ struct CognitoPoolTests {
                 #"{"AccessKeyId": "A", "SecretKey": ""}"#, "null",
             ] {
                 script.set("GetCredentialsForIdentity", #"{"Credentials": \#(keys)}"#)
-                let code = try await cognitoCode {
-                    try await pool.credentials(identityID: "i", logins: [:], within: ample)
-                }
+                let code = try await refusal(pool, "i")
                 #expect(code == .unusableAnswer, "\(keys)")
             }
         }
@@ -97,17 +103,13 @@ struct CognitoPoolTests {
             script.fail("GetCredentialsForIdentity", "ResourceNotFoundException")
             for (known, asked) in [("old", 3), (nil, 2)] {
                 let before = script.operations.count
-                let code = try await cognitoCode {
-                    try await pool.credentials(identityID: known, logins: [:], within: ample)
-                }
+                let code = try await refusal(pool, known)
                 #expect(code == .configuration)
                 #expect(script.operations.count - before == asked)
             }
             script.fail("GetCredentialsForIdentity", "InternalErrorException")
             let before = script.operations.count
-            let code = try await cognitoCode {
-                try await pool.credentials(identityID: "old", logins: [:], within: ample)
-            }
+            let code = try await refusal(pool, "old")
             #expect(code == .unreachable && script.operations.count - before == 1)
         }
     }
@@ -117,9 +119,7 @@ struct CognitoPoolTests {
         try await CognitoScript.run(["GetId": #"{"IdentityId": "guest"}"#]) { (script) async throws in
             let pool = script.identityPool()
             script.fail("GetCredentialsForIdentity", "InternalErrorException")
-            let code = try await cognitoCode {
-                try await pool.credentials(identityID: nil, logins: [:], within: ample)
-            }
+            let code = try await refusal(pool, nil)
             #expect(code == .unreachable)
             script.set("GetId", #"{"IdentityId": "user"}"#)
             script.set("GetCredentialsForIdentity", Self.keys())
@@ -136,9 +136,7 @@ struct CognitoPoolTests {
         try await CognitoScript.run(["GetId": #"{"IdentityId": "new"}"#]) { (script) async throws in
             let pool = script.identityPool()
             script.fail("GetCredentialsForIdentity", "NotAuthorizedException")
-            let code = try await cognitoCode {
-                try await pool.credentials(identityID: "old", logins: [:], within: ample)
-            }
+            let code = try await refusal(pool, "old")
             #expect(code == .federatedRefused)
             script.set("GetCredentialsForIdentity", Self.keys())
             let guest = try await pool.credentials(identityID: nil, logins: [:], within: ample)
@@ -151,9 +149,7 @@ struct CognitoPoolTests {
         try await CognitoScript.run(["GetId": #"{"IdentityId": "user"}"#]) { (script) async throws in
             let pool = script.identityPool()
             script.fail("GetCredentialsForIdentity", "InternalErrorException")
-            let code = try await cognitoCode {
-                try await pool.credentials(identityID: nil, logins: ["a": "t"], within: ample)
-            }
+            let code = try await refusal(pool, nil, logins: ["a": "t"])
             #expect(code == .unreachable)
             script.set("GetId", #"{"IdentityId": "guest"}"#)
             script.set("GetCredentialsForIdentity", Self.keys())

@@ -66,14 +66,8 @@ struct GivenClientTests {
 
     @Test("The storage of an environment is asked with the client that its transport is given, and with no other")
     func askedByStorage() async throws {
-        try await withTemporaryFolder { folder in
-            let provider = InMemoryIdentityProvider()
-            var options = Store.Options()
-            options.keys = InMemoryKeyProvider()
-            options.identityProvider = { _ in provider }
-            let store = try Store.open(
-                at: folder.appending(path: "store"), schema: try Schema(parsing: AppSyncFixture.schema),
-                options: options)
+        let provider = InMemoryIdentityProvider()
+        try await withNewStore(of: provider) { store, _ in
             let app = try store.partition()
             try await app.session.signIn(provider.signIn("ada"), within: ample)
             try await ScriptedStorage.run { _ in
@@ -92,7 +86,6 @@ struct GivenClientTests {
                 }
                 #expect(server.requests.isEmpty)
             }
-            try store.close()
         }
     }
 }

@@ -91,14 +91,7 @@ struct LyingIdentityPoolTests {
         of holder: Holder, _ body: (CognitoScript, Session, Credentials.CloudCredentials?) async throws -> Void
     ) async throws {
         try await CognitoScript.run(["GetId": #"{"IdentityId": "i"}"#]) { script in
-            try await withTemporaryFolder { folder in
-                var options = Store.Options()
-                options.keys = InMemoryKeyProvider()
-                let provider = script.provider()
-                options.identityProvider = { _ in provider }
-                let store = try Store.open(
-                    at: folder.appending(path: "store"),
-                    schema: try Schema(parsing: AppSyncFixture.schema), options: options)
+            try await withNewStore(of: script.provider()) { store, _ in
                 let session = try store.partition(of: script.environment()).session
                 script.set("GetCredentialsForIdentity", Self.keys("4e9", key: "OLD"))
                 var old: Credentials.CloudCredentials?
@@ -113,7 +106,6 @@ struct LyingIdentityPoolTests {
                     try await session.signIn(Credentials(userPool: tokens), within: ample)
                 }
                 try await body(script, session, old)
-                try store.close()
             }
         }
     }

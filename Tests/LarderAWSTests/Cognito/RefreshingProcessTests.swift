@@ -42,7 +42,7 @@ struct RefreshingProcessTests {
             child.process.standardOutput = output
             try child.process.start()
             try output.close()
-            try await RefreshingProcessTests.eventually { child.lines == ["ready"] }
+            try await eventually { child.lines == ["ready"] }
             return child
         }
 
@@ -73,15 +73,6 @@ struct RefreshingProcessTests {
         }
     }
 
-    /// Waits for something that a process brings about.
-    private static func eventually(_ isSo: () -> Bool) async throws {
-        let deadline = SuspendingClock.now + ample
-        while !isSo() {
-            try #require(.now < deadline, "it did not come about")
-            try await Task.sleep(for: .milliseconds(2))
-        }
-    }
-
     private func withScene(grace: Int, _ body: (Scene) async throws -> Void) async throws {
         try await CognitoFixture.run(rotates: true) { fixture in
             try await fixture.control(#"{"grace": \#(grace)}"#)
@@ -108,7 +99,7 @@ struct RefreshingProcessTests {
         try await withScene(grace: grace) { scene in
             let dying = try await scene.start("a", "stopping")
             try scene.go("a")
-            try await RefreshingProcessTests.eventually { dying.lines.last == "answered" }
+            try await eventually { dying.lines.last == "answered" }
             let next = try await scene.start("b")
             await dying.die()
             try scene.go("b")

@@ -130,24 +130,25 @@ struct ScriptedCognitoTests {
         }
     }
 
-    @Test("Transports that are given a partition's session go on once the partition is the current one again")
-    func sessionAfterSwitch() async throws {
-        func environment(_ name: String) throws -> BackendEnvironment {
-            let url = try #require(URL(string: "https://\(name).example.com/graphql"))
-            return BackendEnvironment(
-                name: name, api: .init(url: url, region: "eu-west-1"),
-                bucket: .init(name: "photos", region: "eu-west-1"))
-        }
-        try await withTemporaryFolder { folder in
-            let provider = InMemoryIdentityProvider()
-            var options = Store.Options()
-            options.keys = InMemoryKeyProvider()
-            options.identityProvider = { _ in provider }
-            let store = try Store.open(
-                at: folder.appending(path: "store"), schema: try Schema(parsing: AppSyncFixture.schema),
-                options: options)
+    private func environment(_ name: String) throws -> BackendEnvironment {
+        let url = try #require(URL(string: "https://\(name).example.com/graphql"))
+        return BackendEnvironment(
+            name: name, api: .init(url: url, region: "eu-west-1"), bucket: .init(name: "photos", region: "eu-west-1"))
+    }
+
+    /// Runs `body` with a user who has signed in to the environment "a".
+    private func withUser(_ body: (Store, Partition, Credentials) async throws -> Void) async throws {
+        let provider = InMemoryIdentityProvider()
+        try await withNewStore(of: provider) { store, _ in
             let (app, user) = (try store.partition(of: environment("a")), provider.signIn("ada"))
             try await app.session.signIn(user, within: ample)
+            try await body(store, app, user)
+        }
+    }
+
+    @Test("Transports that are given a partition's session go on once the partition is the current one again")
+    func sessionAfterSwitch() async throws {
+        try await withUser { store, app, user in
             let byTokens = AppSyncAuthorization.userPool(try app.session)
             let byKeys = AppSyncAuthorization.iam(region: "eu-west-1", try app.session)
             let storage = try S3Transport(environment: environment("a"), session: try app.session, client: .shared)
@@ -159,26 +160,12 @@ struct ScriptedCognitoTests {
             #expect(try await token(nil, ample) == user.userPool?.accessToken)
             #expect(try await keys(nil, ample) == user.cloud)
             #expect(try await storage.credentialSource(nil, .now + ample) == user.cloud)
-            try store.close()
         }
     }
 
     @Test("A transport that is made of an environment goes on once its partition is the current one again")
     func environmentAfterSwitch() async throws {
-        func environment(_ name: String) throws -> BackendEnvironment {
-            let url = try #require(URL(string: "https://\(name).example.com/graphql"))
-            return BackendEnvironment(name: name, api: .init(url: url, region: "eu-west-1"))
-        }
-        try await withTemporaryFolder { folder in
-            let provider = InMemoryIdentityProvider()
-            var options = Store.Options()
-            options.keys = InMemoryKeyProvider()
-            options.identityProvider = { _ in provider }
-            let store = try Store.open(
-                at: folder.appending(path: "store"), schema: try Schema(parsing: AppSyncFixture.schema),
-                options: options)
-            let (app, user) = (try store.partition(of: environment("a")), provider.signIn("ada"))
-            try await app.session.signIn(user, within: ample)
+        try await withUser { store, app, user in
             var (users, signed) = (try environment("a"), try environment("a"))
             (users.authorization, signed.authorization) = (.userPool, .iam)
             let transports = [
@@ -194,7 +181,15 @@ struct ScriptedCognitoTests {
                 default: Issue.record("\(transport.authorization)")
                 }
             }
-            try store.close()
+        }
+    }
+
+    private func expectShutDown(
+        _ client: HTTPClient, _ server: ScriptedStorage, sourceLocation: SourceLocation = #_sourceLocation
+    ) async {
+        let request = HTTPClientRequest(url: server.url.absoluteString)
+        await #expect(throws: HTTPClientError.alreadyShutdown, sourceLocation: sourceLocation) {
+            _ = try await client.execute(request, timeout: .seconds(60))
         }
     }
 
@@ -207,10 +202,7 @@ struct ScriptedCognitoTests {
             var provider: CognitoIdentityProvider? = CognitoIdentityProvider(environment: environment)
             let client = try #require(provider?.userPool?.service.client)
             provider = nil
-            let request = HTTPClientRequest(url: server.url.absoluteString)
-            await #expect(throws: HTTPClientError.alreadyShutdown) {
-                _ = try await client.execute(request, timeout: .seconds(60))
-            }
+            await expectShutDown(client, server)
         }
     }
 
@@ -223,31 +215,32 @@ struct ScriptedCognitoTests {
                 .init(id: Self.pool, clientID: "client", region: "cn-north-1"), options: options)
             let client = try #require(pool?.service.client)
             pool = nil
-            let request = HTTPClientRequest(url: server.url.absoluteString)
-            await #expect(throws: HTTPClientError.alreadyShutdown) {
-                _ = try await client.execute(request, timeout: .seconds(60))
+            await expectShutDown(client, server)
+        }
+    }
+
+    /// Expects that Eve's tokens, which the operation brings, are refused for another user, and taken for her.
+    private func expectOnlyEve(
+        _ operation: String, byFlow: Bool, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        try await withServer([operation: result(of: "eve")]) { server, client in
+            let pool = userPool(server, client, byFlow: byFlow)
+            let code = try await cognitoCode(sourceLocation: sourceLocation) {
+                try await pool.refresh(tokens(of: "ann"), within: ample)
             }
+            #expect(code == .foreignToken, sourceLocation: sourceLocation)
+            _ = try await pool.refresh(tokens(of: "eve"), within: ample)
         }
     }
 
     @Test("Tokens of another user that a refresh brings are refused")
     func otherUser() async throws {
-        try await withServer(["GetTokensFromRefreshToken": result(of: "eve")]) { server, client in
-            let pool = userPool(server, client)
-            #expect(
-                try await cognitoCode { try await pool.refresh(tokens(of: "ann"), within: ample) } == .foreignToken)
-            _ = try await pool.refresh(tokens(of: "eve"), within: ample)
-        }
+        try await expectOnlyEve("GetTokensFromRefreshToken", byFlow: false)
     }
 
     @Test("Tokens of another user that a refresh by flow brings are refused")
     func otherUserByFlow() async throws {
-        try await withServer(["InitiateAuth": result(of: "eve")]) { server, client in
-            let pool = userPool(server, client, byFlow: true)
-            #expect(
-                try await cognitoCode { try await pool.refresh(tokens(of: "ann"), within: ample) } == .foreignToken)
-            _ = try await pool.refresh(tokens(of: "eve"), within: ample)
-        }
+        try await expectOnlyEve("InitiateAuth", byFlow: true)
     }
 
     @Test(
@@ -282,6 +275,13 @@ struct ScriptedCognitoTests {
         }
     }
 
+    /// What proves to the pool that its client has the secret.
+    private func secretProof(_ secret: String, for user: String) -> String {
+        let hash = HMAC<SHA256>.authenticationCode(
+            for: Data("\(user)client".utf8), using: SymmetricKey(data: Data(secret.utf8)))
+        return Data(hash).base64EncodedString()
+    }
+
     @Test("A refresh by flow proves the client's secret for the user's name, and for the id where there is no name")
     func secretHash() async throws {
         try await withServer(["InitiateAuth": result(of: "sub-ann")]) { server, client in
@@ -289,9 +289,7 @@ struct ScriptedCognitoTests {
             for (name, proven) in [("ann", "ann"), (nil, "sub-ann")] {
                 _ = try await pool.refresh(tokens(of: "sub-ann", named: name), within: ample)
                 let parameters = try members(#require(server.requests.last))["AuthParameters"] as? [String: String]
-                let hash = HMAC<SHA256>.authenticationCode(
-                    for: Data("\(proven)client".utf8), using: SymmetricKey(data: Data("secret".utf8)))
-                #expect(parameters?["SECRET_HASH"] == Data(hash).base64EncodedString())
+                #expect(parameters?["SECRET_HASH"] == secretProof("secret", for: proven))
             }
         }
     }
@@ -303,9 +301,7 @@ struct ScriptedCognitoTests {
             kept.clientSecret = "secret"
             _ = try await userPool(server, client, byFlow: true).refresh(kept, within: ample)
             let parameters = try members(#require(server.requests.last))["AuthParameters"] as? [String: String]
-            let hash = HMAC<SHA256>.authenticationCode(
-                for: Data("annclient".utf8), using: SymmetricKey(data: Data("secret".utf8)))
-            #expect(parameters?["SECRET_HASH"] == Data(hash).base64EncodedString())
+            #expect(parameters?["SECRET_HASH"] == secretProof("secret", for: "ann"))
         }
     }
 
@@ -321,9 +317,7 @@ struct ScriptedCognitoTests {
             #expect(try script.members()["ClientSecret"] as? String == "s")
             _ = try await script.pool(secret: "s") { $0.refreshesByFlow = true }.refresh(old, within: ample)
             let parameters = try script.members()["AuthParameters"] as? [String: String]
-            let hash = HMAC<SHA256>.authenticationCode(
-                for: Data("sub-annclient".utf8), using: SymmetricKey(data: Data("s".utf8)))
-            #expect(parameters?["SECRET_HASH"] == Data(hash).base64EncodedString())
+            #expect(parameters?["SECRET_HASH"] == secretProof("s", for: "sub-ann"))
             let pages = try script.pages()
             try await script.pool(secret: "s") { $0.refreshesOn = pages }.revoke(old, within: ample)
             let proof = "Basic " + Data("client:s".utf8).base64EncodedString()

@@ -16,21 +16,13 @@ struct ScriptedFlowTests {
         _ body: @MainActor @Sendable (SignInFlow, Session, CognitoScript) async throws -> Void
     ) async throws {
         try await Script.run(answers) { (script) async throws in
-            try await withTemporaryFolder { folder in
-                var storeOptions = Store.Options()
-                storeOptions.keys = keys
-                let provider = script.provider()
-                storeOptions.identityProvider = { _ in provider }
-                let store = try Store.open(
-                    at: folder.appending(path: "store"), schema: try Schema(parsing: AppSyncFixture.schema),
-                    options: storeOptions)
+            try await withNewStore(of: script.provider(), { $0.keys = keys }) { store, _ in
                 let session = try store.partition(of: script.environment()).session
                 var options = SignInFlow.Options()
                 (options.flow, options.timeout) = (.password, .seconds(120))
                 change(&options)
                 let flow = await SignInFlow(script.pool(), session: session, options: options)
                 try await body(flow, session, script)
-                try store.close()
             }
         }
     }
@@ -392,7 +384,7 @@ struct ScriptedFlowTests {
         let keys = InMemoryKeyProvider(behaviour: .hanging)
         try await withFlow(["InitiateAuth": try Script.result()], keys: keys) { (flow, session, _) async throws in
             let signing = Task { await flow.perform(.submit, Self.right) }
-            while keys.reads == 0 { try await Task.sleep(for: .milliseconds(2)) }
+            try await eventually { keys.reads != 0 }
             #expect(flow.state.actions.isEmpty)
             await flow.perform(.cancel)
             keys.behaviour = .ready
@@ -450,7 +442,7 @@ struct ScriptedFlowTests {
                     headers: ["Content-Type": "application/x-amz-json-1.1"],
                     body: Array(#"{"SecretCode": "ABCDEFGH", "Session": "s2"}"#.utf8), bodyDelay: .milliseconds(300)))
             let asking = Task { await flow.perform(.submit, Self.right) }
-            while script.operations.last != "AssociateSoftwareToken" { try await Task.sleep(for: .milliseconds(2)) }
+            try await eventually { script.operations.last == "AssociateSoftwareToken" }
             await flow.perform(.cancel)
             await asking.value
             #expect(flow.state.step == .cancelled)

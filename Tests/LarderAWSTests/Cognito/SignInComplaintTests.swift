@@ -71,12 +71,7 @@ struct SignInComplaintTests {
                 endpoint: fixture.endpoint, authorization: .userPool(source), client: fixture.client)
             let subscription = try await fixture.app.with(server: transport)
                 .subscribe(GraphQLOperation("subscription { renamed { id name owner } }"))
-            for await event in subscription {
-                if case .state(let state) = event, let error = state.error {
-                    #expect(error.code == .transportNotSignedIn)
-                    break
-                }
-            }
+            #expect(await subscription.firstError()?.code == .transportNotSignedIn)
             #expect(try await fixture.realTime().connects == [401, 401])
         }
     }
@@ -103,7 +98,7 @@ struct SignInComplaintTests {
             await live()
             try await fixture.accept("second")
             try await fixture.control(#"{"cut": true}"#)
-            while try await fixture.realTime().starts.count < 2 { try await Task.sleep(for: .milliseconds(5)) }
+            try await eventually { try await fixture.realTime().starts.count >= 2 }
             try await fixture.push(#"{"id": "1", "name": "Deneb", "owner": "a"}"#)
             var name: String?
             while name == nil, let event = await events.next() { name = event.name }
@@ -191,14 +186,8 @@ struct SignInComplaintTests {
 
     @Test("Expiry cannot be simulated: a program's test lets credentials end without a wait, and without a server")
     func simulatedExpiry() async throws {
-        try await withTemporaryFolder { folder in
-            let provider = InMemoryIdentityProvider()
-            var options = Store.Options()
-            options.keys = InMemoryKeyProvider()
-            options.identityProvider = { _ in provider }
-            let store = try Store.open(
-                at: folder.appending(path: "store"), schema: try Schema(parsing: AppSyncFixture.schema),
-                options: options)
+        let provider = InMemoryIdentityProvider()
+        try await withNewStore(of: provider) { store, _ in
             let session = try store.partition().session
             provider.lifetime = .seconds(1)
             try await session.signIn(provider.signIn("ann"), within: ample)
@@ -207,7 +196,6 @@ struct SignInComplaintTests {
             #expect(provider.refreshes == 1)
             _ = try await session.userPoolTokens(within: ample)
             #expect(provider.refreshes == 1)
-            try store.close()
         }
     }
 }

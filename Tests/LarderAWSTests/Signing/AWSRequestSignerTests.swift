@@ -100,14 +100,7 @@ struct AWSRequestSignerTests {
     func time() async throws {
         try await CognitoScript.run { (script) async throws in
             script.set("GetId", Reply(ending: .hang, isSilent: true))
-            let provider = script.provider()
-            try await withTemporaryFolder { folder in
-                var options = Store.Options()
-                options.keys = InMemoryKeyProvider()
-                options.identityProvider = { _ in provider }
-                let store = try Store.open(
-                    at: folder.appending(path: "store"), schema: try Schema(parsing: "type Query { a: Int }"),
-                    options: options)
+            try await withNewStore(of: script.provider()) { store, _ in
                 let session = try store.partition(of: script.environment()).session
                 var tokens = try CognitoScript.tokens()
                 tokens.expires = Date.now.addingTimeInterval(3600)
@@ -119,7 +112,6 @@ struct AWSRequestSignerTests {
                     try await signer.headers(to: url, within: .milliseconds(300))
                 }
                 try requireNear(begun + .milliseconds(300))
-                try store.close()
             }
         }
     }

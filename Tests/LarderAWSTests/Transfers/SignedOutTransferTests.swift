@@ -8,14 +8,8 @@ import Testing
 struct SignedOutTransferTests {
     @Test("A transfer waits for a sign-in, says so, and goes on at once when a user signs in")
     func waits() async throws {
-        try await withTemporaryFolder { folder in
-            let provider = InMemoryIdentityProvider()
-            var options = Store.Options()
-            options.keys = InMemoryKeyProvider()
-            options.identityProvider = { _ in provider }
-            let store = try Store.open(
-                at: folder.appending(path: "store"), schema: try Schema(parsing: AppSyncFixture.schema),
-                options: options)
+        let provider = InMemoryIdentityProvider()
+        try await withNewStore(of: provider) { store, folder in
             let app = try store.partition()
             let file = folder.appending(path: "file")
             try Data("soup".utf8).write(to: file)
@@ -31,14 +25,13 @@ struct SignedOutTransferTests {
                 let running = Task { try await runner.run() }
                 for await progress in upload.progress where progress.waiting == .notSignedIn { break }
                 // The runner says so after it has noted why.
-                while runner.state != .waitingForSignIn { try await Task.sleep(for: .milliseconds(2)) }
+                try await eventually { runner.state == .waitingForSignIn }
                 #expect(storage.requests.isEmpty)
                 try await app.session.signIn(provider.signIn("ada"), within: ample)
                 #expect(try await upload.finished(within: ample).state == .done)
                 running.cancel()
                 try await running.value
             }
-            try store.close()
         }
     }
 }

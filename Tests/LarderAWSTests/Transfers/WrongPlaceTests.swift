@@ -55,7 +55,7 @@ struct WrongPlaceTests {
                             try await Task.sleep(for: .milliseconds(2))
                         }
                     }
-                    while runner.state != .waitingForSignIn { try await Task.sleep(for: .milliseconds(1)) }
+                    try await eventually { runner.state == .waitingForSignIn }
                     #expect(
                         try [upload, download].allSatisfy { try [.pending, .running].contains($0.status().state) })
                     areGood.withLock { $0 = true }
