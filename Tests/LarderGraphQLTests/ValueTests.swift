@@ -60,6 +60,12 @@ struct ValueTests {
         }
     }
 
+    /// The plan of a document's first operation.
+    private func plan(of text: String, _ schema: SchemaIndex) throws -> Plan {
+        let document = try Document(parsing: text)
+        return try Plan.compile(try #require(document.operations.first), of: document, schema, conditions: [:])
+    }
+
     @Test("Which version a mutation changes is asked of a variable that is one input object, not of a list of them")
     func versionedInputs() throws {
         let schema = try SchemaIndex(
@@ -72,10 +78,7 @@ struct ValueTests {
                 input In { id: ID _version: Int }
                 """)
         func keys(_ text: String, _ variables: [String: Value]) throws -> [String] {
-            let document = try Document(parsing: text)
-            let operation = try #require(document.operations.first)
-            let plan = try Plan.compile(operation, of: document, schema, conditions: [:])
-            return VersionedInput.all(plan, variables, schema).map(\.key)
+            VersionedInput.all(try plan(of: text, schema), variables, schema).map(\.key)
         }
         let input = Value.object(["id": .string("1")])
         let one = "mutation M($i: In) { one(input: $i) { id _version } }"
@@ -100,9 +103,7 @@ struct ValueTests {
                 input In { id: ID title: String }
                 """)
         func names(_ text: String, _ variables: [String: Value] = [:]) throws -> [String] {
-            let document = try Document(parsing: text)
-            let operation = try #require(document.operations.first)
-            return try Plan.compile(operation, of: document, schema, conditions: [:]).namedObjects(variables, schema)
+            try plan(of: text, schema).namedObjects(variables, schema)
         }
         #expect(try names("mutation { one(id: 7) { id } }") == ["Todo:7"])
         let many = "mutation M($i: In) { many(input: $i) { id } }"
@@ -122,12 +123,8 @@ struct ValueTests {
                 type Todo @typePolicy(versioned: true) { id: ID! _version: Int }
                 input In { id: ID _version: Int }
                 """)
-        let document = try Document(
-            parsing: """
-                mutation M($a: In, $b: In) { a: one(input: $a) { id _version } b: one(input: $b) { id _version } }
-                """)
-        let operation = try #require(document.operations.first)
-        let plan = try Plan.compile(operation, of: document, schema, conditions: [:])
+        let text = "mutation M($a: In, $b: In) { a: one(input: $a) { id _version } b: one(input: $b) { id _version } }"
+        let plan = try plan(of: text, schema)
         let variables: [String: Value] = ["a": ["id": "1"], "b": ["id": "2"]]
         let inputs = VersionedInput.all(plan, variables, schema)
         #expect(inputs.map(\.variable).sorted() == ["a", "b"])
@@ -144,9 +141,7 @@ struct ValueTests {
                 type Todo @typePolicy(versioned: true) { id: ID! _version: Int }
                 input In { id: ID }
                 """)
-        let document = try Document(parsing: "mutation M($i: In) { one(input: $i) { id _version } }")
-        let operation = try #require(document.operations.first)
-        let plan = try Plan.compile(operation, of: document, schema, conditions: [:])
+        let plan = try plan(of: "mutation M($i: In) { one(input: $i) { id _version } }", schema)
         #expect(VersionedInput.all(plan, ["i": .object(["id": .string("1")])], schema).isEmpty)
     }
 
@@ -164,11 +159,7 @@ struct ValueTests {
     @Test("An operation that asks for what its type does not have is invalid to a plan, at the field's place")
     func unknownField() throws {
         let schema = try SchemaIndex(parsing: "type Query { a: Int }")
-        let document = try Document(parsing: "{ a\n b }")
-        let operation = try #require(document.operations.first)
-        let error = #expect(throws: PlanError.self) {
-            try Plan.compile(operation, of: document, schema, conditions: [:])
-        }
+        let error = #expect(throws: PlanError.self) { try plan(of: "{ a\n b }", schema) }
         #expect(error?.code == .invalid)
         #expect(error?.location == Location(line: 2, column: 2))
     }
@@ -199,14 +190,12 @@ struct ValueTests {
                 type PageInfo { hasNextPage: Boolean endCursor: String }
                 """)
         let lists = ["list: nodes { id }", "edges { node { id } }"]
-        let document = try Document(
-            parsing: """
-                query Q($after: String) { orders(after: $after) {
-                  \((edgesFirst ? lists.reversed() : lists).joined(separator: " "))
-                  pageInfo { hasNextPage endCursor } } }
-                """)
-        let operation = try #require(document.operations.first)
-        let plan = try ConnectionPlan(Plan.compile(operation, of: document, schema, conditions: [:]), schema)
+        let text = """
+            query Q($after: String) { orders(after: $after) {
+              \((edgesFirst ? lists.reversed() : lists).joined(separator: " "))
+              pageInfo { hasNextPage endCursor } } }
+            """
+        let plan = try ConnectionPlan(plan(of: text, schema), schema)
         #expect(plan.elements == ["list"] && plan.node == nil)
     }
 

@@ -1,5 +1,7 @@
 import Foundation
+import LarderFiles
 import LarderTestSupport
+import Synchronization
 import Testing
 
 @testable import LarderLMDB
@@ -36,6 +38,24 @@ extension RawSpan? {
 
 extension RawSpan {
     var copied: [UInt8] { withUnsafeBytes { Array($0) } }
+}
+
+/// The file calls that environments have made since they were forgotten last.
+final class NotedCalls: Sendable {
+    private let calls = Mutex<[FileCall]>([])
+
+    var all: [FileCall] { calls.withLock { $0 } }
+    /// How many bytes each write to the data file had.
+    var dataWrites: [Int] { all.filter { $0.kind == .write && $0.path.hasSuffix("/data.mdb") }.map(\.count) }
+    /// The system's files, of which each call is noted.
+    var files: FileSystem {
+        FileSystem { call in
+            self.calls.withLock { $0.append(call) }
+            return nil
+        }
+    }
+
+    func forget() { calls.withLock { $0 = [] } }
 }
 
 /// Runs `body` with an environment in a new folder, closes it, and walks the file that it leaves.

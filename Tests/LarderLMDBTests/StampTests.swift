@@ -21,22 +21,19 @@ struct StampTests {
             let stamp = folder.path + "/clean.stamp"
             try #require(FileManager.default.fileExists(atPath: stamp))
             if !isThere { try FileManager.default.removeItem(atPath: stamp) }
-            let calls = Mutex<[FileCall]>([])
-            options.files = FileSystem { call in
-                calls.withLock { $0.append(call) }
-                return nil
-            }
+            let calls = NotedCalls()
+            options.files = calls.files
             let second = try Environment(folder: folder.path, tables: sampleTables, options: options)
-            calls.withLock { $0 = [] }
+            calls.forget()
             try second.write { try $0.put(2, bytes("two").rawSpan, in: try second.records) }
-            let made = calls.withLock { $0 }
+            let made = calls.all
             let removal = made.firstIndex(of: FileCall(.remove, stamp))
             let sync = made.firstIndex(of: FileCall(.synchronizeFolder, folder.path))
             #expect(try #require(removal) < #require(sync))
             // Once is enough.
-            calls.withLock { $0 = [] }
+            calls.forget()
             try second.write { try $0.put(3, bytes("three").rawSpan, in: try second.records) }
-            #expect(calls.withLock { $0 }.allSatisfy { $0.kind != .synchronizeFolder })
+            #expect(calls.all.allSatisfy { $0.kind != .synchronizeFolder })
             try second.close()
         }
     }
@@ -96,11 +93,8 @@ struct StampTests {
         try await withTemporaryFolder { folder in
             var options = Environment.Options()
             options.durability = .withoutMetaSync
-            let calls = Mutex<[FileCall]>([])
-            options.files = FileSystem { call in
-                calls.withLock { $0.append(call) }
-                return nil
-            }
+            let calls = NotedCalls()
+            options.files = calls.files
             func fits() throws -> Bool {
                 let data = try DataFile(folder: folder.path, options: .init())
                 let meta = try MetaPage.newest(in: data.pages)
@@ -109,16 +103,16 @@ struct StampTests {
             }
             let environment = try Environment(folder: folder.path, tables: sampleTables, options: options)
             for number in 0..<3 as Range<UInt64> {
-                calls.withLock { $0 = [] }
+                calls.forget()
                 try environment.write { try $0.put(number, bytes("x").rawSpan, in: try environment.records) }
                 #expect(CleanCloseStamp(folder: folder.path, in: FileSystem()) == nil)
                 // The stamp went for good before the commit.
-                #expect(calls.withLock { $0 }.contains(FileCall(.synchronizeFolder, folder.path)))
+                #expect(calls.all.contains(FileCall(.synchronizeFolder, folder.path)))
                 try environment.stamp()
                 #expect(try fits())
-                calls.withLock { $0 = [] }
+                calls.forget()
                 try environment.stamp()
-                #expect(calls.withLock { $0 }.allSatisfy { $0.kind != .write && $0.kind != .synchronize })
+                #expect(calls.all.allSatisfy { $0.kind != .write && $0.kind != .synchronize })
             }
             environment.distrust()
             try environment.write { try $0.put(9, bytes("x").rawSpan, in: try environment.records) }
@@ -134,41 +128,17 @@ struct StampTests {
         try await withTemporaryFolder { folder in
             var options = Environment.Options()
             options.durability = .withoutMetaSync
-            let calls = Mutex<[FileCall]>([])
-            options.files = FileSystem { call in
-                calls.withLock { $0.append(call) }
-                return nil
-            }
+            let calls = NotedCalls()
+            options.files = calls.files
             let environment = try Environment(folder: folder.path, tables: sampleTables, options: options)
             for isClosing in [false, true] {
                 try environment.write { try $0.put(isClosing ? 1 : 0, bytes("x").rawSpan, in: try environment.records) }
-                calls.withLock { $0 = [] }
+                calls.forget()
                 if isClosing { try environment.close() } else { try environment.stamp() }
-                let writes = calls.withLock { $0 }.filter { $0.kind == .write }.map(\.path)
+                let writes = calls.all.filter { $0.kind == .write }.map(\.path)
                 let pages = writes.firstIndex { $0.hasSuffix("/data.mdb") }
                 let stamp = writes.firstIndex { $0.contains("/clean.stamp") }
                 #expect(try #require(pages) < #require(stamp))
-            }
-        }
-    }
-
-    @Test("With each commit both meta pages are written once more, so that its sync covers what others failed to write")
-    func metaPages() async throws {
-        for durability in [Environment.Durability.full, .withoutMetaSync] {
-            let calls = Mutex<[FileCall]>([])
-            var options = Environment.Options()
-            options.durability = durability
-            options.files = FileSystem { call in
-                calls.withLock { $0.append(call) }
-                return nil
-            }
-            try await withEnvironment(options) { environment in
-                for number in 0..<3 as Range<UInt64> {
-                    calls.withLock { $0 = [] }
-                    try environment.write { try $0.put(number, bytes("x").rawSpan, in: try environment.records) }
-                    let made = calls.withLock { $0 }.filter { $0.kind == .write && $0.path.hasSuffix("/data.mdb") }
-                    #expect(made.map(\.count) == [2 * pageSize])
-                }
             }
         }
     }

@@ -237,13 +237,11 @@ struct AgeTests {
 
     @Test("The maximum age of a type holds for the fields of an object that has many fields")
     func expiredAmongMany() async throws {
-        let names = (0..<70).map { "f\($0)" }
-        let fields = names.map { "\($0): Int" }.joined(separator: " ")
+        let fields = ManyFields.declared
         let text = "type Query { wide: Wide } type Wide @cacheControl(maxAge: 10) { id: ID! \(fields) }"
         try await AgedCache.with(text) { aged in
-            let query = "{ wide { id \(names.joined(separator: " ")) } }"
-            let values = names.map { "\"\($0)\":7" }.joined(separator: ",")
-            try await aged.sample.write(query, data: "{\"wide\":{\"id\":\"1\",\(values)}}")
+            let query = "{ wide { id \(ManyFields.selected) } }"
+            try await aged.sample.write(query, data: "{\"wide\":{\"id\":\"1\",\(ManyFields.values)}}")
             aged.now = 9
             #expect(try !aged.response(query).isExpired)
             aged.now = 10
@@ -304,14 +302,11 @@ struct AgeTests {
 
     @Test("The maximum age of an answer does not hold for the fields of an object that has many fields")
     func answerAgeOfObject() async throws {
-        let names = (0..<70).map { "f\($0)" }
-        let fields = names.map { "\($0): Int" }.joined(separator: " ")
-        try await AgedCache.with("type Query { wide: Wide } type Wide { id: ID! \(fields) }") { aged in
-            let query = "{ wide { id \(names.joined(separator: " ")) } }"
-            let values = names.map { "\"\($0)\":7" }.joined(separator: ",")
+        try await AgedCache.with("type Query { wide: Wide } type Wide { id: ID! \(ManyFields.declared) }") { aged in
+            let query = "{ wide { id \(ManyFields.selected) } }"
             let operation = try aged.sample.operation(query)
             let parsed = try ParsedResponse.parse(
-                Array("{\"data\":{\"wide\":{\"id\":\"1\",\(values)}}}".utf8), along: operation.layout)
+                Array("{\"data\":{\"wide\":{\"id\":\"1\",\(ManyFields.values)}}}".utf8), along: operation.layout)
             _ = try await aged.sample.cache.write(parsed, of: operation, age: AnswerAge(maxAge: .seconds(60)))
             aged.now = 100
             #expect(try aged.response(query).isExpired)
@@ -345,12 +340,10 @@ struct AgeTests {
 
     @Test("Of an object of many fields too, what a program stores again as it was is as old as it was")
     func updatedAmongMany() async throws {
-        let names = (0..<70).map { "f\($0)" }
-        let fields = names.map { "\($0): Int" }.joined(separator: " ")
-        try await AgedCache.with("type Query { wide: Wide } type Wide { id: ID! \(fields) }") { aged in
-            let query = "{ wide { id \(names.joined(separator: " ")) } }"
+        try await AgedCache.with("type Query { wide: Wide } type Wide { id: ID! \(ManyFields.declared) }") { aged in
+            let query = "{ wide { id \(ManyFields.selected) } }"
             func data(_ first: Int) -> String {
-                let values = names.map { "\"\($0)\":\($0 == "f0" ? first : 7)" }.joined(separator: ",")
+                let values = ManyFields.names.map { "\"\($0)\":\($0 == "f0" ? first : 7)" }.joined(separator: ",")
                 return "{\"wide\":{\"id\":\"1\",\(values)}}"
             }
             try await aged.sample.write(query, data: data(1))

@@ -17,8 +17,7 @@ struct EvictedByAgeTests {
             try await aged.sample.write(query, ["of": .int(0)], data: data)
             aged.now = 100
             try await aged.sample.write(query, ["of": .int(1)], data: data)
-            let report = try await aged.sample.cache.evict(
-                EvictionRule(maximumAge: .seconds(50)), keeping: StatedRoots())
+            let report = try await aged.evict(EvictionRule(maximumAge: .seconds(50)))
             #expect((report.objects, report.fields) == (0, 1))
             #expect(try !aged.response(query, ["of": .int(0)]).isComplete)
             #expect(try aged.response(query, ["of": .int(1)]).isComplete)
@@ -79,8 +78,7 @@ struct EvictedByAgeTests {
             try transaction.clear(received)
             try transaction.commit()
             try await aged.sample.write(query, ["of": .int(1)], data: #"{"nodes":[{"id":"2","name":"n"}]}"#)
-            let report = try await aged.sample.cache.evict(
-                EvictionRule(maximumAge: .seconds(1 << 20)), keeping: StatedRoots())
+            let report = try await aged.evict(EvictionRule(maximumAge: .seconds(1 << 20)))
             #expect((report.objects, report.fields) == (1, 1))
             #expect(try aged.sample.cache.inspect.keys(type: "Node") == ["Node:2"])
         }
@@ -110,21 +108,26 @@ struct EvictedByAgeTests {
         }
     }
 
+    /// Stores ten lists of a hundred objects, one in every hour.
+    private func fill(_ aged: AgedCache) async throws {
+        let name = String(repeating: "n", count: 200)
+        for list in 0..<10 {
+            aged.now = Int64(list) * 3600
+            let nodes = (0..<100).map { #"{"id":"\#(list)-\#($0)","name":"\#(name)"}"# }.joined(separator: ",")
+            try await aged.sample.write(query, ["of": .int(Int64(list))], data: #"{"nodes":[\#(nodes)]}"#)
+        }
+    }
+
     @Test("A rehearsal for a bound and a maximum age counts what goes for either of them")
     func rehearsedBoth() async throws {
         try await AgedCache.with(schema) { aged in
-            let name = String(repeating: "n", count: 200)
-            for list in 0..<10 {
-                aged.now = Int64(list) * 3600
-                let nodes = (0..<100).map { #"{"id":"\#(list)-\#($0)","name":"\#(name)"}"# }.joined(separator: ",")
-                try await aged.sample.write(query, ["of": .int(Int64(list))], data: #"{"nodes":[\#(nodes)]}"#)
-            }
+            try await fill(aged)
             let cache = aged.sample.cache
             let bound = try cache.bytesInUse() * 19 / 20
             let rule = EvictionRule(maximumBytes: bound, maximumAge: .seconds(4 * 3600 + 60))
-            let counted = try await cache.evict(rule, keeping: StatedRoots(), isRehearsal: true)
+            let counted = try await aged.evict(rule, isRehearsal: true)
             #expect((counted.objects, counted.fields) == (500, 5))
-            let removed = try await cache.evict(rule, keeping: StatedRoots())
+            let removed = try await aged.evict(rule)
             #expect((removed.objects, removed.fields) == (500, 5))
         }
     }
@@ -132,20 +135,15 @@ struct EvictedByAgeTests {
     @Test("An eviction with a bound and a maximum age keeps each of them, also where the other one lets nothing go")
     func eitherOfBoth() async throws {
         try await AgedCache.with(schema) { aged in
-            let name = String(repeating: "n", count: 200)
-            for list in 0..<10 {
-                aged.now = Int64(list) * 3600
-                let nodes = (0..<100).map { #"{"id":"\#(list)-\#($0)","name":"\#(name)"}"# }.joined(separator: ",")
-                try await aged.sample.write(query, ["of": .int(Int64(list))], data: #"{"nodes":[\#(nodes)]}"#)
-            }
+            try await fill(aged)
             let cache = aged.sample.cache
             let bytes = try cache.bytesInUse()
             let aging = EvictionRule(maximumBytes: 2 * bytes, maximumAge: .seconds(4 * 3600 + 60))
-            let removed = try await cache.evict(aging, keeping: StatedRoots())
+            let removed = try await aged.evict(aging)
             #expect((removed.objects, removed.fields) == (500, 5))
             let bound = try cache.bytesInUse() * 9 / 10
             let bounding = EvictionRule(maximumBytes: bound, maximumAge: .seconds(100 * 3600))
-            let bounded = try await cache.evict(bounding, keeping: StatedRoots())
+            let bounded = try await aged.evict(bounding)
             #expect(bounded.objects > 0 && bounded.bytesInUse <= bound)
         }
     }
@@ -158,8 +156,7 @@ struct EvictedByAgeTests {
                 try await aged.sample.write(
                     query, ["of": .int(Int64(list))], data: #"{"nodes":[{"id":"\#(list)","name":"n"}]}"#)
             }
-            let report = try await aged.sample.cache.evict(
-                EvictionRule(maximumAge: .seconds(50)), keeping: StatedRoots())
+            let report = try await aged.evict(EvictionRule(maximumAge: .seconds(50)))
             #expect((report.objects, report.fields) == (70, 70))
             #expect(try !aged.response(query, ["of": .int(69)]).isComplete)
             #expect(try aged.response(query, ["of": .int(70)]).isComplete)

@@ -29,7 +29,7 @@ extension AgedCache {
         try response(query, ["of": .int(Int64(list))]).isComplete
     }
 
-    fileprivate func evict(
+    func evict(
         _ rule: EvictionRule, keeping roots: StatedRoots = .init(), isRehearsal: Bool = false
     ) async throws -> EvictionReport {
         try await sample.cache.evict(rule, keeping: roots, isRehearsal: isRehearsal)
@@ -222,13 +222,12 @@ struct EvictionTests {
 
     @Test("A field goes with the objects that a part of many fields names in it")
     func emptiedSplitPart() async throws {
-        let fields = (0..<70).map { "f\($0): Int" }.joined(separator: " ")
+        let fields = ManyFields.declared
         let wide = "type Query { wide: Wide n: Int } type Wide { \(fields) node: Node } type Node { id: ID! }"
         try await AgedCache.with(wide) { aged in
-            let names = (0..<70).map { "f\($0)" }.joined(separator: " ")
-            let values = (0..<70).map { "\"f\($0)\":\($0)" }.joined(separator: ",")
             try await aged.sample.write(
-                "{ wide { \(names) node { id } } n }", data: #"{"wide":{\#(values),"node":{"id":"1"}},"n":1}"#)
+                "{ wide { \(ManyFields.selected) node { id } } n }",
+                data: #"{"wide":{\#(ManyFields.values),"node":{"id":"1"}},"n":1}"#)
             let rule = EvictionRule(maximumAge: .seconds(1 << 20))
             #expect(try await aged.evict(rule).fields == 0)
             _ = try await aged.sample.cache.remove(keys: ["Node:1"], as: .evicted)

@@ -187,13 +187,7 @@ struct LayerWatchingTests {
     @Test("A commit that changes what a layer makes of something else tells of that too")
     func throughLayers() async throws {
         try await withSampleCache(movieSchema) { sample in
-            try await sample.write(
-                "{ movies { id year } node(id: \"9\") { ... on Movie { id year } } }",
-                data: #"""
-                    {"movies":[{"__typename":"Movie","id":"1","year":10},{"__typename":"Movie","id":"2","year":20}],
-                    "node":{"__typename":"Movie","id":"9","year":15}}
-                    """#)
-            let insert = ListEdit(field: "movies", .insert(key: "Movie:9", at: .ascending(field: "year")))
+            let insert = try await sample.insertByYear()
             try sample.cache.setLayers([OptimisticLayer(key: try #require(AppliedKey("k")), edits: [insert])])
             let list = "{ movies { id } }"
             #expect(try sample.json(list) == #"{"movies":[{"id":"1"},{"id":"9"},{"id":"2"}]}"#)
@@ -242,6 +236,21 @@ struct LayerWatchingTests {
                 #expect(times[2 * round - 1] - times[2 * round - 2] >= .milliseconds(500))
             }
         }
+    }
+}
+
+extension SampleCache {
+    /// Stores a list of the movies 1 and 2, and the movie 9.
+    ///
+    /// - Returns: What puts the movie 9 between the others, by its year.
+    func insertByYear() async throws -> ListEdit {
+        try await write(
+            "{ movies { id year } node(id: \"9\") { ... on Movie { id year } } }",
+            data: #"""
+                {"movies":[{"__typename":"Movie","id":"1","year":10},{"__typename":"Movie","id":"2","year":20}],
+                "node":{"__typename":"Movie","id":"9","year":15}}
+                """#)
+        return ListEdit(field: "movies", .insert(key: "Movie:9", at: .ascending(field: "year")))
     }
 }
 

@@ -348,13 +348,7 @@ struct LazyLayerTests {
     @Test("A layer that finds a place by what others change is laid before them, whatever is read first")
     func placeBeneath() async throws {
         try await withSampleCache(movieSchema) { sample in
-            try await sample.write(
-                "{ movies { id year } node(id: \"9\") { ... on Movie { id year } } }",
-                data: #"""
-                    {"movies":[{"__typename":"Movie","id":"1","year":10},{"__typename":"Movie","id":"2","year":20}],
-                    "node":{"__typename":"Movie","id":"9","year":15}}
-                    """#)
-            let edit = ListEdit(field: "movies", .insert(key: "Movie:9", at: .ascending(field: "year")))
+            let edit = try await sample.insertByYear()
             let placing = try OptimisticLayer(key: try #require(AppliedKey("p")), edits: [edit]).tellingItsKeys()
             let layers = [placing, try sample.rating("k", movie: "2", year: 5)]
             sample.cache.replaceLayers(layers)

@@ -32,6 +32,10 @@ struct CacheFolderTests {
         try environment.close()
     }
 
+    private func stage(_ copy: String, in folder: CacheFolder) throws {
+        try folder.stage("token") { try FileManager.default.copyItem(atPath: copy + "/data.mdb", toPath: $0) }
+    }
+
     /// Gives a closed cache the mark of another format.
     private func mark(_ path: String, format: UInt32) throws {
         try change(path) { transaction, tables in
@@ -149,7 +153,7 @@ struct CacheFolderTests {
                 let copy = base.appending(path: "copy").path
                 try folder.copy(to: copy)
                 try mark(copy, format: 0)
-                try folder.stage("token") { try FileManager.default.copyItem(atPath: copy + "/data.mdb", toPath: $0) }
+                try stage(copy, in: folder)
                 #expect(try folder.stagedTokens() == ["token"])
                 try folder.adoptStaged("token", deadline: .now + .seconds(300))
                 #expect(try folder.stagedTokens() == [])
@@ -166,9 +170,7 @@ struct CacheFolderTests {
             let copy = base.appending(path: "copy").path
             try folder.copy(to: copy)
             try mark(copy, format: 9)
-            let error = #expect(throws: RecordError.self) {
-                try folder.stage("token") { try FileManager.default.copyItem(atPath: copy + "/data.mdb", toPath: $0) }
-            }
+            let error = #expect(throws: RecordError.self) { try stage(copy, in: folder) }
             #expect(error?.code == .futureFormat)
             #expect(try folder.stagedTokens() == [])
         }
@@ -179,7 +181,7 @@ struct CacheFolderTests {
         try await withFolder { folder, base in
             let copy = base.appending(path: "copy").path
             try folder.copy(to: copy)
-            try folder.stage("token") { try FileManager.default.copyItem(atPath: copy + "/data.mdb", toPath: $0) }
+            try stage(copy, in: folder)
             try folder.markForgotten()
             for name in ["forgotten", "restored-token/data.mdb"] {
                 #expect(FileManager.default.fileExists(atPath: "\(folder.path)/\(name)"), "\(name)")
@@ -195,9 +197,7 @@ struct CacheFolderTests {
             try change(copy) { transaction, tables in
                 try transaction.put(([1] as [UInt8]).rawSpan, ([1] as [UInt8]).rawSpan, in: tables.fields)
             }
-            let error = #expect(throws: RecordError.self) {
-                try folder.stage("token") { try FileManager.default.copyItem(atPath: copy + "/data.mdb", toPath: $0) }
-            }
+            let error = #expect(throws: RecordError.self) { try stage(copy, in: folder) }
             #expect(error?.code == .damaged)
             #expect(error?.message.hasPrefix("The copy is damaged: page ?") == true)
             #expect(try folder.stagedTokens() == [])
@@ -213,9 +213,7 @@ struct CacheFolderTests {
             let copy = base.appending(path: "copy").path
             try folder.copy(to: copy)
             let other = CacheFolder(path: folder.path, stamp: "other", options: .patient)
-            let refusal = #expect(throws: RecordError.self) {
-                try other.stage("token") { try FileManager.default.copyItem(atPath: copy + "/data.mdb", toPath: $0) }
-            }
+            let refusal = #expect(throws: RecordError.self) { try stage(copy, in: other) }
             #expect(refusal?.code == .otherPartition)
             #expect(try other.stagedTokens() == [])
         }

@@ -78,20 +78,26 @@ struct CompactionTests {
         }
     }
 
+    private func expectWholeAfterCompaction(
+        _ sample: SampleCache, _ text: String, data: String, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let operation = try sample.operation(text)
+        let parsed = try ParsedResponse.parse(Array("{\"data\":\(data)}".utf8), along: operation.layout)
+        _ = try await sample.cache.write(parsed, of: operation)
+        let before = try sample.cache.read(operation).response
+        try await sample.cache.compact()
+        #expect(try sample.cache.read(operation).response == before, sourceLocation: sourceLocation)
+        #expect(try sample.cache.check(.everything).problems == [], sourceLocation: sourceLocation)
+    }
+
     @Test("A cache whose records and keys take more than one transaction to copy is whole after compaction")
     func manyBytes() async throws {
         try await withSampleCache("type Query { notes: [Note!]! } type Note { id: ID! text: String! }") { sample in
             let (id, text) = (String(repeating: "i", count: 180), String(repeating: "t", count: 200))
             // Transactions end after 4 MiB: these are more bytes of keys, and more again of records.
             let notes = (0..<26_000).map { #"{"__typename":"Note","id":"\#(id)\#($0)","text":"\#(text)"}"# }
-            let operation = try sample.operation("{ notes { id text } }")
-            let response = Array(#"{"data":{"notes":[\#(notes.joined(separator: ","))]}}"#.utf8)
-            let parsed = try ParsedResponse.parse(response, along: operation.layout)
-            _ = try await sample.cache.write(parsed, of: operation)
-            let before = try sample.cache.read(operation).response
-            try await sample.cache.compact()
-            #expect(try sample.cache.read(operation).response == before)
-            #expect(try sample.cache.check(.everything).problems == [])
+            try await expectWholeAfterCompaction(
+                sample, "{ notes { id text } }", data: #"{"notes":[\#(notes.joined(separator: ","))]}"#)
         }
     }
 
@@ -104,14 +110,9 @@ struct CompactionTests {
             let text = String(repeating: "t", count: 80)
             let values = names.map { #""\#($0)":"\#(text)""# }.joined(separator: ",")
             let objects = (0..<900).map { #"{"__typename":"Wide","id":"\#($0)",\#(values)}"# }
-            let operation = try sample.operation("{ wide { id \(names.joined(separator: " ")) } }")
-            let response = Array(#"{"data":{"wide":[\#(objects.joined(separator: ","))]}}"#.utf8)
-            let parsed = try ParsedResponse.parse(response, along: operation.layout)
-            _ = try await sample.cache.write(parsed, of: operation)
-            let before = try sample.cache.read(operation).response
-            try await sample.cache.compact()
-            #expect(try sample.cache.read(operation).response == before)
-            #expect(try sample.cache.check(.everything).problems == [])
+            try await expectWholeAfterCompaction(
+                sample, "{ wide { id \(names.joined(separator: " ")) } }",
+                data: #"{"wide":[\#(objects.joined(separator: ","))]}"#)
         }
     }
 
@@ -158,8 +159,7 @@ struct CompactionTests {
 
     @Test("A position from before compaction stays right: the last one says nothing, an older one everything")
     func positions() async throws {
-        try await withTemporaryFolder { folder in
-            let library = try LibraryCache(folder)
+        try await withLibraryCache { library in
             let older = try await library.write(LibraryCache.books(0..<3), library.operation()).position
             let last = try await library.write(LibraryCache.books(0..<4), library.operation()).position
             try await library.cache.compact()
@@ -168,7 +168,6 @@ struct CompactionTests {
             #expect(try library.cache.changes(since: older) == .everything)
             let next = try await library.write(LibraryCache.books(0..<5), library.operation())
             #expect(try library.cache.changes(since: last) == .changes([(next.position.number, stored(next.changes))]))
-            try expectSound(library.cache)
         }
     }
 
@@ -196,8 +195,7 @@ struct CompactionTests {
 
     @Test("A cleared cache is empty, starts an epoch, and tells its observers")
     func clear() async throws {
-        try await withTemporaryFolder { folder in
-            let library = try LibraryCache(folder)
+        try await withLibraryCache { library in
             let operation = try await library.fill()
             let before = try library.cache.read(operation)
             let position = try library.cache.position
@@ -215,7 +213,6 @@ struct CompactionTests {
             #expect(try library.cache.inspect.keys() == [])
             try await library.fill(3)
             #expect(try library.cache.read(operation).response["books"]?.count == 3)
-            try expectSound(library.cache)
         }
     }
 
@@ -245,8 +242,7 @@ struct CompactionTests {
     @Test("A clear that fails at any step leaves a cache that works", arguments: RecordCache.KillPoint.ofClearing)
     func failure(at step: RecordCache.KillPoint) async throws {
         struct Stop: Error {}
-        try await withTemporaryFolder { folder in
-            let library = try LibraryCache(folder)
+        try await withLibraryCache { library in
             let operation = try await library.fill()
             await #expect(throws: RecordError.self) {
                 try await library.cache.clear { reached in if reached == step { throw Stop() } }
@@ -255,7 +251,6 @@ struct CompactionTests {
             #expect(try library.cache.read(operation).response.isComplete == !isCleared)
             try await library.fill(5)
             #expect(try library.cache.read(operation).response["books"]?.count == 5)
-            try expectSound(library.cache)
         }
     }
 
@@ -348,8 +343,7 @@ struct CompactionTests {
 
     @Test("A reader that finds the old generation superseded first, and closes it, disturbs no other reader")
     func readerIsQuicker() async throws {
-        try await withTemporaryFolder { folder in
-            let library = try LibraryCache(folder)
+        try await withLibraryCache { library in
             let operation = try await library.fill()
             let before = try library.cache.read(operation).response
             let report = try await library.cache.compact { (reached) throws in
@@ -363,14 +357,12 @@ struct CompactionTests {
             }
             #expect(commit.changes.isEverything)
             #expect(try library.cache.position == commit.position)
-            try expectSound(library.cache)
         }
     }
 
     @Test("A caller that finds the cache superseded goes on until its deadline, however often that happens")
     func supersededOften() async throws {
-        try await withTemporaryFolder { folder in
-            let library = try LibraryCache(folder)
+        try await withLibraryCache { library in
             var tries = 0
             let last = try library.cache.generations.retrying(to: "try it", until: .now + .seconds(300)) { _ -> Int? in
                 tries += 1
@@ -388,14 +380,12 @@ struct CompactionTests {
             #expect(tries == 8)
             #expect(error?.code == .busy)
             #expect(error?.message.contains("on the way to try it") == true)
-            try expectSound(library.cache)
         }
     }
 
     @Test("Reads and writes go on while the cache is compacted again and again")
     func underLoad() async throws {
-        try await withTemporaryFolder { folder in
-            let library = try LibraryCache(folder)
+        try await withLibraryCache { library in
             let operation = try await library.fill(20)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { for _ in 0..<5 { try await library.cache.compact() } }
@@ -417,7 +407,6 @@ struct CompactionTests {
             }
             let text = try library.cache.read(operation).response["books"]?[3]?["text"]?.string
             #expect(text?.hasPrefix("Line 3 of revision 20.") == true)
-            try expectSound(library.cache)
         }
     }
 

@@ -76,6 +76,17 @@ struct LibraryCache {
     }
 }
 
+/// Runs `body` with an empty cache of books, and checks all of it afterwards.
+func withLibraryCache(
+    sourceLocation: SourceLocation = #_sourceLocation, _ body: (LibraryCache) async throws -> Void
+) async throws {
+    try await withTemporaryFolder { folder in
+        let library = try LibraryCache(folder)
+        try await body(library)
+        try expectSound(library.cache, sourceLocation: sourceLocation)
+    }
+}
+
 /// Every test that wrote ends with this: the whole cache is as it must be.
 func expectSound(
     _ cache: RecordCache, _ comment: Comment? = nil, sourceLocation: SourceLocation = #_sourceLocation

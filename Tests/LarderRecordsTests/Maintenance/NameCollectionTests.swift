@@ -53,11 +53,9 @@ struct NameCollectionTests {
 
     @Test("The names of parts, and of records of many fields, are kept")
     func keptOfPartsAndSplitRecords() async throws {
-        let fields = (0..<70).map { "f\($0): Int" }.joined(separator: " ")
-        let schema = "type Query { wide: Wide } type Wide { \(fields) inner: Inner } type Inner { x: Int }"
+        let schema = "type Query { wide: Wide } type Wide { \(ManyFields.declared) inner: Inner } type Inner { x: Int }"
         try await withSampleCache(schema) { sample in
-            let all = (0..<70).map { "f\($0)" }.joined(separator: " ")
-            let values = (0..<70).map { "\"f\($0)\":\($0)" }.joined(separator: ",")
+            let (all, values) = (ManyFields.selected, ManyFields.values)
             let query = "{ wide { \(all) inner { x } } }"
             let data = "{\"wide\":{\(values),\"inner\":{\"x\":1}}}"
             try await sample.write(query, data: data)

@@ -119,7 +119,7 @@ struct RestTests {
                     while !mayEnd.load(ordering: .relaxed) { usleep(1_000) }
                 }
             }
-            while !hasBegun.load(ordering: .relaxed) { try await Task.sleep(for: .milliseconds(1)) }
+            try await eventually { hasBegun.load(ordering: .relaxed) }
             for _ in 0..<2 {
                 onThread {
                     while !mayEnd.load(ordering: .relaxed) {

@@ -237,9 +237,9 @@ struct SyncSweepTests {
             let sweeping = Task {
                 try await cache.sweep("ab", at: position, seen: WalkedKeys(), needed: ["Todo:1"], kept: [])
             }
-            while cache.writer.waitingCount < 1 { try await Task.sleep(for: .milliseconds(2)) }
+            try await eventually { cache.writer.waitingCount >= 1 }
             let evicting = Task { try await cache.remove(keys: ["Todo:1"], as: .evicted) }
-            while cache.writer.waitingCount < 2 { try await Task.sleep(for: .milliseconds(2)) }
+            try await eventually { cache.writer.waitingCount >= 2 }
             gate.signal()
             try await holding.value
             let error = await #expect(throws: RecordError.self) { try await sweeping.value }
@@ -249,16 +249,20 @@ struct SyncSweepTests {
         }
     }
 
+    private func beginAnother(of type: String, _ cache: RecordCache) async throws {
+        let bound = try operation("{ todos { id } }")
+        let page = try ParsedResponse.parse(Array(#"{"data":{"todos":[]}}"#.utf8), along: bound.layout)
+        let other = SyncPosition(name: "mine", types: [type], startedAt: 10)
+        try await cache.write(
+            page, of: bound, as: SyncPage(key: "cd", position: other, after: nil, number: 0, mark: nil))
+    }
+
     @Test("All synchronizations begin with everything once that is asked for, those too that are amid their first walk")
     func forgottenPositions() async throws {
         var first = SyncPosition(name: "todos", types: ["Todo"])
         first.walk = .init(since: nil, startedAt: 10, token: "t", pageCount: 1)
         try await swept(first) { cache, position in
-            let bound = try operation("{ todos { id } }")
-            let page = try ParsedResponse.parse(Array(#"{"data":{"todos":[]}}"#.utf8), along: bound.layout)
-            let other = SyncPosition(name: "mine", types: ["Todone"], startedAt: 10)
-            try await cache.write(
-                page, of: bound, as: SyncPage(key: "cd", position: other, after: nil, number: 0, mark: nil))
+            try await beginAnother(of: "Todone", cache)
             #expect(try cache.position(of: "ab") == position)
             try await cache.forgetPositions()
             #expect(try cache.position(of: "ab") == SyncPosition(name: "todos", types: ["Todo"]))
@@ -290,11 +294,7 @@ struct SyncSweepTests {
     @Test("What is of a type that another synchronization has as well stays")
     func sharedType() async throws {
         try await swept(begun) { cache, position in
-            let bound = try operation("{ todos { id } }")
-            let page = try ParsedResponse.parse(Array(#"{"data":{"todos":[]}}"#.utf8), along: bound.layout)
-            let other = SyncPosition(name: "mine", types: ["Todo"], startedAt: 10)
-            try await cache.write(
-                page, of: bound, as: SyncPage(key: "cd", position: other, after: nil, number: 0, mark: nil))
+            try await beginAnother(of: "Todo", cache)
             _ = try await cache.sweep("ab", at: position, seen: WalkedKeys(), needed: [], kept: [])
             #expect(try count(cache, "Todo") == 100)
             #expect(try count(cache, "Todone") == 0)

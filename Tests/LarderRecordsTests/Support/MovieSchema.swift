@@ -41,3 +41,13 @@ let movieSchema = """
     enum Genre { DRAMA COMEDY }
     scalar JSON
     """
+
+/// So many fields that a record with all of them is split: `f0` to `f69`, each of which has its number as its value.
+enum ManyFields {
+    static let names = (0..<70).map { "f\($0)" }
+    /// As a schema declares them.
+    static let declared = names.map { "\($0): Int" }.joined(separator: " ")
+    static let selected = names.joined(separator: " ")
+    /// As members of a JSON object.
+    static let values = (0..<70).map { "\"f\($0)\":\($0)" }.joined(separator: ",")
+}

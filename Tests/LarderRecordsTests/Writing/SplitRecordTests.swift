@@ -137,11 +137,10 @@ struct SplitRecordTests {
 
     @Test("A part of many fields becomes one of another type")
     func otherType() async throws {
-        let fields = (0..<70).map { "f\($0): Int" }.joined(separator: " ")
+        let fields = ManyFields.declared
         let schema = "type Query { wide: Wide } union Wide = A | B type A { \(fields) } type B { \(fields) }"
         try await withSampleCache(schema) { sample in
-            let all = (0..<70).map { "f\($0)" }.joined(separator: " ")
-            let values = (0..<70).map { "\"f\($0)\":\($0)" }.joined(separator: ",")
+            let (all, values) = (ManyFields.selected, ManyFields.values)
             for type in ["A", "B", "A"] {
                 try await sample.write(
                     "{ wide { __typename ... on A { \(all) } ... on B { \(all) } } }",
@@ -156,11 +155,10 @@ struct SplitRecordTests {
 
     @Test("A part of many fields is split, and replaced whole in a list")
     func splitPart() async throws {
-        let fields = (0..<70).map { "f\($0): Int" }.joined(separator: " ")
+        let fields = ManyFields.declared
         let schema = "type Query { wide: Wide wides: [Wide] } type Wide { \(fields) inner: Wide }"
         try await withSampleCache(schema) { sample in
-            let all = (0..<70).map { "f\($0)" }.joined(separator: " ")
-            let values = (0..<70).map { "\"f\($0)\":\($0)" }.joined(separator: ",")
+            let (all, values) = (ManyFields.selected, ManyFields.values)
             try await sample.write(
                 "{ wide { \(all) inner { \(all) } } wides { \(all) inner { f1 } } }",
                 data: "{\"wide\":{\(values),\"inner\":{\(values)}},\"wides\":[{\(values),\"inner\":{\"f1\":2}}]}")

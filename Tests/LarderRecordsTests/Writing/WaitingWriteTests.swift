@@ -10,11 +10,33 @@ import Testing
 
 @Suite("Writes that wait for the writer's thread", .timeLimit(.minutes(10)))
 struct WaitingWriteTests {
-    /// Opened once; gives up after as long as no test should need.
+    /// Holds the writer's thread once, until a test opens the gate or a minute has passed.
     private final class Gate: Sendable {
+        private let arrival = AsyncStream.makeStream(of: Void.self)
         private let semaphore = DispatchSemaphore(value: 0)
+
+        /// Called by the writer's thread.
+        func hold() {
+            arrival.continuation.yield()
+            _ = semaphore.wait(timeout: .now() + 60)
+        }
+
+        /// Waits until the writer's thread is held.
+        func arrived() async { for await _ in arrival.stream { break } }
         func open() { semaphore.signal() }
-        func wait() { _ = semaphore.wait(timeout: .now() + 60) }
+    }
+
+    /// An update that holds the writer's thread until the gate is opened.
+    private func heldUpdate(of sample: SampleCache, by gate: Gate) async throws -> Task<Void, any Error> {
+        let (cache, operation) = (sample.cache, try sample.operation("{ count }"))
+        let update = Task<Void, any Error> {
+            _ = try await cache.update(operation) { _ in
+                gate.hold()
+                return nil
+            }
+        }
+        await gate.arrived()
+        return update
     }
 
     private func expectBusy(_ sample: SampleCache, deadline: SuspendingClock.Instant) async throws {
@@ -31,17 +53,10 @@ struct WaitingWriteTests {
     func behindCompaction() async throws {
         try await withSampleCache(movieSchema) { sample in
             try await sample.write("{ count }", data: #"{"count":1}"#)
-            let (begun, gate) = (AsyncStream.makeStream(of: Void.self), Gate())
-            let cache = sample.cache
+            let (cache, gate) = (sample.cache, Gate())
             let before = try cache.position.number
-            let compaction = Task {
-                try await cache.compact { step in
-                    guard step == .written else { return }
-                    begun.continuation.yield()
-                    gate.wait()
-                }
-            }
-            for await _ in begun.stream { break }
+            let compaction = Task { try await cache.compact { step in if step == .written { gate.hold() } } }
+            await gate.arrived()
             try await expectBusy(sample, deadline: .now + .milliseconds(100))
             gate.open()
             _ = try await compaction.value
@@ -65,16 +80,11 @@ struct WaitingWriteTests {
                 Array(#"{"data":{"rate":{"stars":3}}}"#.utf8), along: rate.layout)
             let key = try #require(AppliedKey("k"))
             let answer = MutationAnswer(parsed, of: rate, key: key, edits: [])
-            let (begun, gate) = (AsyncStream.makeStream(of: Void.self), Gate())
-            let cache = sample.cache
+            let (cache, gate) = (sample.cache, Gate())
             let compaction = Task {
-                try await cache.compact(deadline: .now + .seconds(300)) { step in
-                    guard step == .written else { return }
-                    begun.continuation.yield()
-                    gate.wait()
-                }
+                try await cache.compact(deadline: .now + .seconds(300)) { step in if step == .written { gate.hold() } }
             }
-            for await _ in begun.stream { break }
+            await gate.arrived()
             let storing = Task { try await cache.write([answer], deadline: .now + .seconds(300)) }
             // Other writes have given up twice when the compaction goes on.
             for _ in 0..<2 { try await expectBusy(sample, deadline: .now + .milliseconds(100)) }
@@ -90,20 +100,11 @@ struct WaitingWriteTests {
     @Test("A write behind an update whose closure takes long ends at its deadline")
     func behindUpdate() async throws {
         try await withSampleCache(movieSchema) { sample in
-            let operation = try sample.operation("{ count }")
-            let (begun, gate) = (AsyncStream.makeStream(of: Void.self), Gate())
-            let cache = sample.cache
-            let update = Task {
-                try await cache.update(operation) { _ in
-                    begun.continuation.yield()
-                    gate.wait()
-                    return nil
-                }
-            }
-            for await _ in begun.stream { break }
+            let gate = Gate()
+            let update = try await heldUpdate(of: sample, by: gate)
             try await expectBusy(sample, deadline: .now + .milliseconds(100))
             gate.open()
-            _ = try await update.value
+            try await update.value
         }
     }
 
@@ -123,15 +124,9 @@ struct WaitingWriteTests {
     @Test("Writes that wait together share one commit")
     func oneCommit() async throws {
         try await withCounted { sample, commits in
-            let cache = sample.cache
-            let (begun, gate) = (AsyncStream.makeStream(of: Void.self), Gate())
-            let holding = Task {
-                try await cache.writer.betweenWrites(until: .now + .seconds(300)) {
-                    begun.continuation.yield()
-                    gate.wait()
-                }
-            }
-            for await _ in begun.stream { break }
+            let (cache, gate) = (sample.cache, Gate())
+            let holding = Task { try await cache.writer.betweenWrites(until: .now + .seconds(300)) { gate.hold() } }
+            await gate.arrived()
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<5 {
                     let operation = try sample.operation("{ note(text: \"\(number)\") }")
@@ -139,7 +134,7 @@ struct WaitingWriteTests {
                         Array(#"{"data":{"note":"N\#(number)"}}"#.utf8), along: operation.layout)
                     group.addTask { _ = try await cache.write(parsed, of: operation) }
                 }
-                while cache.writer.waitingCount < 5 { try await Task.sleep(for: .milliseconds(2)) }
+                try await eventually { cache.writer.waitingCount >= 5 }
                 gate.open()
                 try await group.waitForAll()
             }
@@ -187,24 +182,11 @@ struct WaitingWriteTests {
 
     @Test("Large writes that wait together share commits of 4,096 objects at most, and each is made")
     func boundedSharing() async throws {
-        let schema = try SchemaIndex(parsing: movieSchema)
-        try await withTemporaryFolder { folder in
-            let commits = Mutex(0)
-            var options = RecordCache.Options()
-            options.committed = { _ in commits.withLock { $0 += 1 } }
-            let sample = try SampleCache(schema, path: folder.path, options: options)
+        try await withCounted { sample, commits in
             let (cache, movies) = (sample.cache, try sample.operation("{ movies { id title } }"))
-            let count = try sample.operation("{ count }")
-            let (begun, gate) = (AsyncStream.makeStream(of: Void.self), Gate())
-            let update = Task {
-                try await cache.update(count) { _ in
-                    begun.continuation.yield()
-                    gate.wait()
-                    return nil
-                }
-            }
-            for await _ in begun.stream { break }
-            let before = commits.withLock { $0 }
+            let gate = Gate()
+            let update = try await heldUpdate(of: sample, by: gate)
+            let before = commits()
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for part in 0..<40 {
                     let list = (0..<500).map { #"{"__typename":"Movie","id":"\#(part)-\#($0)","title":"t"}"# }
@@ -217,39 +199,25 @@ struct WaitingWriteTests {
                 gate.open()
                 try await group.waitForAll()
             }
-            _ = try await update.value
-            #expect(commits.withLock { $0 } - before >= 5)
+            try await update.value
+            #expect(commits() - before >= 5)
             #expect(try CacheDump(cache).records.count > 40 * 500)
-            try sample.cache.close()
         }
     }
 
     @Test("Writes of long texts that wait together share no commit that changes more than 4,096 pages")
     func boundedTexts() async throws {
-        let schema = try SchemaIndex(parsing: movieSchema)
-        try await withTemporaryFolder { folder in
-            let commits = Mutex(0)
-            var options = RecordCache.Options()
-            options.committed = { _ in commits.withLock { $0 += 1 } }
-            let sample = try SampleCache(schema, path: folder.path, options: options)
+        try await withCounted { sample, commits in
             let (cache, movies) = (sample.cache, try sample.operation("{ movies { id title } }"))
-            let count = try sample.operation("{ count }")
             // Any two of them fill more than 4,096 pages of 4 KiB.
             let title = String(repeating: "t", count: 8_500_000)
             let parsed = try (0..<3).map { number in
                 let movie = #"{"__typename":"Movie","id":"\#(number)","title":"\#(title)"}"#
                 return try ParsedResponse.parse(Array(#"{"data":{"movies":[\#(movie)]}}"#.utf8), along: movies.layout)
             }
-            let (begun, gate) = (AsyncStream.makeStream(of: Void.self), Gate())
-            let update = Task {
-                try await cache.update(count) { _ in
-                    begun.continuation.yield()
-                    gate.wait()
-                    return nil
-                }
-            }
-            for await _ in begun.stream { break }
-            let before = commits.withLock { $0 }
+            let gate = Gate()
+            let update = try await heldUpdate(of: sample, by: gate)
+            let before = commits()
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for parsed in parsed {
                     group.addTask { _ = try await cache.write(parsed, of: movies, deadline: .now + .seconds(300)) }
@@ -259,9 +227,8 @@ struct WaitingWriteTests {
                 gate.open()
                 try await group.waitForAll()
             }
-            _ = try await update.value
-            #expect(commits.withLock { $0 } - before >= 3)
-            try sample.cache.close()
+            try await update.value
+            #expect(commits() - before >= 3)
         }
     }
 
