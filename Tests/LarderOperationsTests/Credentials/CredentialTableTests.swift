@@ -14,15 +14,31 @@ struct CredentialTableTests {
         SealedCredential(kind: kind, identity: "i", sealed: Array(text.utf8), created: noon, updated: noon)
     }
 
-    /// A database that knows the partition.
-    private func withPartition(_ body: (OperationsDatabase) async throws -> Void) async throws {
+    /// A database that knows the partition, and others.
+    private func withPartition(and others: String..., body: (OperationsDatabase) async throws -> Void) async throws {
         try await withOperations { (database) throws in
-            _ = try await database.watchers.put("w", in: app, document: "{ a }", now: noon)
+            for partition in [app] + others {
+                _ = try await database.watchers.put("w", in: partition, document: "{ a }", now: noon)
+            }
             try await body(database)
         }
     }
 
     private func signedIn(_: StoredSession?) -> StoredSession? { StoredSession(state: "signedIn", changed: noon) }
+
+    /// Credentials with which a session begins, and the partition's first key.
+    private func signingIn(_ credentials: [SealedCredential], in partition: String = app) -> CredentialReplacement {
+        .init(
+            partition: partition, credentials: credentials, key: key(partition), making: .init(now: noon),
+            session: signedIn)
+    }
+
+    /// A credential with another key, which takes the place of the first one.
+    private func rekeyed(_ credential: SealedCredential) -> CredentialReplacement {
+        .init(
+            partition: app, credentials: [credential], key: key(at: after(1)),
+            making: .init(replacing: key(), reason: "gone", now: noon), session: signedIn)
+    }
 
     @Test("Credentials and session are replaced in one transaction, where key and rows are as expected")
     func replace() async throws {
@@ -35,8 +51,7 @@ struct CredentialTableTests {
             #expect(outcome == .otherKey)
             let nothing = try table.snapshot(of: app)
             #expect(nothing.key == nil && nothing.credentials == [] && nothing.session == nil)
-            outcome = try await table.replace(
-                by: .init(partition: app, credentials: [a], key: key(), making: .init(now: noon), session: signedIn))
+            outcome = try await table.replace(by: signingIn([a]))
             #expect(outcome == .stored)
             outcome = try await table.replace(
                 by: .init(
@@ -68,8 +83,7 @@ struct CredentialTableTests {
         try await withPartition { (database) throws in
             let table = database.credentials
             let (a, new) = (credential("a"), credential("new"))
-            _ = try await table.replace(
-                by: .init(partition: app, credentials: [a], key: key(), making: .init(now: noon), session: signedIn))
+            _ = try await table.replace(by: signingIn([a]))
             let keys = try await table.reseal { old in
                 StoredPartitionKey(
                     partition: old.partition, sealedWith: "k2", sealed: json("resealed"), created: old.created)
@@ -86,10 +100,7 @@ struct CredentialTableTests {
     @Test("A credential of no bytes is one, and no missing one")
     func empty() async throws {
         try await withPartition { (database) throws in
-            let outcome = try await database.credentials.replace(
-                by: .init(
-                    partition: app, credentials: [credential("")], key: key(), making: .init(now: noon),
-                    session: signedIn))
+            let outcome = try await database.credentials.replace(by: signingIn([credential("")]))
             #expect(outcome == .stored)
             #expect(try database.credentials.snapshot(of: app).credentials == [credential("")])
         }
@@ -100,18 +111,14 @@ struct CredentialTableTests {
         try await withPartition { (database) throws in
             let table = database.credentials
             let (a, new) = (credential("a"), credential("new"))
-            _ = try await table.replace(
-                by: .init(partition: app, credentials: [a], key: key(), making: .init(now: noon), session: signedIn))
+            _ = try await table.replace(by: signingIn([a]))
             let making = CredentialTable.KeyMaking(replacing: key(at: after(9)), reason: "gone", now: noon)
             var outcome = try await table.replace(
                 by: .init(partition: app, credentials: [new], key: key(at: after(1)), making: making, session: signedIn)
             )
             #expect(outcome == .otherKey)
             #expect(try table.snapshot(of: app).credentials == [a])
-            outcome = try await table.replace(
-                by: .init(
-                    partition: app, credentials: [new], key: key(at: after(1)),
-                    making: .init(replacing: key(), reason: "gone", now: noon), session: signedIn))
+            outcome = try await table.replace(by: rekeyed(new))
             #expect(outcome == .stored)
             let snapshot = try table.snapshot(of: app)
             #expect(snapshot.credentials == [new] && snapshot.key == key(at: after(1)))
@@ -123,14 +130,8 @@ struct CredentialTableTests {
     func destroyedKeys() async throws {
         try await withPartition { (database) throws in
             let table = database.credentials
-            _ = try await table.replace(
-                by: .init(
-                    partition: app, credentials: [credential("a")], key: key(), making: .init(now: noon),
-                    session: signedIn))
-            _ = try await table.replace(
-                by: .init(
-                    partition: app, credentials: [credential("new")], key: key(at: after(1)),
-                    making: .init(replacing: key(), reason: "gone", now: noon), session: signedIn))
+            _ = try await table.replace(by: signingIn([credential("a")]))
+            _ = try await table.replace(by: rekeyed(credential("new")))
             #expect(try table.quarantined().map(\.kind).contains(QuarantinedCredential.partitionKeyKind))
             try await table.destroyKey(of: app, until: .now + .seconds(60))
             #expect(try table.quarantined().map(\.kind) == ["userPool"])
@@ -142,12 +143,7 @@ struct CredentialTableTests {
     func unknown() async throws {
         try await withOperations { (database) throws in
             let table = database.credentials
-            await expectFailure(.unknownPartition) {
-                _ = try await table.replace(
-                    by: .init(
-                        partition: app, credentials: [credential("a")], key: key(), making: .init(now: noon),
-                        session: signedIn))
-            }
+            await expectFailure(.unknownPartition) { _ = try await table.replace(by: signingIn([credential("a")])) }
             await expectFailure(.unknownPartition) { _ = try await table.changeSession(of: app, signedIn) }
             await expectFailure(.unknownPartition) { try await table.forget(in: app, session: signedIn) }
             #expect(try database.environments.partitions() == [])
@@ -161,8 +157,7 @@ struct CredentialTableTests {
         try await withPartition { (database) throws in
             let table = database.credentials
             let (a, b) = (credential("a"), credential("b", "cloud"))
-            _ = try await table.replace(
-                by: .init(partition: app, credentials: [a, b], key: key(), making: .init(now: noon), session: signedIn))
+            _ = try await table.replace(by: signingIn([a, b]))
             let old = credential("old")
             let lost: SessionChange = { _ in StoredSession(state: "signedOut", changed: noon) }
             let moved = try await table.quarantine(
@@ -183,8 +178,7 @@ struct CredentialTableTests {
         try await withPartition { (database) throws in
             let table = database.credentials
             let (a, b) = (credential("a"), credential("b", "cloud"))
-            _ = try await table.replace(
-                by: .init(partition: app, credentials: [a, b], key: key(), making: .init(now: noon), session: signedIn))
+            _ = try await table.replace(by: signingIn([a, b]))
             _ = try await table.quarantine(
                 [.init(a, reason: "damaged"), .init(b, reason: "foreign")], in: app, of: "i", now: noon,
                 session: { _ in nil })
@@ -199,10 +193,7 @@ struct CredentialTableTests {
     func quarantinedKey() async throws {
         try await withPartition { (database) throws in
             let table = database.credentials
-            _ = try await table.replace(
-                by: .init(
-                    partition: app, credentials: [credential("a")], key: key(), making: .init(now: noon),
-                    session: signedIn))
+            _ = try await table.replace(by: signingIn([credential("a")]))
             let old = StoredPartitionKey(partition: app, sealedWith: "k0", sealed: [99], created: noon)
             let moved = try await table.quarantine(
                 [], key: (old, "gone"), in: app, of: "i", now: noon, session: { _ in nil })
@@ -215,10 +206,7 @@ struct CredentialTableTests {
     func session() async throws {
         try await withPartition { (database) throws in
             let table = database.credentials
-            _ = try await table.replace(
-                by: .init(
-                    partition: app, credentials: [credential("a")], key: key(), making: .init(now: noon),
-                    session: signedIn))
+            _ = try await table.replace(by: signingIn([credential("a")]))
             let out: SessionChange = { _ in StoredSession(state: "signedOut", reason: "so", changed: after(1)) }
             #expect(try await table.changeSession(of: app, expecting: [credential("b")], out)?.state == "signedIn")
             #expect(try await table.changeSession(of: app, expecting: [credential("a")], out)?.state == "signedOut")
@@ -276,14 +264,10 @@ struct CredentialTableTests {
 
     @Test("Emptying a partition's quarantine leaves the others'")
     func emptiedQuarantine() async throws {
-        try await withPartition { (database) throws in
+        try await withPartition(and: "other") { (database) throws in
             let table = database.credentials
-            _ = try await database.watchers.put("w", in: "other", document: "{ a }", now: noon)
             for partition in [app, "other"] {
-                _ = try await table.quarantine(
-                    .init(
-                        partition: partition, credentials: [credential("a")], key: key(partition),
-                        making: .init(now: noon), session: signedIn), as: "foreign", now: noon)
+                _ = try await table.quarantine(signingIn([credential("a")], in: partition), as: "foreign", now: noon)
             }
             #expect(try await table.emptyQuarantine(of: app) == 1)
             #expect(try table.quarantined().map(\.partition) == ["other"])
@@ -305,10 +289,7 @@ struct CredentialTableTests {
             let table = database.credentials
             for partition in ["one", "two"] {
                 _ = try await database.watchers.put("w", in: partition, document: "{ a }", now: noon)
-                _ = try await table.replace(
-                    by: .init(
-                        partition: partition, credentials: [credential("a")], key: key(partition),
-                        making: .init(now: noon), session: signedIn))
+                _ = try await table.replace(by: signingIn([credential("a")], in: partition))
             }
             let keys = try await table.reseal { old in
                 guard old.partition != "one" else { return nil }
@@ -321,14 +302,10 @@ struct CredentialTableTests {
 
     @Test("Forgetting a partition's credentials leaves what is in quarantine, and the credentials of another partition")
     func forgottenOfOne() async throws {
-        try await withPartition { (database) throws in
+        try await withPartition(and: "other") { (database) throws in
             let table = database.credentials
-            _ = try await database.watchers.put("w", in: "other", document: "{ a }", now: noon)
             for partition in [app, "other"] {
-                _ = try await table.replace(
-                    by: .init(
-                        partition: partition, credentials: [credential("a")], key: key(partition),
-                        making: .init(now: noon), session: signedIn))
+                _ = try await table.replace(by: signingIn([credential("a")], in: partition))
             }
             _ = try await table.quarantine(
                 .init(partition: app, credentials: [credential("b")], key: key(), session: signedIn), as: "foreign",
@@ -342,19 +319,12 @@ struct CredentialTableTests {
 
     @Test("A new key of a partition takes the place of its old one and what that has sealed, and of nothing elsewhere")
     func replacedKeyOfOne() async throws {
-        try await withPartition { (database) throws in
+        try await withPartition(and: "other") { (database) throws in
             let table = database.credentials
-            _ = try await database.watchers.put("w", in: "other", document: "{ a }", now: noon)
             for partition in [app, "other"] {
-                _ = try await table.replace(
-                    by: .init(
-                        partition: partition, credentials: [credential("a")], key: key(partition),
-                        making: .init(now: noon), session: signedIn))
+                _ = try await table.replace(by: signingIn([credential("a")], in: partition))
             }
-            let outcome = try await table.replace(
-                by: .init(
-                    partition: app, credentials: [credential("new")], key: key(at: after(1)),
-                    making: .init(replacing: key(), reason: "gone", now: noon), session: signedIn))
+            let outcome = try await table.replace(by: rekeyed(credential("new")))
             #expect(outcome == .stored)
             let other = try table.snapshot(of: "other")
             #expect(other.credentials == [credential("a")] && other.key == key("other"))
@@ -364,15 +334,11 @@ struct CredentialTableTests {
 
     @Test("Credentials that are replaced leave those of the same kind in another partition")
     func replacedOfOne() async throws {
-        try await withPartition { (database) throws in
+        try await withPartition(and: "other") { (database) throws in
             let table = database.credentials
-            _ = try await database.watchers.put("w", in: "other", document: "{ a }", now: noon)
             let both = [credential("b", "cloud"), credential("a")]
             for partition in [app, "other"] {
-                _ = try await table.replace(
-                    by: .init(
-                        partition: partition, credentials: both, key: key(partition), making: .init(now: noon),
-                        session: signedIn))
+                _ = try await table.replace(by: signingIn(both, in: partition))
             }
             _ = try await table.replace(
                 by: .init(partition: app, credentials: [credential("c")], key: key(), session: signedIn))
@@ -385,10 +351,7 @@ struct CredentialTableTests {
     func forgottenAtOnce() async throws {
         try await withPartition { (database) throws in
             let table = database.credentials
-            _ = try await table.replace(
-                by: .init(
-                    partition: app, credentials: [credential("a")], key: key(), making: .init(now: noon),
-                    session: signedIn))
+            _ = try await table.replace(by: signingIn([credential("a")]))
             let before = database.commitCount
             try await table.forget(in: app) { _ in StoredSession(state: "signedOut", changed: noon) }
             #expect(database.commitCount == before + 1)

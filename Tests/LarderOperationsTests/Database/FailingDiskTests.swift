@@ -110,41 +110,47 @@ struct FailingDiskTests {
         for id in told.settled { #expect(try database.outcome(id) != nil, "what was settled is not") }
     }
 
-    @Test("The error of a commit that may be lost has SQLite's error as its cause")
-    func causeOfUnknownCommit() async throws {
+    private static let failingSync = FailingDisk.Fault(
+        call: .sync, code: ResultCode.SQLITE_IOERR_FSYNC.rawValue, isLasting: false)
+
+    /// Runs `body` with a database in which mutations are queued, and whose next commit is not synced.
+    private func withFailingCommit(
+        queued count: Int = 1, _ body: (OperationsDatabase, FailingDisk) async throws -> Void
+    ) async throws {
         try await withTemporaryFolder { folder in
             let database = try OperationsDatabase(folder: folder)
-            _ = try await database.enqueue(draft("first"))
+            for number in 0..<count { _ = try await database.enqueue(draft("\(number)")) }
             let disk = FailingDisk()
             try await database.pool.writeWithoutTransaction { disk.attach($0) }
-            disk.arm(.init(call: .sync, code: ResultCode.SQLITE_IOERR_FSYNC.rawValue, isLasting: false), after: 0)
+            disk.arm(Self.failingSync, after: 0)
+            try await body(database, disk)
+            try database.close()
+        }
+    }
+
+    @Test("The error of a commit that may be lost has SQLite's error as its cause")
+    func causeOfUnknownCommit() async throws {
+        try await withFailingCommit { database, disk in
             let error = await failure { _ = try await database.enqueue(draft("failed")) }
             #expect(error?.code == .commitUnknown && error?.cause is SQLiteFailure, "\(error as Any)")
             disk.heal()
-            try database.close()
         }
     }
 
     @Test("Whether a mutation is queued whose commit failed is told for good: a later program finds no other answer")
     func toldForGood() async throws {
-        try await withTemporaryFolder { folder in
-            let database = try OperationsDatabase(folder: folder)
-            _ = try await database.enqueue(draft("first"))
-            let disk = FailingDisk()
-            try await database.pool.writeWithoutTransaction { disk.attach($0) }
-            disk.arm(.init(call: .sync, code: ResultCode.SQLITE_IOERR_FSYNC.rawValue, isLasting: false), after: 0)
+        try await withFailingCommit { database, disk in
             let failed = draft("failed")
             await expectFailure(.commitUnknown) { _ = try await database.enqueue(failed) }
             disk.heal()
             let told = try database.mutation(failed.id) != nil
             // The files of a program that is killed now.
-            let killed = folder.appending(path: "killed")
+            let killed = database.file.deletingLastPathComponent().appending(path: "killed")
             try FileManager.default.createDirectory(at: killed, withIntermediateDirectories: false)
             for suffix in ["", "-wal"] {
                 let copy = killed.appending(path: OperationsDatabase.fileName + suffix)
                 try FileManager.default.copyItem(atPath: database.file.path + suffix, toPath: copy.path)
             }
-            try database.close()
             let later = try OperationsDatabase(folder: killed)
             let found = try later.mutation(failed.id) != nil
             #expect(found == told)
@@ -155,12 +161,7 @@ struct FailingDiskTests {
 
     @Test("After a commit whose sync failed all of the log is written again before the next is acknowledged")
     func failedCommit() async throws {
-        try await withTemporaryFolder { folder in
-            let database = try OperationsDatabase(folder: folder)
-            for number in 0..<5 { _ = try await database.enqueue(draft("\(number)")) }
-            let disk = FailingDisk()
-            try await database.pool.writeWithoutTransaction { disk.attach($0) }
-            disk.arm(.init(call: .sync, code: ResultCode.SQLITE_IOERR_FSYNC.rawValue, isLasting: false), after: 0)
+        try await withFailingCommit(queued: 5) { database, disk in
             let failed = draft("failed")
             let error = await failure { _ = try await database.enqueue(failed) }
             #expect(error?.code == .commitUnknown && error?.mutation == failed.id)
@@ -172,7 +173,6 @@ struct FailingDiskTests {
                 end = max(end, range.upperBound)
             }
             #expect(end > 0 && end == written.map(\.upperBound).max(), "\(written)")
-            try database.close()
         }
     }
 
@@ -182,7 +182,7 @@ struct FailingDiskTests {
             let first = try OperationsDatabase(folder: folder)
             let found = try await first.enqueue(draft("found"))
             let disk = FailingDisk()
-            disk.arm(.init(call: .sync, code: ResultCode.SQLITE_IOERR_FSYNC.rawValue, isLasting: false), after: 0)
+            disk.arm(Self.failingSync, after: 0)
             await disk.failing(below: folder) {
                 await expectFailure(.storage) { _ = try OperationsDatabase(folder: folder) }
                 #expect(disk.hasFailed)

@@ -1,6 +1,4 @@
 import Foundation
-import GRDB
-import LarderTestSupport
 import Testing
 
 @testable import LarderOperations
@@ -11,14 +9,11 @@ struct KeptRowTests {
         "An environment or a partition with one value out of its range keeps its name and its other values",
         arguments: [("environment", "protected = 7"), ("partition", "user = ''")])
     func owners(table: String, damage: String) async throws {
-        try await withTemporaryFolder { folder in
-            let scene = try await RepairScene.make(in: folder)
-            try scene.change { db in
-                try db.execute(sql: "PRAGMA ignore_check_constraints = ON; UPDATE \(table) SET \(damage)")
-            }
+        try await RepairScene.with { scene in
+            try scene.execute("PRAGMA ignore_check_constraints = ON; UPDATE \(table) SET \(damage)")
             let report = try scene.repair().report
             #expect(report.rows.first { $0.table == table }?.damaged == 1)
-            let database = try OperationsDatabase(folder: folder)
+            let database = try OperationsDatabase(folder: scene.folder)
             #expect(try database.environments.find("a")?.definition == json(#"{"name":"a"}"#))
             let partition = try database.environments.partition(app)
             #expect(partition?.environment == "a" && partition?.user == nil)
@@ -29,15 +24,11 @@ struct KeptRowTests {
 
     @Test("A transfer with a value out of its range fails as damaged, and other transfers go on")
     func transfer() async throws {
-        try await withTemporaryFolder { folder in
-            let scene = try await RepairScene.make(in: folder)
-            try scene.change { db in
-                try db.execute(
-                    sql: "PRAGMA ignore_check_constraints = ON; UPDATE transfer SET attempts = -1 WHERE kind = 0")
-            }
+        try await RepairScene.with { scene in
+            try scene.execute("PRAGMA ignore_check_constraints = ON; UPDATE transfer SET attempts = -1 WHERE kind = 0")
             let report = try scene.repair().report
             #expect(report.rows.first { $0.table == "transfer" }?.damaged == 1)
-            let database = try OperationsDatabase(folder: folder)
+            let database = try OperationsDatabase(folder: scene.folder)
             let transfers = try database.transfers.list()
             #expect(transfers.map(\.state) == [.failed, .pending])
             #expect(transfers.first?.failure?.code == TransferFailure.damagedRow)

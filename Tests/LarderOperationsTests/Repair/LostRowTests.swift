@@ -24,15 +24,14 @@ struct LostRowTests {
 
     @Test("Whichever row is lost, what is left fits together, and nothing is sent that must not be")
     func rows() async throws {
-        try await withTemporaryFolder { folder in
-            let scene = try await RepairScene.make(in: folder)
+        try await RepairScene.with { scene in
             var empty: [String] = []
             for table in try tables(scene) {
                 let rows = try keys(of: table, scene)
                 if rows.isEmpty { empty.append(table) }
                 for row in rows {
                     let part = try part(of: table, row, scene)
-                    try scene.change { try $0.execute(sql: "DELETE FROM \(table) WHERE \(row)") }
+                    try scene.execute("DELETE FROM \(table) WHERE \(row)")
                     try await expectMended(scene, Loss(table: table, row: row, part: part))
                 }
             }
@@ -42,8 +41,7 @@ struct LostRowTests {
 
     @Test("Whichever table is lost with all its pages, what may have waited or been sent is set aside")
     func wholeTables() async throws {
-        try await withTemporaryFolder { folder in
-            let scene = try await RepairScene.make(in: folder)
+        try await RepairScene.with { scene in
             for table in try tables(scene) where table != "sqlite_sequence" {
                 var page = 0
                 try scene.change { db in
@@ -61,25 +59,23 @@ struct LostRowTests {
 
     @Test("Two files that are damaged in one moment are both kept, and so are their bytes")
     func keptInOneMoment() async throws {
-        try await withTemporaryFolder { folder in
-            let scene = try await RepairScene.make(in: folder)
+        try await RepairScene.with { scene in
             var kept: [String: Data] = [:]
             for table in ["watcher", "pin"] {
-                try scene.change { try $0.execute(sql: "DELETE FROM \(table)") }
+                try scene.execute("DELETE FROM \(table)")
                 let (report, damaged) = try scene.repair()
                 kept[report.kept] = damaged
             }
             #expect(kept.count == 2)
             for (name, bytes) in kept {
-                #expect(try Data(contentsOf: folder.appending(path: name)) == bytes, "\(name)")
+                #expect(try Data(contentsOf: scene.folder.appending(path: name)) == bytes, "\(name)")
             }
         }
     }
 
     @Test("A log that the damaged file has is read, and kept beside it, whichever row is lost in it")
     func logs() async throws {
-        try await withTemporaryFolder { folder in
-            let scene = try await RepairScene.make(in: folder)
+        try await RepairScene.with { scene in
             let log = URL(filePath: scene.file.path + "-wal")
             for part in Part.allCases {
                 let sequence = try #require(scene.mutations[part]).sequence
@@ -91,10 +87,10 @@ struct LostRowTests {
                 try #require(files[1].count > 4_096)
                 try files[0].write(to: scene.file)
                 try files[1].write(to: log)
-                let kept = folder.appending(path: try scene.repair().report.kept)
+                let kept = scene.folder.appending(path: try scene.repair().report.kept)
                 #expect(try Data(contentsOf: kept) == files[0])
                 #expect(try Data(contentsOf: URL(filePath: kept.path + "-wal")) == files[1])
-                let database = try OperationsDatabase(folder: folder)
+                let database = try OperationsDatabase(folder: scene.folder)
                 let there = try database.mutations.list().map(\.lane)
                 #expect(Set(there) == Set(Part.allCases.map(\.rawValue)).subtracting([part.rawValue]))
                 try expectSound(database, "\(part)")
@@ -105,16 +101,15 @@ struct LostRowTests {
 
     @Test("Where another process writes while a row is saved, the repair gives up and the file is as that has made it")
     func meanwhile() async throws {
-        try await withTemporaryFolder { folder in
-            let scene = try await RepairScene.make(in: folder)
+        try await RepairScene.with { scene in
             for table in try tables(scene) {
                 guard let row = try keys(of: table, scene).first else { continue }
-                try scene.change { try $0.execute(sql: "DELETE FROM \(table) WHERE \(row)") }
-                let lock = try MigrationLock.take(in: folder, for: "a test", within: .seconds(60))
+                try scene.execute("DELETE FROM \(table) WHERE \(row)")
+                let lock = try MigrationLock.take(in: scene.folder, for: "a test", within: .seconds(60))
                 defer { lock.release() }
                 var written = Data()
                 let error = #expect(throws: OperationsError.self) {
-                    _ = try OperationsDatabase.repair(folder: folder, holding: lock, now: noon) { step in
+                    _ = try OperationsDatabase.repair(folder: scene.folder, holding: lock, now: noon) { step in
                         guard step == .salvaged else { return }
                         let other = try DatabaseQueue(path: scene.file.path)
                         try other.write { try $0.execute(sql: "UPDATE mutation SET touched = x'00'") }
@@ -125,15 +120,14 @@ struct LostRowTests {
                 #expect(error?.code == .busy, "\(table)")
                 #expect(try Data(contentsOf: scene.file) == written, "\(table)")
             }
-            let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+            let names = try FileManager.default.contentsOfDirectory(atPath: scene.folder.path)
             #expect(!names.contains { $0.contains(".damaged-") })
         }
     }
 
     @Test("A damaged file is kept under the time of its repair; one of the same moment, with a number behind it")
     func keptNames() async throws {
-        try await withTemporaryFolder { folder in
-            let scene = try await RepairScene.make(in: folder)
+        try await RepairScene.with { scene in
             let names = try (0..<3).map { _ in try scene.repair().report.kept }
             #expect(names == ["", "-2", "-3"].map { "larder.sqlite.damaged-2027-01-15T080000Z\($0)" })
         }
@@ -141,15 +135,11 @@ struct LostRowTests {
 
     @Test("A mutation of which an outcome tells is not sent again, whatever number the outcome has")
     func outcomeKnown() async throws {
-        try await withTemporaryFolder { folder in
-            let scene = try await RepairScene.make(in: folder)
+        try await RepairScene.with { scene in
             let free = try #require(scene.mutations[.free])
-            try scene.change { db in
-                try db.execute(
-                    sql: "UPDATE outcome SET id = (SELECT id FROM mutation WHERE sequence = \(free.sequence))")
-            }
+            try scene.execute("UPDATE outcome SET id = (SELECT id FROM mutation WHERE sequence = \(free.sequence))")
             _ = try scene.repair()
-            let database = try OperationsDatabase(folder: folder)
+            let database = try OperationsDatabase(folder: scene.folder)
             #expect(try !database.mutations.list().contains { $0.id == free.id })
             #expect(try database.outcome(free.id) != nil)
             try expectSound(database)
@@ -159,12 +149,11 @@ struct LostRowTests {
 
     @Test("A mutation that holds a temporary id which is lost is set aside, and not sent with it")
     func temporaryIDLost() async throws {
-        try await withTemporaryFolder { folder in
-            let scene = try await RepairScene.make(in: folder)
+        try await RepairScene.with { scene in
             let (maker, holder) = (try #require(scene.mutations[.maker]), try #require(scene.mutations[.holder]))
-            try scene.change { try $0.execute(sql: "DELETE FROM temporary_id WHERE sequence = \(maker.sequence)") }
+            try scene.execute("DELETE FROM temporary_id WHERE sequence = \(maker.sequence)")
             _ = try scene.repair()
-            let database = try OperationsDatabase(folder: folder)
+            let database = try OperationsDatabase(folder: scene.folder)
             let found = try database.mutation(holder.id)
             #expect(found?.state == .deadLetter)
             #expect(found?.failure?.class == .temporaryIDLost)
@@ -174,13 +163,12 @@ struct LostRowTests {
 
     @Test("Where the note is lost that a mutation holds a temporary id, the real one takes its place all the same")
     func useLost() async throws {
-        try await withTemporaryFolder { folder in
-            let scene = try await RepairScene.make(in: folder)
+        try await RepairScene.with { scene in
             let (maker, holder) = (try #require(scene.mutations[.maker]), try #require(scene.mutations[.holder]))
             let token = try #require(maker.temporaryIDs.first)
-            try scene.change { try $0.execute(sql: "DELETE FROM temporary_id_use") }
+            try scene.execute("DELETE FROM temporary_id_use")
             _ = try scene.repair()
-            let database = try OperationsDatabase(folder: folder)
+            let database = try OperationsDatabase(folder: scene.folder)
             try await database.complete(maker.id, temporaryIDs: [token: "7"])
             #expect(try database.mutation(holder.id)?.content.variables == json(#"{"id":"7"}"#))
             try database.close()
@@ -189,19 +177,16 @@ struct LostRowTests {
 
     @Test("A mutation that holds a temporary id stays behind its maker that is set aside, where that link is lost")
     func stalledBehindMaker() async throws {
-        try await withTemporaryFolder { folder in
-            let scene = try await RepairScene.make(in: folder)
+        try await RepairScene.with { scene in
             let (maker, holder) = (try #require(scene.mutations[.maker]), try #require(scene.mutations[.holder]))
-            try scene.change { db in
-                try db.execute(
-                    sql: """
-                        DELETE FROM mutation_dependency WHERE sequence = \(holder.sequence);
-                        PRAGMA ignore_check_constraints = ON;
-                        UPDATE mutation SET attempts = -1 WHERE sequence = \(maker.sequence);
-                        """)
-            }
+            try scene.execute(
+                """
+                DELETE FROM mutation_dependency WHERE sequence = \(holder.sequence);
+                PRAGMA ignore_check_constraints = ON;
+                UPDATE mutation SET attempts = -1 WHERE sequence = \(maker.sequence);
+                """)
             _ = try scene.repair()
-            let database = try OperationsDatabase(folder: folder)
+            let database = try OperationsDatabase(folder: scene.folder)
             // Its id is lost with that.
             #expect(try database.mutations.list().first { $0.sequence == maker.sequence }?.state == .deadLetter)
             let found = try database.mutation(holder.id)
@@ -213,19 +198,15 @@ struct LostRowTests {
 
     @Test("A mutation of which a value cannot be read is counted among those that are set aside")
     func unreadable() async throws {
-        try await withTemporaryFolder { folder in
-            let scene = try await RepairScene.make(in: folder)
+        try await RepairScene.with { scene in
             let free = try #require(scene.mutations[.free])
             try scene.change { _ in }
             let before = try scene.repair().report
-            try scene.change { db in
-                try db.execute(
-                    sql: "UPDATE mutation_content SET variables = x'7b' WHERE sequence = \(free.sequence)")
-            }
+            try scene.execute("UPDATE mutation_content SET variables = x'7b' WHERE sequence = \(free.sequence)")
             let report = try scene.repair().report
             #expect(report.setAside == before.setAside + 1)
             #expect(report.rows.filter { $0.damaged > 0 }.map(\.table) == ["mutation"])
-            let database = try OperationsDatabase(folder: folder)
+            let database = try OperationsDatabase(folder: scene.folder)
             #expect(try database.mutation(free.id)?.failure?.class == .damaged)
             try database.close()
         }
@@ -233,8 +214,7 @@ struct LostRowTests {
 
     @Test("A mutation of which a value is not of its column's type is set aside; the others are as they were")
     func wrongType() async throws {
-        try await withTemporaryFolder { folder in
-            let scene = try await RepairScene.make(in: folder)
+        try await RepairScene.with { scene in
             let (free, failed) = (try #require(scene.mutations[.free]), try #require(scene.mutations[.failed]))
             try scene.change { db in
                 let sql = try db.texts("SELECT sql FROM sqlite_schema WHERE name = 'mutation'")
@@ -258,7 +238,7 @@ struct LostRowTests {
             }
             let report = try scene.repair().report
             #expect(report.lost == 0 && report.rows.first { $0.table == "mutation" }?.damaged == 1)
-            let database = try OperationsDatabase(folder: folder)
+            let database = try OperationsDatabase(folder: scene.folder)
             let found = try database.mutation(free.id)
             #expect(found?.state == .deadLetter && found?.failure?.class == .damaged)
             #expect(found?.content == free.content)
@@ -270,19 +250,16 @@ struct LostRowTests {
 
     @Test("A mutation whose row breaks a rule of its table is set aside with what it was to send, and told")
     func brokenRule() async throws {
-        try await withTemporaryFolder { folder in
-            let scene = try await RepairScene.make(in: folder)
+        try await RepairScene.with { scene in
             let free = try #require(scene.mutations[.free])
-            try scene.change { db in
-                try db.execute(
-                    sql: """
-                        PRAGMA ignore_check_constraints = ON;
-                        UPDATE mutation SET attempts = -1 WHERE sequence = \(free.sequence);
-                        """)
-            }
+            try scene.execute(
+                """
+                PRAGMA ignore_check_constraints = ON;
+                UPDATE mutation SET attempts = -1 WHERE sequence = \(free.sequence);
+                """)
             let report = try scene.repair().report
             #expect(report.lost == 0 && report.rows.first { $0.table == "mutation" }?.damaged == 1)
-            let database = try OperationsDatabase(folder: folder)
+            let database = try OperationsDatabase(folder: scene.folder)
             let found = try database.mutations.list().first { $0.sequence == free.sequence }
             #expect(found?.state == .deadLetter && found?.failure?.class == .damaged)
             #expect(found?.content == free.content)
@@ -293,19 +270,16 @@ struct LostRowTests {
 
     @Test("Partitions whose counters cannot be read keep their names, their users and their mutations")
     func partitions() async throws {
-        try await withTemporaryFolder { folder in
-            let scene = try await RepairScene.make(in: folder)
-            try scene.change { db in
-                try db.execute(
-                    sql: """
-                        INSERT INTO partition (name, environment, user)
-                        SELECT 'second', environment, 'ann' FROM partition WHERE name = '\(app)';
-                        UPDATE partition SET transfer_changes = 9223372036854775807;
-                        """)
-            }
+        try await RepairScene.with { scene in
+            try scene.execute(
+                """
+                INSERT INTO partition (name, environment, user)
+                SELECT 'second', environment, 'ann' FROM partition WHERE name = '\(app)';
+                UPDATE partition SET transfer_changes = 9223372036854775807;
+                """)
             let report = try scene.repair().report
             #expect(report.lost == 0 && report.rows.first { $0.table == "partition" }?.damaged == 2)
-            let database = try OperationsDatabase(folder: folder)
+            let database = try OperationsDatabase(folder: scene.folder)
             #expect(try Set(database.mutations.list().map(\.lane)) == Set(Part.allCases.map(\.rawValue)))
             #expect(try database.environments.partition(app)?.environment == "a")
             #expect(try database.environments.partition("second")?.user == "ann")

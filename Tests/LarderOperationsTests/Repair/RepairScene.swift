@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import LarderTestSupport
 import Testing
 
 @testable import LarderOperations
@@ -36,7 +37,12 @@ struct RepairScene {
 
     var file: URL { folder.appending(path: OperationsDatabase.fileName) }
 
-    static func make(in folder: URL) async throws -> RepairScene {
+    /// Runs `body` with the scene in a new folder.
+    static func with(_ body: (RepairScene) async throws -> Void) async throws {
+        try await withTemporaryFolder { try await body(make(in: $0)) }
+    }
+
+    private static func make(in folder: URL) async throws -> RepairScene {
         let database = try OperationsDatabase(folder: folder)
         try await database.enter(environment("a"), as: app)
         try await addCredentials(to: database)
@@ -123,6 +129,9 @@ struct RepairScene {
         }
         try queue.close()
     }
+
+    /// Damages the database by SQL statements.
+    func execute(_ sql: String) throws { try change { try $0.execute(sql: sql) } }
 
     /// Repairs it, and gives the report with the bytes that the damaged file had.
     func repair() throws -> (report: RepairReport, damaged: Data) {

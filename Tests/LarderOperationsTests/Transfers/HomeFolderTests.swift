@@ -14,16 +14,25 @@ struct HomeFolderTests {
         HomeFolder("/apps/\(home)").storedFormerly("/apps/\(folder)/file") { _ in isThere }
     }
 
-    @Test("The path of a file in the home is stored without the home, and given whole")
-    func relative() async throws {
+    /// Runs `body` with a database whose home is `/apps/program`, in which downloads to `paths` are queued.
+    private func withDownloads(to paths: [String], _ body: (OperationsDatabase) async throws -> Void) async throws {
         var options = OperationsDatabase.Options()
         options.home = HomeFolder("/apps/program")
         try await withOperations(options) { database in
-            let paths = ["/apps/program/a/file", "/elsewhere/file"]
-            let drafts = paths.map {
-                TransferDraft(partition: app, kind: .download, bucket: "media", key: $0, path: $0, created: noon)
+            let drafts = paths.enumerated().map {
+                TransferDraft(
+                    partition: app, kind: .download, bucket: "media", key: "\($0.offset)", path: $0.element,
+                    created: noon)
             }
             try await database.transfers.enqueue(drafts)
+            try await body(database)
+        }
+    }
+
+    @Test("The path of a file in the home is stored without the home, and given whole")
+    func relative() async throws {
+        let paths = ["/apps/program/a/file", "/elsewhere/file"]
+        try await withDownloads(to: paths) { (database) async throws in
             let stored = try await database.pool.read { try $0.texts("SELECT path FROM transfer ORDER BY sequence") }
             #expect(stored == ["a/file", "/elsewhere/file"])
             #expect(try database.transfers.list().map(\.path) == paths)
@@ -32,24 +41,16 @@ struct HomeFolderTests {
 
     @Test("A follower of transfers is given the whole path of a file in the home")
     func followed() async throws {
-        var options = OperationsDatabase.Options()
-        options.home = HomeFolder("/apps/program")
-        try await withOperations(options) { database in
-            let path = "/apps/program/a/file"
-            try await database.transfers.enqueue(
-                [TransferDraft(partition: app, kind: .download, bucket: "media", key: "k", path: path, created: noon)])
+        let path = "/apps/program/a/file"
+        try await withDownloads(to: [path]) { (database) throws in
             #expect(try database.transfers.changes(in: app, since: .start).transfers.map(\.path) == [path])
         }
     }
 
     @Test("Forgetting gives the whole paths of downloads in the home, beside which a copy may lie")
     func forgotten() async throws {
-        var options = OperationsDatabase.Options()
-        options.home = HomeFolder("/apps/program")
-        try await withOperations(options) { database in
-            let path = "/apps/program/a/file"
-            try await database.transfers.enqueue(
-                [TransferDraft(partition: app, kind: .download, bucket: "media", key: "k", path: path, created: noon)])
+        let path = "/apps/program/a/file"
+        try await withDownloads(to: [path]) { (database) throws in
             let forgotten = try await database.environments.forget(partitions: [app], losingUnsent: true)
             #expect(forgotten.downloads.map(\.path) == [path])
         }

@@ -8,19 +8,26 @@ private let refused = TransferFailure(code: "object.accessDenied", message: "the
 
 @Suite("Mutations that wait for transfers", .timeLimit(.minutes(10)))
 struct WaitingMutationTests {
+    private func newUpload(_ key: String = "1", in partition: String = app, expires: Date? = nil) -> TransferDraft {
+        TransferDraft(
+            partition: partition, kind: .upload, bucket: "media", key: key, path: "/file", source: source,
+            created: noon, expires: expires)
+    }
+
     /// Uploads, and a mutation that waits for all of them.
     private func queue(
         _ count: Int, _ database: OperationsDatabase, expires: Date? = nil
     ) async throws -> (uploads: [UUID], mutation: UUID) {
-        let drafts = (0..<count).map { number in
-            TransferDraft(
-                partition: app, kind: .upload, bucket: "media", key: "\(number)", path: "/file", source: source,
-                created: noon)
-        }
+        let drafts = (0..<count).map { newUpload("\($0)") }
         try await database.transfers.enqueue(drafts)
-        var waiter = draft(expires: expires)
-        waiter.transfers = drafts.map(\.id)
-        return (drafts.map(\.id), try await database.enqueue(waiter))
+        let uploads = drafts.map(\.id)
+        return (uploads, try await database.enqueue(waiting(for: uploads, expires: expires)))
+    }
+
+    private func waiting(for transfers: [UUID], lane: String = "", expires: Date? = nil) -> MutationDraft {
+        var waiter = draft(lane, expires: expires)
+        waiter.transfers = transfers
+        return waiter
     }
 
     private func fail(_ upload: UUID, _ database: OperationsDatabase) async throws {
@@ -49,9 +56,7 @@ struct WaitingMutationTests {
     func severalWaiters() async throws {
         try await withOperations { database in
             let (uploads, first) = try await queue(1, database)
-            var other = draft("other")
-            other.transfers = uploads
-            let second = try await database.enqueue(other)
+            let second = try await database.enqueue(waiting(for: uploads, lane: "other"))
             try await fail(uploads[0], database)
             for mutation in [first, second] { #expect(try database.state(mutation) == .deadLetter) }
             try await database.transfers.retry(uploads[0], source: source)
@@ -67,9 +72,7 @@ struct WaitingMutationTests {
     func retriedForOne() async throws {
         try await withOperations { database in
             let (uploads, both) = try await queue(2, database)
-            var other = draft("other")
-            other.transfers = [uploads[0]]
-            let one = try await database.enqueue(other)
+            let one = try await database.enqueue(waiting(for: [uploads[0]], lane: "other"))
             for upload in uploads { try await fail(upload, database) }
             try await database.transfers.retry(uploads[0], source: source)
             #expect(try database.state(both) == .deadLetter)
@@ -81,9 +84,7 @@ struct WaitingMutationTests {
     func toldOfAllWaiters() async throws {
         try await withOperations { database in
             let (uploads, first) = try await queue(1, database)
-            var other = draft("other")
-            other.transfers = uploads
-            let second = try await database.enqueue(other)
+            let second = try await database.enqueue(waiting(for: uploads, lane: "other"))
             #expect(try await database.transfers.cancel(uploads[0], now: noon) == [first, second])
         }
     }
@@ -103,13 +104,9 @@ struct WaitingMutationTests {
     @Test("A mutation waits for transfers of its own partition alone, and is not queued with another's")
     func foreignTransfer() async throws {
         try await withOperations { database in
-            let upload = TransferDraft(
-                partition: "other", kind: .upload, bucket: "media", key: "1", path: "/file", source: source,
-                created: noon)
+            let upload = newUpload(in: "other")
             try await database.transfers.enqueue([upload])
-            var waiter = draft()
-            waiter.transfers = [upload.id]
-            await expectFailure(.invalid) { _ = try await database.enqueue(waiter) }
+            await expectFailure(.invalid) { _ = try await database.enqueue(waiting(for: [upload.id])) }
             #expect(try database.mutations.list() == [])
         }
     }
@@ -131,9 +128,7 @@ struct WaitingMutationTests {
     @Test("A transfer whose time is over is not begun")
     func overItsTime() async throws {
         try await withOperations { database in
-            let upload = TransferDraft(
-                partition: app, kind: .upload, bucket: "media", key: "1", path: "/file", source: source, created: noon,
-                expires: after(1))
+            let upload = newUpload(expires: after(1))
             try await database.transfers.enqueue([upload])
             #expect(try await database.transfers.begin(upload.id, owner: "me", now: after(1)) == nil)
             #expect(try database.transfers.find(upload.id)?.attempts == 0)
@@ -147,8 +142,7 @@ struct WaitingMutationTests {
             try await database.enter(environment("b"), as: "pb")
             _ = try await database.enqueue(draft("theirs", in: "pb", key: "k"))
             try await database.enter(environment("a"), as: app)
-            let upload = TransferDraft(
-                partition: app, kind: .upload, bucket: "media", key: "1", path: "/file", source: source, created: noon)
+            let upload = newUpload()
             try await database.transfers.enqueue([upload])
             var (staying, sharing) = (draft("staying", key: "k"), draft("sharing"))
             (staying.transfers, sharing.transfers) = ([upload.id], [upload.id])
@@ -187,9 +181,7 @@ struct WaitingMutationTests {
             #expect(try database.state(mutation) == .deadLetter)
             await expectFailure(.wrongState) { try await database.mutations.replay(mutation, now: noon) }
             #expect(try database.state(mutation) == .deadLetter)
-            var late = draft("late")
-            late.transfers = uploads
-            await expectFailure(.wrongState) { _ = try await database.enqueue(late) }
+            await expectFailure(.wrongState) { _ = try await database.enqueue(waiting(for: uploads, lane: "late")) }
         }
     }
 
@@ -250,13 +242,9 @@ struct WaitingMutationTests {
     @Test("Expired transfers set aside the mutations that wait for them, and the caller is told which")
     func expiredWaits() async throws {
         try await withOperations { database in
-            let upload = TransferDraft(
-                partition: app, kind: .upload, bucket: "media", key: "1", path: "/file", source: source, created: noon,
-                expires: after(1))
+            let upload = newUpload(expires: after(1))
             try await database.transfers.enqueue([upload])
-            var waiter = draft()
-            waiter.transfers = [upload.id]
-            let mutation = try await database.enqueue(waiter)
+            let mutation = try await database.enqueue(waiting(for: [upload.id]))
             #expect(try await database.transfers.expire(in: app, now: after(1)) == [mutation])
             #expect(try database.state(mutation) == .deadLetter)
         }
@@ -268,9 +256,7 @@ struct WaitingMutationTests {
             let download = TransferDraft(
                 partition: app, kind: .download, bucket: "media", key: "1", path: "/copy", created: noon)
             try await database.transfers.enqueue([download])
-            var waiter = draft()
-            waiter.transfers = [download.id]
-            let mutation = try await database.enqueue(waiter)
+            let mutation = try await database.enqueue(waiting(for: [download.id]))
             let erased = try await database.transfers.erase(in: app, keepsQueued: false, now: noon)
             #expect(erased.setAside == [mutation])
             #expect(try database.state(mutation) == .deadLetter)
@@ -282,17 +268,11 @@ struct WaitingMutationTests {
         arguments: [true, false])
     func othersGoOn(isCancelled: Bool) async throws {
         try await withOperations { database in
-            let uploads = ["1", "2"].map { key in
-                TransferDraft(
-                    partition: app, kind: .upload, bucket: "media", key: key, path: "/file", source: source,
-                    created: noon)
-            }
+            let uploads = ["1", "2"].map { newUpload($0) }
             try await database.transfers.enqueue(uploads)
             var ids: [UUID] = []
             for upload in uploads {
-                var waiter = draft(upload.key)
-                waiter.transfers = [upload.id]
-                ids.append(try await database.enqueue(waiter))
+                ids.append(try await database.enqueue(waiting(for: [upload.id], lane: upload.key)))
             }
             if isCancelled {
                 try await database.transfers.cancel(uploads[0].id, now: noon)
