@@ -247,16 +247,21 @@ struct BadInputTests {
         }
     }
 
+    /// Flips a bit in each of two stored titles.
+    private func flipBits(of fixture: CommandFixture) throws {
+        let file = URL(filePath: fixture.store).appending(path: "records/main/1/data.mdb")
+        var bytes = try Data(contentsOf: file)
+        for title in ["Soup", "Bread"] {
+            let place = try #require(bytes.range(of: Data(title.utf8), options: .backwards))
+            bytes[place.lowerBound] ^= 1
+        }
+        try bytes.write(to: file)
+    }
+
     @Test("Flipped bits in stored values are found by check, which names each place, and by the one who checks again")
     func findsFlippedBits() async throws {
         try await CommandFixture.withStore { fixture in
-            let file = URL(filePath: fixture.store).appending(path: "records/main/1/data.mdb")
-            var bytes = try Data(contentsOf: file)
-            for title in ["Soup", "Bread"] {
-                let place = try #require(bytes.range(of: Data(title.utf8), options: .backwards))
-                bytes[place.lowerBound] ^= 1
-            }
-            try bytes.write(to: file)
+            try flipBits(of: fixture)
             for _ in 1...2 {
                 let outcome = try await fixture.larder("check", "--json")
                 #expect(outcome.status == 5)
@@ -371,13 +376,7 @@ struct BadInputTests {
     @Test("check says in JSON how many findings there are")
     func countsFindings() async throws {
         try await CommandFixture.withStore { fixture in
-            let file = URL(filePath: fixture.store).appending(path: "records/main/1/data.mdb")
-            var bytes = try Data(contentsOf: file)
-            for title in ["Soup", "Bread"] {
-                let place = try #require(bytes.range(of: Data(title.utf8), options: .backwards))
-                bytes[place.lowerBound] ^= 1
-            }
-            try bytes.write(to: file)
+            try flipBits(of: fixture)
             let told = try await fixture.larder("check", "--json").errors
             let object = try JSONSerialization.jsonObject(with: Data(told.utf8)) as? [String: Any]
             let error = try #require(object?["error"] as? [String: Any], "\(told)")

@@ -1,5 +1,6 @@
 import Foundation
 import LarderTestSupport
+import RecipeServer
 import Testing
 
 /// A folder with a schema, documents and responses, and room for a store.
@@ -48,6 +49,20 @@ struct CommandFixture {
             try fixture.write(list, to: "list.json")
             try fixture.write(#"{"n":2}"#, to: "two.json")
             try await body(fixture)
+        }
+    }
+
+    /// Runs `body` with a fixture that has no store yet, and with a server whose schema is in `recipes.graphqls`.
+    static func withRecipes(_ body: (CommandFixture, RecipeServer) async throws -> Void) async throws {
+        try await withTemporaryFolder { folder in
+            let fixture = CommandFixture(folder: folder)
+            try fixture.write(RecipeServer.schema, to: "recipes.graphqls")
+            let server = try await RecipeServer.start()
+            do { try await body(fixture, server) } catch {
+                try? await server.stop()
+                throw error
+            }
+            try await server.stop()
         }
     }
 

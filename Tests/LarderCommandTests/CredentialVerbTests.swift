@@ -8,7 +8,8 @@ import Testing
 struct CredentialVerbTests {
     /// A store in whose two partitions users are signed in.
     private func withStore(
-        _ keys: (any KeyProvider)? = nil, _ body: (_ store: URL, _ partitions: [String]) async throws -> Void
+        _ keys: (any KeyProvider)? = nil, userPool: BackendEnvironment.UserPool? = nil,
+        _ body: (_ store: URL, _ partitions: [String]) async throws -> Void
     ) async throws {
         try await withTemporaryFolder { (folder) throws in
             let place = folder.appending(path: "store")
@@ -17,8 +18,8 @@ struct CredentialVerbTests {
             let store = try Store.open(at: place, schemaText: ["type Query { n: Int }"], options: options)
             var partitions: [String] = []
             for name in ["staging", "production"] {
-                let url = try #require(URL(string: "https://\(name).example/graphql"))
-                let environment = BackendEnvironment(name: name, api: .init(url: url))
+                var environment = try BackendEnvironment.example(name)
+                environment.userPool = userPool
                 let app = try await store.switch(to: environment, user: .user("ada")).partition
                 let tokens = Credentials.UserPoolTokens(
                     idToken: name, accessToken: name, refreshToken: name, expires: nil)
@@ -132,10 +133,7 @@ struct CredentialVerbTests {
     func neverSignedIn() async throws {
         try await withTemporaryFolder { (folder) throws in
             let place = folder.appending(path: "store")
-            let store = try Store.open(at: place, schemaText: ["type Query { n: Int }"])
-            let url = try #require(URL(string: "https://staging.example/graphql"))
-            _ = try await store.switch(to: BackendEnvironment(name: "staging", api: .init(url: url)))
-            try store.close()
+            _ = try await Store.makeStaging(at: place, schema: "type Query { n: Int }")
             let told = try await larder(place, "session", "--json").output
             #expect(told.contains(#""user":null,"state":"signedOut","since":null,"reason":null}"#), "\(told)")
         }
@@ -159,25 +157,13 @@ struct CredentialVerbTests {
 
     @Test("sign-out signs the user of the named partition out, and no other")
     func signsOutElsewhere() async throws {
-        try await withTemporaryFolder { (folder) throws in
-            let place = folder.appending(path: "store")
-            let store = try Store.open(at: place, schemaText: ["type Query { n: Int }"])
-            for name in ["staging", "production"] {
-                let url = try #require(URL(string: "https://\(name).example/graphql"))
-                let environment = BackendEnvironment(
-                    name: name, api: .init(url: url),
-                    userPool: .init(id: "us-east-1_AbC123xyz", clientID: "client", region: "us-east-1"))
-                let app = try await store.switch(to: environment, user: .user("ada")).partition
-                let tokens = Credentials.UserPoolTokens(
-                    idToken: name, accessToken: name, refreshToken: name, expires: nil)
-                try await app.session.signIn(Credentials(userPool: tokens), within: .seconds(300))
-            }
-            try store.close()
+        let pool = BackendEnvironment.UserPool(id: "us-east-1_AbC123xyz", clientID: "client", region: "us-east-1")
+        try await withStore(userPool: pool) { store, _ in
             // Nobody is there to be told.
             let left = try await larder(
-                place, "sign-out", "--env", "staging", "--endpoint", "http://127.0.0.1:1/", "--json")
+                store, "sign-out", "--env", "staging", "--endpoint", "http://127.0.0.1:1/", "--json")
             #expect(left.status == 0, "\(left.errors)")
-            let sessions = try await larder(place, "session").output.split(separator: "\n")
+            let sessions = try await larder(store, "session").output.split(separator: "\n")
             try #require(sessions.count == 2, "\(sessions)")
             #expect(sessions[0].contains(" staging user ada signedOut "), "\(sessions)")
             #expect(sessions[1].contains(" production user ada signedIn "), "\(sessions)")

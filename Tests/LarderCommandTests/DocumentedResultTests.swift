@@ -96,9 +96,7 @@ struct DocumentedResultTests {
             try await print("`enqueue`", ["enqueue", "--operation", add.path])
             try await OperationsDatabase.using(URL(filePath: fixture.store)) { database in
                 let queued = try #require(try database.mutations.list().first).id
-                try await database.mutations.setAside(
-                    queued, expecting: .pending,
-                    MutationFailure(.rejected, code: nil, message: "no", time: Date()), now: Date())
+                try await database.setAside(queued)
             }
             try await print(many, ["mutations", "discard", "--all", "--write"])
             try await print("`run`", ["run", "--until-idle", "--endpoint", "http://127.0.0.1:1/"])
@@ -142,9 +140,7 @@ struct DocumentedResultTests {
         try await withTemporaryFolder { folder in
             let place = folder.appending(path: "store")
             let store = try Store.open(at: place, schema: try Schema(parsing: CommandFixture.schema))
-            let url = try #require(URL(string: "https://staging.example/graphql"))
-            let app = try store.partition(
-                of: BackendEnvironment(name: "staging", api: .init(url: url)), user: .user("ada"))
+            let app = try store.partition(of: .example("staging"), user: .user("ada"))
             let tokens = Credentials.UserPoolTokens(
                 idToken: "a", accessToken: "b", refreshToken: "c", expires: nil)
             try await app.session.signIn(Credentials(userPool: tokens), within: .seconds(300))

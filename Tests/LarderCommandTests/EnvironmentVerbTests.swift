@@ -9,10 +9,6 @@ struct EnvironmentVerbTests {
     static let schema = "type Query { number: Int } type Mutation { count: Int }"
     private static let secret = "a-refresh-token-that-nobody-may-see"
 
-    private static func environment(_ name: String) throws -> BackendEnvironment {
-        BackendEnvironment(name: name, api: .init(url: try #require(URL(string: "https://\(name).example/graphql"))))
-    }
-
     /// A store with two environments: a user who is signed in has left the first, with a mutation; the second is the
     /// current one.
     func withStore(
@@ -23,7 +19,7 @@ struct EnvironmentVerbTests {
             var options = Store.Options()
             options.keys = InMemoryKeyProvider()
             let store = try Store.open(at: place, schema: try Schema(parsing: Self.schema), options: options)
-            let app = try store.partition(of: Self.environment("staging"), user: .user("ada"))
+            let app = try store.partition(of: .example("staging"), user: .user("ada"))
             try await app.write(GraphQLOperation("{ number }"), json: Array(#"{"number":1}"#.utf8))
             try await app.enqueue(GraphQLOperation("mutation { count }"))
             try await app.session.signIn(
@@ -32,7 +28,7 @@ struct EnvironmentVerbTests {
                         idToken: Self.secret, accessToken: Self.secret, refreshToken: Self.secret, expires: nil)),
                 within: .seconds(300))
             let parked = try #require(try store.current()).name
-            let other = try await store.switch(to: Self.environment("production")).partition
+            let other = try await store.switch(to: .example("production")).partition
             try await other.write(GraphQLOperation("{ number }"), json: Array(#"{"number":2}"#.utf8))
             let current = try #require(try store.current()).name
             try store.close()
@@ -186,10 +182,7 @@ struct EnvironmentVerbTests {
                 let draft = TransferDraft(
                     partition: current, kind: .download, bucket: "b", key: "k", path: "/f", created: Date())
                 try await database.transfers.enqueue([draft])
-                let failure = MutationFailure(.rejected, message: "no", time: Date())
-                for mutation in try database.mutations.list() {
-                    try await database.mutations.setAside(mutation.id, expecting: .pending, failure, now: Date())
-                }
+                for mutation in try database.mutations.list() { try await database.setAside(mutation.id) }
             }
             func larder(_ arguments: String...) async throws -> [Substring] {
                 try await LarderProcess.run(arguments + ["--store", place.path]).output.split(separator: "\n")
@@ -304,8 +297,7 @@ struct EnvironmentVerbTests {
             }
             try store.close()
             try await OperationsDatabase.using(place) { database in
-                let failure = MutationFailure(.rejected, message: "no", time: Date())
-                try await database.mutations.setAside(ids[0], expecting: .pending, failure, now: Date())
+                try await database.setAside(ids[0])
                 for id in ids[1..<6] {
                     let attempt = try await database.mutations.begin(id, owner: "test", now: Date()).attempt
                     guard ids[1..<3].contains(id) else { continue }
@@ -328,10 +320,10 @@ struct EnvironmentVerbTests {
             let place = folder.appending(path: "store")
             let store = try Store.open(at: place, schemaText: [Self.schema])
             for (number, user) in ["ada", "bob"].enumerated() {
-                let app = try await store.switch(to: Self.environment("staging"), user: .user(user)).partition
+                let app = try await store.switch(to: .example("staging"), user: .user(user)).partition
                 try await app.write(GraphQLOperation("{ number }"), json: Array(#"{"number":\#(number)}"#.utf8))
             }
-            _ = try await store.switch(to: Self.environment("production"))
+            _ = try await store.switch(to: .example("production"))
             try store.close()
             let operation = folder.appending(path: "number.graphql")
             try Data("{ number }".utf8).write(to: operation)
@@ -450,10 +442,10 @@ struct EnvironmentVerbTests {
             let place = folder.appending(path: "store")
             let store = try Store.open(at: place, schemaText: [Self.schema])
             for user in ["ada", "bob"] {
-                let app = try await store.switch(to: Self.environment("staging"), user: .user(user)).partition
+                let app = try await store.switch(to: .example("staging"), user: .user(user)).partition
                 try await app.enqueue(GraphQLOperation("mutation { count }"))
             }
-            _ = try await store.switch(to: Self.environment("production"))
+            _ = try await store.switch(to: .example("production"))
             try store.close()
             let listed = try await LarderProcess.run(["mutations", "--env", "staging", "--store", place.path])
             let lines = listed.output.split(separator: "\n")
@@ -469,10 +461,7 @@ struct EnvironmentVerbTests {
             try await store.partition().enqueue(GraphQLOperation("mutation { count }"))
             try store.close()
             try await OperationsDatabase.using(place) { database in
-                let failure = MutationFailure(.rejected, message: "no", time: Date())
-                for mutation in try database.mutations.list() {
-                    try await database.mutations.setAside(mutation.id, expecting: .pending, failure, now: Date())
-                }
+                for mutation in try database.mutations.list() { try await database.setAside(mutation.id) }
             }
             let done = try await LarderProcess.run(["mutations", "discard", "--all", "--write", "--store", place.path])
             #expect(done.status == 0 && done.output.split(separator: "\n").count == 2, "\(done)")

@@ -318,10 +318,8 @@ struct MutationVerbTests {
     func applied() async throws {
         try await withQueue { (store, _, _, pending) throws in
             let id = try #require(UUID(uuidString: pending))
-            try await OperationsDatabase.using(URL(filePath: store)) { database in
-                let attempt = try await database.mutations.begin(id, owner: "test", now: Date()).attempt
-                try await database.mutations.answer(attempt, Array("{}".utf8), now: Date())
-                try await database.mutations.settle(id, result: Array(#"{"n":1}"#.utf8), now: Date())
+            try await OperationsDatabase.using(URL(filePath: store)) {
+                try await $0.settle(id, result: Array(#"{"n":1}"#.utf8))
             }
             let shown = try await LarderProcess.run(["mutations", "show", pending, "--json", "--store", store]).output
             #expect(shown.contains(#"{"id":"\#(pending)","sequence":3,"state":"applied","#), "\(shown)")
@@ -374,10 +372,8 @@ struct MutationVerbTests {
             let queued = try await fixture.larder("mutations", "show", id, "--json").output
             #expect(queued.contains(#""idempotencyKey":"the program's own","#), "\(queued)")
             let time = Date(timeIntervalSince1970: 1_800_000_000)
-            try await OperationsDatabase.using(URL(filePath: fixture.store)) { database in
-                let attempt = try await database.mutations.begin(draft.id, owner: "test", now: time).attempt
-                try await database.mutations.answer(attempt, Array("{}".utf8), now: time)
-                try await database.mutations.settle(draft.id, now: time)
+            try await OperationsDatabase.using(URL(filePath: fixture.store)) {
+                try await $0.settle(draft.id, now: time)
             }
             let settled = try await fixture.larder("mutations", "show", id, "--json").output
             #expect(settled.contains(#""state":"applied","settled":"2027-01-15T08:00:00Z","#), "\(settled)")
@@ -458,17 +454,11 @@ struct MutationVerbTests {
         try await withTemporaryFolder { (parent) throws in
             let folder = parent.appending(path: "store")
             let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema))
-            let url = try #require(URL(string: "https://staging.example/graphql"))
-            let staging = BackendEnvironment(name: "staging", api: .init(url: url))
-            let app = try await store.switch(to: staging, user: .user("ada")).partition
+            let app = try await store.switch(to: .example("staging"), user: .user("ada")).partition
             let id = try await app.enqueue(GraphQLOperation("mutation { rate(recipe: 1, stars: 5) { id } }")).id
             let name = try #require(try store.current()).name
             try store.close()
-            try await OperationsDatabase.using(folder) { database in
-                let attempt = try await database.mutations.begin(id.uuid, owner: "test", now: Date()).attempt
-                try await database.mutations.answer(attempt, Array("{}".utf8), now: Date())
-                try await database.mutations.settle(id.uuid, now: Date())
-            }
+            try await OperationsDatabase.using(folder) { try await $0.settle(id.uuid) }
             let shown = try await LarderProcess.run(["mutations", "show", "\(id)", "--json", "--store", folder.path])
             let owner = #""partition":"\#(name)","environment":"staging","user":"ada""#
             #expect(shown.output.contains(#""state":"applied""#) && shown.output.contains(owner), "\(shown)")

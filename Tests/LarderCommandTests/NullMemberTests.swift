@@ -14,9 +14,7 @@ struct NullMemberTests {
                 created: Date())
             try await OperationsDatabase.using(URL(filePath: fixture.store)) { database in
                 _ = try await database.mutations.enqueue(draft)
-                let attempt = try await database.mutations.begin(draft.id, owner: "test", now: Date()).attempt
-                try await database.mutations.answer(attempt, Array("{}".utf8), now: Date())
-                try await database.mutations.settle(draft.id, now: Date())
+                try await database.settle(draft.id)
             }
             let shown = try await fixture.larder("mutations", "show", draft.id.text, "--json").output
             #expect(shown.contains(#","result":null,"failure":null,"errors":[]"#), "\(shown)")
@@ -36,10 +34,7 @@ struct NullMemberTests {
     func noKey() async throws {
         try await withTemporaryFolder { (folder) throws in
             let place = folder.appending(path: "store")
-            let store = try Store.open(at: place, schemaText: ["type Query { n: Int }"])
-            let url = try #require(URL(string: "https://staging.example/graphql"))
-            _ = try await store.switch(to: BackendEnvironment(name: "staging", api: .init(url: url)))
-            try store.close()
+            _ = try await Store.makeStaging(at: place, schema: "type Query { n: Int }")
             let told = try await LarderProcess.run(["credentials", "--json", "--store", place.path]).output
             #expect(told.contains(#""user":null,"sealedWith":null,"credentials":[],"quarantined":[]}"#), "\(told)")
         }

@@ -89,9 +89,7 @@ struct RemedyTests {
                     other.id = UUID()
                     let id = try await database.mutations.enqueue(other).id
                     guard number < 2 else { continue }
-                    let attempt = try await database.mutations.begin(id, owner: "test", now: Date()).attempt
-                    try await database.mutations.answer(attempt, Array("{}".utf8), now: Date())
-                    try await database.mutations.settle(id, now: Date())
+                    try await database.settle(id)
                 }
                 for name in ["a", "b", "c"] {
                     _ = try await database.watchers.put(name, in: "main", document: "{ note }", now: Date())
@@ -130,18 +128,24 @@ struct RemedyTests {
         }
     }
 
+    /// Subscribes where no server is, until two lines are printed.
+    private func subscribeInVain(_ fixture: CommandFixture, _ more: String...) async throws -> [Substring] {
+        let schema = CommandFixture.schema + " type Subscription { added: Recipe }"
+        let arguments = try [
+            "subscribe", "--endpoint", "http://127.0.0.1:1/", "--store", fixture.store, "--schema",
+            fixture.write(schema, to: "more.graphqls"), "--operation",
+            fixture.write("subscription { added { id } }", to: "added.graphql"),
+        ]
+        let running = try LarderProcess.start(arguments + more)
+        try await running.waitForLines(2)
+        running.interrupt()
+        return try await running.finish().output.split(separator: "\n")
+    }
+
     @Test("subscribe says since when what is in the cache may be stale, and why it cannot subscribe")
     func subscribesInVain() async throws {
         try await CommandFixture.withFiles { fixture in
-            let schema = CommandFixture.schema + " type Subscription { added: Recipe }"
-            let running = try LarderProcess.start([
-                "subscribe", "--endpoint", "http://127.0.0.1:1/", "--store", fixture.store, "--schema",
-                fixture.write(schema, to: "more.graphqls"), "--operation",
-                fixture.write("subscription { added { id } }", to: "added.graphql"),
-            ])
-            try await running.waitForLines(2)
-            running.interrupt()
-            let lines = try await running.finish().output.split(separator: "\n")
+            let lines = try await subscribeInVain(fixture)
             #expect(
                 lines.first?.wholeMatch(of: /connecting, stale since \S+Z \(\d+ (?:s|min) ago\)/) != nil, "\(lines)")
             let reason =
@@ -153,15 +157,7 @@ struct RemedyTests {
     @Test("subscribe says in JSON since when the cache may be stale, and by its code why it cannot subscribe")
     func subscribesInVainInJSON() async throws {
         try await CommandFixture.withFiles { fixture in
-            let schema = CommandFixture.schema + " type Subscription { added: Recipe }"
-            let running = try LarderProcess.start([
-                "subscribe", "--json", "--endpoint", "http://127.0.0.1:1/", "--store", fixture.store, "--schema",
-                fixture.write(schema, to: "more.graphqls"), "--operation",
-                fixture.write("subscription { added { id } }", to: "added.graphql"),
-            ])
-            try await running.waitForLines(2)
-            running.interrupt()
-            let last = try await running.finish().output.split(separator: "\n").last ?? ""
+            let last = try await subscribeInVain(fixture, "--json").last ?? ""
             let since = /"phase":"connecting","staleSince":"[^"]+Z",/
             #expect(last.contains(since), "\(last)")
             #expect(last.contains(#","code":"transport.unreachable","message":"No connection"#), "\(last)")

@@ -73,17 +73,13 @@ struct RequestOptionTests {
             ),
         ])
     func errorPolicy(verb: String, key: String, document: String) async throws {
-        try await withTemporaryFolder { folder in
-            let fixture = CommandFixture(folder: folder)
-            let server = try await RecipeServer.start()
+        try await CommandFixture.withRecipes { fixture, server in
             let arguments = try [
-                verb, "--endpoint", server.url.absoluteString, "--schema",
-                fixture.write(RecipeServer.schema, to: "recipes.graphqls"), "--operation",
-                fixture.write(document, to: "operation.graphql"),
+                verb, "--endpoint", server.url.absoluteString, "--schema", fixture.path("recipes.graphqls"),
+                "--operation", fixture.write(document, to: "operation.graphql"),
             ]
             let failed = try await fixture.larder(arguments)
             let taken = try await fixture.larder(arguments + ["--error-policy", "partial"])
-            try await server.stop()
             #expect(failed.status == 1 && failed.output == "", "\(failed)")
             #expect(taken.status == 0, "\(taken.errors)")
             let stored = try await fixture.larder("get", key)

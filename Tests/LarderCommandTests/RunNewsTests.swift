@@ -8,12 +8,15 @@ import Testing
 
 @testable import LarderCommand
 
+extension RunNews {
+    /// Looks at what there is, and tells it as `run --json` does.
+    mutating func tell(_ app: Partition) throws {
+        try tell(app, Output(tool: .init(name: "larder", version: 1), command: "run", isJSON: true))
+    }
+}
+
 @Suite("What run tells of what waits, and of what has ended", .timeLimit(.minutes(10)))
 struct RunNewsTests {
-    private var output: Output {
-        Output(tool: .init(name: "larder", version: 1), command: "run", isJSON: true)
-    }
-
     @Test(
         "A transfer whose credentials are not taken waits for a sign-in; any other is tried again after pauses",
         arguments: [
@@ -28,7 +31,7 @@ struct RunNewsTests {
                 let attempt = try await fixture.begin(id)
                 let failure = TransferFailure(code: code, message: "who?", time: Date() + 1)
                 try await fixture.withTable { try await $0.retryLater(attempt, at: nil, failure, now: Date()) }
-                try news.tell(app, output)
+                try news.tell(app)
                 #expect(news.waits() == ["waiting: transfer \(id.text) \(waits): who?"])
             }
         }
@@ -49,19 +52,16 @@ struct RunNewsTests {
 
     @Test("run tells of a mutation that the server refuses that it was set aside, and why")
     func reason() async throws {
-        try await withTemporaryFolder { folder in
-            let fixture = CommandFixture(folder: folder)
-            let server = try await RecipeServer.start()
+        try await CommandFixture.withRecipes { fixture, server in
             let rate = """
                 mutation Rate($id: ID!, $stars: Int!) { rateRecipe(id: $id, stars: $stars) { __typename id rating } }
                 """
             let queued = try await fixture.larder([
-                "enqueue", "--schema", fixture.write(RecipeServer.schema, to: "recipes.graphqls"), "--operation",
+                "enqueue", "--schema", fixture.path("recipes.graphqls"), "--operation",
                 fixture.write(rate, to: "rate.graphql"), "--variables",
                 fixture.write(#"{"id":"no-such","stars":2}"#, to: "rating.json"),
             ])
             let outcome = try await fixture.larder("run", "--until-idle", "--endpoint", server.url.absoluteString)
-            try await server.stop()
             let id = queued.output.trimmingCharacters(in: .newlines)
             #expect(outcome.status == 1 && outcome.output.hasPrefix("set aside \(id): "), "\(queued) \(outcome)")
         }
@@ -74,18 +74,17 @@ struct RunNewsTests {
             try await fixture.withPartition { app in
                 let mutation = try await app.enqueue(GraphQLOperation("mutation { add(title: \"a\") { id } }")).id
                 var news = try RunNews(app)
-                try news.tell(app, output)
+                try news.tell(app)
                 var progress = news.lastProgress
                 try await app.transfers[TransferID(upload)].cancel()
-                try news.tell(app, output)
+                try news.tell(app)
                 #expect(news.lastProgress > progress)
                 progress = news.lastProgress
                 try await OperationsDatabase.using(URL(filePath: fixture.store)) { database in
-                    let failure = MutationFailure(.rejected, message: "no", time: Date())
-                    try await database.mutations.setAside(mutation.uuid, expecting: .pending, failure, now: Date())
+                    try await database.setAside(mutation.uuid)
                     _ = try await database.mutations.discard(mutation.uuid, dependents: .release, now: Date())
                 }
-                try news.tell(app, output)
+                try news.tell(app)
                 #expect(news.lastProgress > progress)
             }
         }
@@ -94,10 +93,7 @@ struct RunNewsTests {
     private static let add = GraphQLOperation("mutation { add(title: \"a\") { id } }")
 
     private func setAside(_ id: MutationID, _ fixture: TransferFixture) async throws {
-        try await OperationsDatabase.using(URL(filePath: fixture.store)) { database in
-            let failure = MutationFailure(.rejected, message: "no", time: Date())
-            try await database.mutations.setAside(id.uuid, expecting: .pending, failure, now: Date())
-        }
+        try await OperationsDatabase.using(URL(filePath: fixture.store)) { try await $0.setAside(id.uuid) }
     }
 
     private func json(_ news: RunNews) -> String { String(decoding: news.json.bytes, as: UTF8.self) }
@@ -109,12 +105,12 @@ struct RunNewsTests {
                 let id = try await app.enqueue(Self.add).id
                 try await setAside(id, fixture)
                 var news = try RunNews(app)
-                try news.tell(app, output)
+                try news.tell(app)
                 #expect(!news.hasFailures)
                 try await app.replayMutation(id)
-                try news.tell(app, output)
+                try news.tell(app)
                 try await setAside(id, fixture)
-                try news.tell(app, output)
+                try news.tell(app)
                 #expect(news.hasFailures)
                 #expect(json(news).contains(#""setAside":["\#(id)"]"#), "\(json(news))")
             }
@@ -128,7 +124,7 @@ struct RunNewsTests {
             try await fixture.withPartition { app in
                 var news = try RunNews(app)
                 let progress = news.lastProgress
-                try news.tell(app, output)
+                try news.tell(app)
                 #expect(!news.hasFailures && news.lastProgress == progress)
             }
         }
@@ -140,13 +136,9 @@ struct RunNewsTests {
             try await fixture.withPartition { app in
                 var news = try RunNews(app)
                 let id = try await app.enqueue(Self.add).id.uuid
-                try news.tell(app, output)
-                try await OperationsDatabase.using(URL(filePath: fixture.store)) { database in
-                    let attempt = try await database.mutations.begin(id, owner: "test", now: Date()).attempt
-                    try await database.mutations.answer(attempt, Array("{}".utf8), now: Date())
-                    try await database.mutations.settle(id, now: Date())
-                }
-                try news.tell(app, output)
+                try news.tell(app)
+                try await OperationsDatabase.using(URL(filePath: fixture.store)) { try await $0.settle(id) }
+                try news.tell(app)
                 #expect(json(news).contains(#""sent":1,"#), "\(json(news))")
             }
         }
@@ -161,10 +153,10 @@ struct RunNewsTests {
                 var news = try RunNews(app)
                 let place = ObjectLocation(bucket: "media", key: "later", region: "eu-west-1")
                 let id = try await app.transfers.upload(fixture.source, to: place).id.uuid
-                try news.tell(app, output)
+                try news.tell(app)
                 let attempt = try await fixture.begin(id)
                 try await fixture.withTable { try await $0.finish(attempt, etag: "\"e\"", now: Date()) }
-                try news.tell(app, output)
+                try news.tell(app)
                 #expect(json(news).contains(#""transferred":1,"#), "\(json(news))")
             }
         }
@@ -177,7 +169,7 @@ struct RunNewsTests {
             try await fixture.withPartition { app in
                 let id = try await app.enqueue(Self.add).id
                 var news = try RunNews(app)
-                try news.tell(app, output)
+                try news.tell(app)
                 let named = #""remaining":["\#(id)"],"remainingTransfers":["\#(upload.text)"]"#
                 #expect(json(news).contains(named), "\(json(news))")
             }

@@ -131,7 +131,7 @@ struct RunServerTests {
                 let failure = TransferFailure(
                     code: "object.expiredCredentials", message: "too old", time: Date(timeIntervalSinceNow: 1))
                 try await fixture.withTable { try await $0.retryLater(attempt, at: nil, failure, now: Date()) }
-                try news.tell(app, Output(tool: .init(name: "larder", version: 1), command: "run", isJSON: true))
+                try news.tell(app)
                 #expect(news.waits() == ["waiting: transfer \(id.text) waits for a sign-in: too old"])
             }
         }

@@ -19,22 +19,14 @@ struct RunVerbTests {
     private func withServer(
         _ body: (_ fixture: CommandFixture, _ server: RecipeServer, _ run: [String]) async throws -> Void
     ) async throws {
-        try await withTemporaryFolder { folder in
-            let fixture = CommandFixture(folder: folder)
-            let server = try await RecipeServer.start()
-            do {
-                let endpoint = ["--endpoint", server.url.absoluteString]
-                let fetched = try await fixture.larder(
-                    ["fetch", "--schema", fixture.write(RecipeServer.schema, to: "recipes.graphqls")] + endpoint
-                        + ["--operation", fixture.write(Self.read, to: "q.graphql")])
-                try #require(fetched.status == 0, "\(fetched.errors)")
-                try fixture.write(Self.rate, to: "rate.graphql")
-                try await body(fixture, server, ["run", "--until-idle"] + endpoint)
-            } catch {
-                try? await server.stop()
-                throw error
-            }
-            try await server.stop()
+        try await CommandFixture.withRecipes { fixture, server in
+            let endpoint = ["--endpoint", server.url.absoluteString]
+            let fetched = try await fixture.larder(
+                ["fetch", "--schema", fixture.path("recipes.graphqls")] + endpoint
+                    + ["--operation", fixture.write(Self.read, to: "q.graphql")])
+            try #require(fetched.status == 0, "\(fetched.errors)")
+            try fixture.write(Self.rate, to: "rate.graphql")
+            try await body(fixture, server, ["run", "--until-idle"] + endpoint)
         }
     }
 
@@ -164,16 +156,16 @@ struct RunVerbTests {
                 let id = try await app.enqueue(GraphQLOperation(Self.rate, variables: ["id": "2", "stars": 4])).id
                 var news = try RunNews(app)
                 let service = Task { try await MutationRunner(app).run() }
-                while try app.mutation(id).status()?.failure == nil { try await Task.sleep(for: .milliseconds(2)) }
+                try await eventually { try app.mutation(id).status()?.failure != nil }
                 service.cancel()
                 _ = try? await service.value
-                try news.tell(app, Output(tool: .init(name: "larder", version: 1), command: "run", isJSON: true))
+                try news.tell(app)
                 #expect(news.waits() == ["waiting: mutation \(id) \(waits)"])
                 // Once, however often it is looked at.
                 #expect(news.waits() == [])
                 // Why an earlier run could not carry it out is no news of the next one.
                 var next = try RunNews(app)
-                try next.tell(app, Output(tool: .init(name: "larder", version: 1), command: "run", isJSON: true))
+                try next.tell(app)
                 #expect(next.waits() == [] && !next.isEmpty)
                 let message = next.remaining(givingUpAfter: nil).message
                 #expect(message.hasSuffix("mutation \(id); the last failure is: who?"), "\(message)")
@@ -253,9 +245,7 @@ struct RunVerbTests {
             let place = folder.appending(path: "store")
             let store = try Store.open(at: place, schemaText: ["type Query { n: Int } type Mutation { count: Int }"])
             for name in ["staging", "production"] {
-                let url = try #require(URL(string: "https://\(name).example/graphql"))
-                let environment = BackendEnvironment(name: name, api: .init(url: url))
-                let app = try await store.switch(to: environment).partition
+                let app = try await store.switch(to: .example(name)).partition
                 try await app.write(GraphQLOperation("{ n }"), json: Array(#"{"n":\#(name.count)}"#.utf8))
                 try await app.enqueue(GraphQLOperation("mutation \(name) { count }"))
             }
@@ -287,11 +277,10 @@ struct RunVerbTests {
             let store = try Store.open(at: place, schemaText: ["type Query { n: Int } type Mutation { count: Int }"])
             var names: [String] = []
             for name in ["waiting", "failed", "current"] {
-                let url = try #require(URL(string: "https://\(name).example/graphql"))
-                let app = try await store.switch(to: BackendEnvironment(name: name, api: .init(url: url))).partition
+                let app = try await store.switch(to: .example(name)).partition
                 names.append(try #require(try store.current()).name)
                 let id = try await app.enqueue(GraphQLOperation("mutation { count }")).id
-                if name == "failed" { try await setAside(id, in: place) }
+                if name == "failed" { try await OperationsDatabase.using(place) { try await $0.setAside(id.uuid) } }
             }
             try store.close()
             let outcome = try await LarderProcess.run([
@@ -302,13 +291,6 @@ struct RunVerbTests {
             let text = "in partition \(names[0]), which is not the current one, wait 1 mutation\n"
             #expect(outcome.errors.contains(text), "\(outcome.errors)")
             for name in names[1...] { #expect(!outcome.errors.contains("in partition \(name)"), "\(outcome.errors)") }
-        }
-    }
-
-    private func setAside(_ id: MutationID, in store: URL) async throws {
-        try await OperationsDatabase.using(store) { database in
-            let failure = MutationFailure(.rejected, code: nil, message: "no", time: Date())
-            try await database.mutations.setAside(id.uuid, expecting: .pending, failure, now: Date())
         }
     }
 
@@ -354,20 +336,19 @@ struct RunVerbTests {
             let id = try await fixture.upload()
             try await fixture.withPartition { app in
                 var news = try RunNews(app)
-                let output = Output(tool: .init(name: "larder", version: 1), command: "run", isJSON: true)
                 var progress = news.lastProgress
-                try news.tell(app, output)
+                try news.tell(app)
                 #expect(news.lastProgress == progress)
                 let attempt = try await fixture.begin(id, arrived: 100_000)
-                try news.tell(app, output)
+                try news.tell(app)
                 #expect(news.lastProgress > progress)
                 progress = news.lastProgress
-                try news.tell(app, output)
+                try news.tell(app)
                 #expect(news.lastProgress == progress)
                 try await fixture.withTable { table in
                     try await table.note(attempt, [.parts([.init(number: 2, size: 75_000, etag: "\"2\"", crc32c: 2)])])
                 }
-                try news.tell(app, output)
+                try news.tell(app)
                 #expect(news.lastProgress > progress)
             }
         }
@@ -385,7 +366,7 @@ struct RunVerbTests {
                 ids.append(try await app.enqueue(rate).id)
             }
             var news = try RunNews(app)
-            try news.tell(app, Output(tool: .init(name: "larder", version: 1), command: "run", isJSON: true))
+            try news.tell(app)
             let names = ids.prefix(10).map { "mutation \($0)" }.joined(separator: ", ")
             let end = count == 10 ? "10 mutations remain: \(names)" : "11 mutations remain: \(names) and 1 more"
             #expect(news.remaining(givingUpAfter: nil).message == "The run was interrupted, and \(end)")
@@ -406,22 +387,15 @@ struct RunVerbTests {
                 }
                 var news = try RunNews(app)
                 try await OperationsDatabase.using(URL(filePath: fixture.store)) { database in
-                    let failure = MutationFailure(.rejected, message: "no", time: Date())
-                    for id in ids[..<2] {
-                        try await database.mutations.setAside(id, expecting: .pending, failure, now: Date())
-                    }
-                    for id in ids[2...] {
-                        let attempt = try await database.mutations.begin(id, owner: "test", now: Date()).attempt
-                        try await database.mutations.answer(attempt, Array("{}".utf8), now: Date())
-                        try await database.mutations.settle(id, now: Date())
-                    }
+                    for id in ids[..<2] { try await database.setAside(id) }
+                    for id in ids[2...] { try await database.settle(id) }
                 }
                 try await fixture.fail(fixture.begin(uploads[0]))
                 for id in uploads[1...] {
                     let attempt = try await fixture.begin(id)
                     try await fixture.withTable { try await $0.finish(attempt, etag: "\"e\"", now: Date()) }
                 }
-                try news.tell(app, Output(tool: .init(name: "larder", version: 1), command: "run", isJSON: true))
+                try news.tell(app)
                 let json = String(decoding: news.json.bytes, as: UTF8.self)
                 #expect(json.contains(#""sent":3,"setAside":["\#(ids[0].text)","\#(ids[1].text)"]"#), "\(json)")
                 #expect(json.contains(#""transferred":2,"failedTransfers":1,"#), "\(json)")
@@ -436,15 +410,16 @@ struct RunVerbTests {
             try await fixture.withPartition { app in
                 let mutation = try await app.enqueue(GraphQLOperation("mutation { add(title: \"a\") { id } }")).id
                 var news = try RunNews(app)
-                let output = Output(tool: .init(name: "larder", version: 1), command: "run", isJSON: true)
-                try news.tell(app, output)
+                try news.tell(app)
                 var progress = news.lastProgress
-                try await setAside(mutation, in: URL(filePath: fixture.store))
-                try news.tell(app, output)
+                try await OperationsDatabase.using(URL(filePath: fixture.store)) {
+                    try await $0.setAside(mutation.uuid)
+                }
+                try news.tell(app)
                 #expect(news.lastProgress > progress)
                 progress = news.lastProgress
                 try await fixture.fail(fixture.begin(upload))
-                try news.tell(app, output)
+                try news.tell(app)
                 #expect(news.lastProgress > progress)
             }
         }

@@ -12,8 +12,7 @@ private let sleepingClock = PreloadedLibrary.compiled(from: "Tools/lib/sleeping_
 struct SleepTests {
     @Test("A fetch, a mutation and a run end as if the machine had not slept meanwhile")
     func usesUpNoDeadline() async throws {
-        try await withTemporaryFolder { folder in
-            let fixture = CommandFixture(folder: folder)
+        try await CommandFixture.withRecipes { fixture, server in
             let asleep = ["LD_PRELOAD": try #require(sleepingClock).path]
             func larder(_ arguments: [String]) async throws -> Outcome {
                 try await LarderProcess.run(arguments + ["--store", fixture.store], environment: asleep)
@@ -22,10 +21,9 @@ struct SleepTests {
                 program: "larder-crash", [fixture.store, "doze"], environment: asleep)
             try #require(slept.output == "slept\n", "\(slept.errors)")
 
-            let server = try await RecipeServer.start()
             let endpoint = ["--endpoint", server.url.absoluteString]
             let read = try fixture.write("query Q { recipe(id: 2) { __typename id rating } }", to: "q.graphql")
-            let schema = try fixture.write(RecipeServer.schema, to: "recipes.graphqls")
+            let schema = fixture.path("recipes.graphqls")
             let fetched = try await larder(["fetch", "--schema", schema, "--operation", read] + endpoint)
             #expect(fetched.status == 0, "\(fetched.errors)")
             let rate = try fixture.write(
@@ -38,7 +36,6 @@ struct SleepTests {
                 let outcome = try await larder(arguments)
                 #expect(outcome.status == 0, "\(arguments): \(outcome.errors)")
             }
-            try await server.stop()
         }
     }
 }

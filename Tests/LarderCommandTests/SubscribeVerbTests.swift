@@ -26,15 +26,37 @@ struct SubscribeVerbTests {
         }
     }
 
+    /// Has the server publish an event until `subscribe` has printed `text`.
+    private func publish(
+        _ fixture: CommandFixture, at endpoint: String, until subscribe: LarderProcess.Running, prints text: String,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let schema = """
+            type Query { n: Int }
+            type Mutation { set(id: ID!, text: String): Item! }
+            type Item { id: ID! text: String }
+            """
+        let send = [
+            "send", "--endpoint", endpoint, "--schema", try fixture.write(schema, to: "set.graphqls"), "--operation",
+            try fixture.write(#"mutation { set(id: "2", text: "two") { id } }"#, to: "set.graphql"), "--store",
+            fixture.path("other"),
+        ]
+        // One that comes before the subscription has begun is no event of it.
+        let deadline = SuspendingClock.now + .seconds(60)
+        while !subscribe.output.contains(text) {
+            try #require(.now < deadline, "no event came", sourceLocation: sourceLocation)
+            let sent = try await LarderProcess.run(send)
+            #expect(sent.status == 0, "\(sent.errors)", sourceLocation: sourceLocation)
+        }
+    }
+
     @Test("States are printed as documented, and what was missed is fetched first")
     func prints() async throws {
         try await withServer { fixture, arguments in
             let subscribe = try LarderProcess.start(arguments + ["--json", "--store", fixture.store])
             // A state that another follows at once may be left out; the last never is.
-            while true {
-                try await subscribe.waitForLines(1)
-                if try await fixture.larder("get", "Item:1").status == 0 { break }
-            }
+            try await subscribe.waitForLines(1)
+            try await eventually { try await fixture.larder("get", "Item:1").status == 0 }
             subscribe.interrupt()
             let outcome = try await subscribe.finish()
             #expect(outcome.output.contains(#""event":"state""#))
@@ -51,19 +73,7 @@ struct SubscribeVerbTests {
     func counts() async throws {
         try await withServer { fixture, arguments in
             let subscribe = try LarderProcess.start(arguments + ["--count", "1", "--json", "--store", fixture.store])
-            let schema =
-                "type Query { n: Int } type Mutation { set(id: ID!, text: String): Item! } type Item { id: ID! text: String }"
-            let send = [
-                "send", "--endpoint", arguments[2], "--schema", try fixture.write(schema, to: "set.graphqls"),
-                "--operation", try fixture.write(#"mutation { set(id: "2", text: "two") { id } }"#, to: "set.graphql"),
-            ]
-            // One that comes before the subscription has begun is no event of it.
-            let deadline = SuspendingClock.now + .seconds(60)
-            while !subscribe.output.contains(#""event":"data""#) {
-                try #require(.now < deadline, "no event came")
-                let sent = try await LarderProcess.run(send + ["--store", fixture.path("other")])
-                #expect(sent.status == 0, "\(sent.errors)")
-            }
+            try await publish(fixture, at: arguments[2], until: subscribe, prints: #""event":"data""#)
             let outcome = try await subscribe.finish()
             #expect(outcome.status == 0, "\(outcome.errors)")
             let events = outcome.output.split(separator: "\n").filter { $0.contains(#""event":"data""#) }
@@ -81,7 +91,6 @@ struct SubscribeVerbTests {
         try await withServer { fixture, arguments in
             let schema = """
                 type Query { items: [Item!]! }
-                type Mutation { set(id: ID!, text: String): Item! }
                 type Subscription { changed: Item! }
                 type Item { id: ID! unreadable: String }
                 """
@@ -89,15 +98,7 @@ struct SubscribeVerbTests {
             try fixture.write("subscription { changed { id unreadable } }", to: "changed.graphql")
             try fixture.write("query { items { id } }", to: "items.graphql")
             let subscribe = try LarderProcess.start(arguments + ["--count", "1", "--json", "--store", fixture.store])
-            let send = [
-                "send", "--endpoint", arguments[2], "--schema", fixture.path("events.graphqls"), "--operation",
-                try fixture.write(#"mutation { set(id: "2", text: "two") { id } }"#, to: "set.graphql"),
-            ]
-            let deadline = SuspendingClock.now + .seconds(60)
-            while !subscribe.output.contains(#""event":"data""#) {
-                try #require(.now < deadline, "no event came")
-                #expect(try await LarderProcess.run(send + ["--store", fixture.path("other")]).status == 0)
-            }
+            try await publish(fixture, at: arguments[2], until: subscribe, prints: #""event":"data""#)
             let outcome = try await subscribe.finish()
             let event = outcome.output.split(separator: "\n").last { $0.contains(#""event":"data""#) } ?? ""
             #expect(event.contains(#""data":{"changed":{"id":"2","unreadable":null}}"#), "\(event)")
@@ -143,20 +144,7 @@ struct SubscribeVerbTests {
     func eventInWords() async throws {
         try await withServer { fixture, arguments in
             let subscribe = try LarderProcess.start(arguments + ["--count", "1", "--store", fixture.store])
-            let schema = """
-                type Query { n: Int }
-                type Mutation { set(id: ID!, text: String): Item! }
-                type Item { id: ID! text: String }
-                """
-            let send = [
-                "send", "--endpoint", arguments[2], "--schema", try fixture.write(schema, to: "set.graphqls"),
-                "--operation", try fixture.write(#"mutation { set(id: "2", text: "two") { id } }"#, to: "set.graphql"),
-            ]
-            let deadline = SuspendingClock.now + .seconds(60)
-            while !subscribe.output.contains(#"{"data""#) {
-                try #require(.now < deadline, "no event came")
-                #expect(try await LarderProcess.run(send + ["--store", fixture.path("other")]).status == 0)
-            }
+            try await publish(fixture, at: arguments[2], until: subscribe, prints: #"{"data""#)
             let lines = try await subscribe.finish().output.split(separator: "\n")
             #expect(lines.last == #"{"data":{"changed":{"id":"2","text":"two"}}}"#, "\(lines)")
         }

@@ -2,6 +2,7 @@ import Foundation
 import Larder
 import LarderOperations
 import LarderTestSupport
+import Testing
 
 /// A folder with a store, whose transfers are brought into the states in which they are wanted, and files for them.
 struct TransferFixture {
@@ -50,6 +51,15 @@ struct TransferFixture {
     /// As its runner.
     func withTable<Result>(_ body: (TransferTable) async throws -> Result) async throws -> Result {
         try await OperationsDatabase.using(URL(filePath: store)) { try await body($0.transfers) }
+    }
+
+    /// Opens the store as a program that keeps a token on its device, in the folder `tokens`.
+    func keepDeviceToken() throws {
+        var options = Store.Options()
+        options.deviceTokens = FileDeviceTokens(folder: folder.appending(path: "tokens"))
+        let store = try Store.open(at: URL(filePath: store), schemaText: [Self.schema], options: options)
+        _ = try store.partition()
+        try store.close()
     }
 
     // MARK: Transfers
@@ -113,6 +123,39 @@ struct TransferFixture {
     func partialFile(of id: UUID) throws -> String { try partialFile(of: id.text) }
 
     struct NotBegun: Error {}
+}
+
+extension OperationsDatabase {
+    /// Sets a pending mutation aside, rejected by the server.
+    func setAside(_ id: UUID) async throws {
+        let failure = MutationFailure(.rejected, message: "no", time: Date())
+        try await mutations.setAside(id, expecting: .pending, failure, now: Date())
+    }
+
+    /// Carries a mutation out.
+    func settle(_ id: UUID, result: [UInt8]? = nil, now: Date = Date()) async throws {
+        let attempt = try await mutations.begin(id, owner: "test", now: now).attempt
+        try await mutations.answer(attempt, Array("{}".utf8), now: now)
+        try await mutations.settle(id, result: result, now: now)
+    }
+}
+
+extension BackendEnvironment {
+    /// An environment whose API is at a place of its name.
+    static func example(_ name: String) throws -> BackendEnvironment {
+        BackendEnvironment(name: name, api: .init(url: try #require(URL(string: "https://\(name).example/graphql"))))
+    }
+}
+
+extension Store {
+    /// Makes a store in which the environment `staging` is the current one, and gives the name of its partition.
+    static func makeStaging(at place: URL, schema: String, user: PartitionUser? = nil) async throws -> String {
+        let store = try Store.open(at: place, schemaText: [schema])
+        _ = try await store.switch(to: .example("staging"), user: user)
+        let name = try #require(try store.current()).name
+        try store.close()
+        return name
+    }
 }
 
 extension UUID {

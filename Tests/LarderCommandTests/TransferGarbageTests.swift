@@ -10,7 +10,17 @@ import Testing
 
 @Suite("transfers gc", .timeLimit(.minutes(10)))
 struct TransferGarbageTests {
+    private let keyVariables = ["AWS_ACCESS_KEY_ID": "the-key", "AWS_SECRET_ACCESS_KEY": "the-secret"]
+
     private func exists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
+
+    /// Two uploads that have failed: one that the storage has begun, and one of which it is not known whether it has.
+    private func failUploads(_ fixture: TransferFixture) async throws -> (named: UUID, unnamed: UUID) {
+        let (named, unnamed) = (try await fixture.upload(), try await fixture.upload())
+        try await fixture.fail(fixture.begin(named, upload: "a-name"))
+        try await fixture.fail(fixture.begin(unnamed, isAsked: true))
+        return (named, unnamed)
+    }
 
     @Test("Partial files of transfers that do not go on are told, and removed with --write; no others are")
     func partialFiles() async throws {
@@ -83,9 +93,7 @@ struct TransferGarbageTests {
     @Test("Without a storage uploads are left, and it is said of which")
     func withoutStorage() async throws {
         try await TransferFixture.run { fixture in
-            let (named, unnamed) = (try await fixture.upload(), try await fixture.upload())
-            try await fixture.fail(fixture.begin(named, upload: "a-name"))
-            try await fixture.fail(fixture.begin(unnamed, isAsked: true))
+            let (named, unnamed) = try await failUploads(fixture)
             let told = try await fixture.larder("transfers", "gc")
             #expect(
                 told.output.hasPrefix(
@@ -107,9 +115,7 @@ struct TransferGarbageTests {
     @Test("Each upload that gc leaves is told on standard error, with the reason")
     func toldLeft() async throws {
         try await TransferFixture.run { fixture in
-            let (named, unnamed) = (try await fixture.upload(), try await fixture.upload())
-            try await fixture.fail(fixture.begin(named, upload: "a-name"))
-            try await fixture.fail(fixture.begin(unnamed, isAsked: true))
+            let (named, unnamed) = try await failUploads(fixture)
             let errors = try await fixture.larder("transfers", "gc", "--write").errors
             #expect(errors.contains("larder: \(named.text): its upload is at the storage"), "\(errors)")
             #expect(errors.contains("larder: \(unnamed.text): the storage was asked to begin"), "\(errors)")
@@ -135,13 +141,12 @@ struct TransferGarbageTests {
     @Test("A storage that is named by halves, or without keys, is a usage error, and no key is printed")
     func usage() async throws {
         try await TransferFixture.run { fixture in
-            let keys = ["AWS_ACCESS_KEY_ID": "the-key", "AWS_SECRET_ACCESS_KEY": "the-secret"]
             for (arguments, environment) in [
-                (["--endpoint", "http://127.0.0.1:9"], keys), (["--path-style"], keys),
+                (["--endpoint", "http://127.0.0.1:9"], keyVariables), (["--path-style"], keyVariables),
                 (["--region", "eu-west-1"], ["AWS_ACCESS_KEY_ID": "the-key", "AWS_SECRET_ACCESS_KEY": ""]),
-                (["--region", "eu-west-1", "--endpoint", "nowhere"], keys),
-                (["--region", "eu-west-1", "--timeout", "0"], keys),
-                (["--region", "eu-west-1", "--timeout", "1e9"], keys),
+                (["--region", "eu-west-1", "--endpoint", "nowhere"], keyVariables),
+                (["--region", "eu-west-1", "--timeout", "0"], keyVariables),
+                (["--region", "eu-west-1", "--timeout", "1e9"], keyVariables),
             ] {
                 let outcome = try await LarderProcess.run(
                     ["transfers", "gc", "--write", "--store", fixture.store] + arguments, environment: environment)
@@ -158,7 +163,7 @@ struct TransferGarbageTests {
             try await fixture.fail(fixture.begin(id, upload: "a-name"))
             let outcome = try await fixture.larder(
                 "transfers", "gc", "--write", "--json", "--region", "eu-west-1", "--endpoint", "http://127.0.0.1:9",
-                environment: ["AWS_ACCESS_KEY_ID": "the-key", "AWS_SECRET_ACCESS_KEY": "the-secret"])
+                environment: keyVariables)
             #expect(outcome.status == 1)
             #expect(outcome.output.contains(#""left":[{"transfer":"\#(id.text)","code":"object.unreachable""#))
             #expect(!(outcome.output + outcome.errors).contains("the-secret"))
@@ -171,17 +176,12 @@ struct TransferGarbageTests {
         try await TransferFixture.run { fixture in
             let id = try await fixture.upload()
             try await fixture.fail(fixture.begin(id, upload: "a-name"))
-            var options = Store.Options()
-            options.deviceTokens = FileDeviceTokens(folder: fixture.folder.appending(path: "tokens"))
-            let marked = try Store.open(
-                at: URL(filePath: fixture.store), schemaText: [TransferFixture.schema], options: options)
-            _ = try marked.partition()
-            try marked.close()
+            try fixture.keepDeviceToken()
             let storage = ["--region", "eu-west-1", "--endpoint", "http://127.0.0.1:9"]
             func run(_ arguments: [String]) async throws -> Outcome {
                 try await LarderProcess.run(
                     ["transfers", "gc", "--store", fixture.store, "--json"] + storage + arguments,
-                    environment: ["AWS_ACCESS_KEY_ID": "the-key", "AWS_SECRET_ACCESS_KEY": "the-secret"])
+                    environment: keyVariables)
             }
             #expect(try await run([]).status == 0)
             let refused = try await run(["--write"])
@@ -206,12 +206,7 @@ struct TransferGarbageTests {
             let id = try await fixture.download()
             try await fixture.fail(fixture.begin(id, arrived: 9))
             let file = try fixture.partialFile(of: id)
-            var options = Store.Options()
-            options.deviceTokens = FileDeviceTokens(folder: fixture.folder.appending(path: "tokens"))
-            let marked = try Store.open(
-                at: URL(filePath: fixture.store), schemaText: [TransferFixture.schema], options: options)
-            _ = try marked.partition()
-            try marked.close()
+            try fixture.keepDeviceToken()
             let outcome = try await fixture.larder("transfers", "gc", "--write")
             #expect(outcome.status == 0, "\(outcome.errors)")
             #expect(!exists(file))
@@ -232,7 +227,7 @@ struct TransferGarbageTests {
                 ) { storage in
                     let runner = TransferRunner(app, storage: storage)
                     let running = Task { try await runner.run() }
-                    while runner.state != .running { try await Task.sleep(for: .milliseconds(5)) }
+                    try await eventually { runner.state == .running }
                     let outcome = try await fixture.larder("transfers", "gc", "--write", "--json")
                     running.cancel()
                     try await running.value
@@ -357,12 +352,7 @@ struct TransferGarbageTests {
     func filesOfCopy() async throws {
         try await TransferFixture.run { fixture in
             _ = try await fixture.upload()
-            var options = Store.Options()
-            options.deviceTokens = FileDeviceTokens(folder: fixture.folder.appending(path: "tokens"))
-            let marked = try Store.open(
-                at: URL(filePath: fixture.store), schemaText: [TransferFixture.schema], options: options)
-            _ = try marked.partition()
-            try marked.close()
+            try fixture.keepDeviceToken()
             let file = try fixture.partialFile(of: UUID())
             let done = try await fixture.larder("transfers", "gc", "--write")
             #expect(done.status == 0, "\(done.errors)")
@@ -393,7 +383,7 @@ struct TransferGarbageTests {
             let outcome = try await fixture.larder(
                 "transfers", "gc", "--write", "--json", "--region", "eu-west-1", "--endpoint",
                 "http://127.0.0.1:\(storage.port)", "--path-style", "--timeout", "0.3",
-                environment: ["AWS_ACCESS_KEY_ID": "the-key", "AWS_SECRET_ACCESS_KEY": "the-secret"])
+                environment: keyVariables)
             #expect(outcome.status == 1, "\(outcome.errors)")
             let left = #""left":[{"transfer":"\#(id.text)","code":"object.timedOut""#
             #expect(outcome.output.contains(left), "\(outcome)")
@@ -465,15 +455,10 @@ struct TransferGarbageTests {
         try await TransferFixture.run { fixture in
             let file = try fixture.partialFile(of: UUID())
             try await fixture.fail(fixture.begin(fixture.upload(), upload: "a-name"))
-            var options = Store.Options()
-            options.deviceTokens = FileDeviceTokens(folder: fixture.folder.appending(path: "tokens"))
-            let marked = try Store.open(
-                at: URL(filePath: fixture.store), schemaText: [TransferFixture.schema], options: options)
-            _ = try marked.partition()
-            try marked.close()
+            try fixture.keepDeviceToken()
             let refused = try await fixture.larder(
                 "transfers", "gc", "--write", "--region", "eu-west-1", "--endpoint", "http://127.0.0.1:9",
-                environment: ["AWS_ACCESS_KEY_ID": "the-key", "AWS_SECRET_ACCESS_KEY": "the-secret"])
+                environment: keyVariables)
             #expect(refused.status == 4 && exists(file), "\(refused)")
         }
     }

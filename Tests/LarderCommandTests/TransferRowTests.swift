@@ -147,12 +147,7 @@ struct TransferRowTests {
     func owner(verb: String) async throws {
         try await withTemporaryFolder { (folder) throws in
             let place = folder.appending(path: "store")
-            let store = try Store.open(at: place, schemaText: [TransferFixture.schema])
-            let url = try #require(URL(string: "https://staging.example/graphql"))
-            let staging = BackendEnvironment(name: "staging", api: .init(url: url))
-            _ = try await store.switch(to: staging, user: .user("ada"))
-            let name = try #require(try store.current()).name
-            try store.close()
+            let name = try await Store.makeStaging(at: place, schema: TransferFixture.schema, user: .user("ada"))
             let draft = TransferDraft(
                 partition: name, kind: .download, bucket: "b", key: "k", path: "/f", created: Date())
             try await OperationsDatabase.using(place) { database in
@@ -189,8 +184,7 @@ struct TransferRowTests {
             var transfers: [UUID] = []
             for name in ["staging", "production"] {
                 let store = try Store.open(at: place, schemaText: [TransferFixture.schema])
-                let url = try #require(URL(string: "https://\(name).example/graphql"))
-                _ = try await store.switch(to: BackendEnvironment(name: name, api: .init(url: url)))
+                _ = try await store.switch(to: .example(name))
                 let draft = TransferDraft(
                     partition: try #require(try store.current()).name, kind: .download, bucket: "b", key: "k",
                     path: "/\(name)", created: Date())

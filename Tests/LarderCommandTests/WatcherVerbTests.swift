@@ -10,12 +10,7 @@ struct WatcherVerbTests {
     func line() async throws {
         try await withTemporaryFolder { (folder) throws in
             let place = folder.appending(path: "store")
-            let store = try Store.open(at: place, schemaText: ["type Query { number: Int }"])
-            let url = try #require(URL(string: "https://staging.example/graphql"))
-            let staging = BackendEnvironment(name: "staging", api: .init(url: url))
-            _ = try await store.switch(to: staging, user: .user("ada"))
-            let name = try #require(try store.current()).name
-            try store.close()
+            let name = try await Store.makeStaging(at: place, schema: "type Query { number: Int }", user: .user("ada"))
             try await OperationsDatabase.using(place) { database in
                 _ = try await database.watchers.put("w", in: name, document: "{ number }", now: Date())
                 try await database.watchers.note(
@@ -57,8 +52,7 @@ struct WatcherVerbTests {
             let store = try Store.open(at: place, schemaText: ["type Query { number: Int }"])
             var partitions: [String] = []
             for name in ["staging", "production"] {
-                let url = try #require(URL(string: "https://\(name).example/graphql"))
-                _ = try await store.switch(to: BackendEnvironment(name: name, api: .init(url: url)))
+                _ = try await store.switch(to: .example(name))
                 partitions.append(try #require(try store.current()).name)
             }
             try store.close()

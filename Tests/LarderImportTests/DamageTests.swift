@@ -8,41 +8,37 @@ import Testing
 
 @Suite("Damaged sources", .timeLimit(.minutes(10)))
 struct DamageTests {
-    @Test("Nothing is taken from a file that SQLite's own check finds damaged, also where its rows can be read")
-    func readable() async throws {
+    /// Expects that a file is found damaged whose rows can be read, with whatever `prepare` puts beside it.
+    private func expectDamaged(
+        sourceLocation: SourceLocation = #_sourceLocation, _ prepare: (_ folder: URL) throws -> Void
+    ) async throws {
         try await withTemporaryFolder { folder in
             let file = folder.appending(path: "a.db")
             let fixture = try ForeignFixture(file.path, .records)
             try fixture.record("Cook:1", #"{"__typename":"Cook","id":"1","name":"Cook","specialty":null}"#)
             fixture.close()
+            try prepare(folder)
             let source = try source(file.path, .appSync)
             _ = try await source.inspect()
             // The header counts free pages that are not there.
             var bytes = try Data(contentsOf: file)
             bytes[39] = 5
             try bytes.write(to: file)
-            let error = await #expect(throws: ImportError.self) { _ = try await source.inspect() }
-            #expect(error?.code == .damaged)
+            let error = await #expect(throws: ImportError.self, sourceLocation: sourceLocation) {
+                _ = try await source.inspect()
+            }
+            #expect(error?.code == .damaged, sourceLocation: sourceLocation)
         }
+    }
+
+    @Test("Nothing is taken from a file that SQLite's own check finds damaged, also where its rows can be read")
+    func readable() async throws {
+        try await expectDamaged { _ in }
     }
 
     @Test("Nothing is taken from a damaged file that has a log beside it and is read as a copy")
     func readableCopy() async throws {
-        try await withTemporaryFolder { folder in
-            let file = folder.appending(path: "a.db")
-            let fixture = try ForeignFixture(file.path, .records)
-            try fixture.record("Cook:1", #"{"__typename":"Cook","id":"1","name":"Cook","specialty":null}"#)
-            fixture.close()
-            try Data("no log of this file".utf8).write(to: folder.appending(path: "a.db-wal"))
-            let source = try source(file.path, .appSync)
-            _ = try await source.inspect()
-            // The header counts free pages that are not there.
-            var bytes = try Data(contentsOf: file)
-            bytes[39] = 5
-            try bytes.write(to: file)
-            let error = await #expect(throws: ImportError.self) { _ = try await source.inspect() }
-            #expect(error?.code == .damaged)
-        }
+        try await expectDamaged { try Data("no log of this file".utf8).write(to: $0.appending(path: "a.db-wal")) }
     }
 
     @Test("A reference to nothing names no object whose type has several key fields")

@@ -1,5 +1,7 @@
 import Foundation
 import GRDBSQLite
+import LarderFiles
+import Synchronization
 import Testing
 
 /// A database as another library makes it, by its own statements.
@@ -87,6 +89,24 @@ final class ForeignFixture {
 
     struct Failure: Error {
         var text: String
+    }
+}
+
+extension FileSystem {
+    /// A file system that changes a file's time of modification whenever the file is opened, if `isChanged` says so. A
+    /// reader opens a file after it has looked at that time.
+    static func changing(_ isChanged: @escaping @Sendable (_ path: String) -> Bool) -> FileSystem {
+        let count = Mutex(0.0)
+        return FileSystem { call in
+            guard call.kind == .open, isChanged(call.path) else { return nil }
+            let seconds = count.withLock { count in
+                count += 1
+                return count
+            }
+            let time = Date(timeIntervalSince1970: seconds)
+            try? FileManager.default.setAttributes([.modificationDate: time], ofItemAtPath: call.path)
+            return nil
+        }
     }
 }
 

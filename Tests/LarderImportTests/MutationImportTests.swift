@@ -3,7 +3,6 @@ import LarderFiles
 import LarderImport
 import LarderOperations
 import LarderTestSupport
-import Synchronization
 import Testing
 
 @testable import Larder
@@ -64,29 +63,25 @@ struct MutationImportTests {
         }
     }
 
+    private func expectTaken(_ body: String, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+        try await withRecipeBox { app, folder in
+            let path = try queue(folder) { try $0.mutation("A", body) }
+            let report = try await source(path, .appSync) { $0.takesMutations = true }.run(into: app)
+            #expect(
+                report.mutations == .init(taken: 1) && report.omissions.isEmpty, sourceLocation: sourceLocation)
+            #expect(try app.mutations().count == 1, sourceLocation: sourceLocation)
+        }
+    }
+
     @Test("Of a document with several operations the one that is named is taken")
     func named() async throws {
-        try await withRecipeBox { app, folder in
-            let document = "\(rate) mutation Other { rate(id: 2, stars: 1) { id } }"
-            let path = try queue(folder) { fixture in
-                try fixture.mutation("A", body("1", document).dropLast() + #","operationName":"Rate"}"#)
-            }
-            let report = try await source(path, .appSync) { $0.takesMutations = true }.run(into: app)
-            #expect(report.mutations == .init(taken: 1) && report.omissions.isEmpty)
-            #expect(try app.mutations().count == 1)
-        }
+        let document = "\(rate) mutation Other { rate(id: 2, stars: 1) { id } }"
+        try await expectTaken(body("1", document).dropLast() + #","operationName":"Rate"}"#)
     }
 
     @Test("A mutation that says nothing of variables is queued without any")
     func withoutVariables() async throws {
-        try await withRecipeBox { app, folder in
-            let path = try queue(folder) { fixture in
-                try fixture.mutation("A", #"{"query":"mutation { rate(id: 2, stars: 1) { __typename id } }"}"#)
-            }
-            let report = try await source(path, .appSync) { $0.takesMutations = true }.run(into: app)
-            #expect(report.mutations == .init(taken: 1) && report.omissions.isEmpty)
-            #expect(try app.mutations().count == 1)
-        }
+        try await expectTaken(#"{"query":"mutation { rate(id: 2, stars: 1) { __typename id } }"}"#)
     }
 
     @Test("A query among the mutations is told as refused also where nothing is queued")
@@ -167,20 +162,8 @@ struct MutationImportTests {
     func changedMeanwhile() async throws {
         try await withRecipeBox { app, folder in
             let path = try queue(folder) { try $0.mutation("A", body("1")) }
-            let count = Mutex(0.0)
-            // Each time it is opened, which is after it was looked at.
-            let files = FileSystem { call in
-                guard call.kind == .open, call.path.hasSuffix(".db") else { return nil }
-                let seconds = count.withLock { count in
-                    count += 1
-                    return count
-                }
-                let time = Date(timeIntervalSince1970: seconds)
-                try? FileManager.default.setAttributes([.modificationDate: time], ofItemAtPath: call.path)
-                return nil
-            }
             let schema = try Schema(parsing: recipeSchema)
-            let source = try ImportSource(.appSync, path: path, schema: schema, files)
+            let source = try ImportSource(.appSync, path: path, schema: schema, .changing { $0.hasSuffix(".db") })
             let error = await #expect(throws: ImportError.self) { try await source.run(into: app) }
             #expect(error?.code == .busy)
         }

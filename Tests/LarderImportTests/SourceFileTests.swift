@@ -29,11 +29,16 @@ struct SourceFileTests {
     private func makeCacheWithLog(_ folder: URL) throws -> String {
         let live = try makeCache(folder, wal: true)
         let path = folder.appending(path: "a.db").path
-        for suffix in ["", "-wal"] {
-            try FileManager.default.copyItem(atPath: live.path + suffix, toPath: path + suffix)
-        }
+        try copy(live, with: ["-wal"], to: path)
         live.close()
         return path
+    }
+
+    /// Copies a cache that is open, as a killed program leaves it.
+    private func copy(_ live: ForeignFixture, with suffixes: [String], to path: String) throws {
+        for suffix in [""] + suffixes {
+            try FileManager.default.copyItem(atPath: live.path + suffix, toPath: path + suffix)
+        }
     }
 
     @Test(
@@ -59,13 +64,9 @@ struct SourceFileTests {
     func log() async throws {
         try await withTemporaryFolder { folder in
             let live = try makeCache(folder, wal: true)
-            // As a killed program leaves them: copied while they are open.
             let left = folder.appending(path: "left")
             try FileManager.default.createDirectory(at: left, withIntermediateDirectories: true)
-            for suffix in ["", "-wal", "-shm"] {
-                try FileManager.default.copyItem(
-                    atPath: live.path + suffix, toPath: left.appending(path: "a.db\(suffix)").path)
-            }
+            try copy(live, with: ["-wal", "-shm"], to: left.appending(path: "a.db").path)
             live.close()
             let before = try contents(of: left)
             #expect(before["a.db-wal"]?.isEmpty == false)
@@ -82,10 +83,7 @@ struct SourceFileTests {
             for number in 0..<200 { try live.record("Cook:\(number)", #"{"__typename":"Cook","id":"\#(number)"}"#) }
             let left = folder.appending(path: "left")
             try FileManager.default.createDirectory(at: left, withIntermediateDirectories: true)
-            for suffix in ["", "-journal"] {
-                try FileManager.default.copyItem(
-                    atPath: live.path + suffix, toPath: left.appending(path: "a.db\(suffix)").path)
-            }
+            try copy(live, with: ["-journal"], to: left.appending(path: "a.db").path)
             let before = try contents(of: left)
             #expect(before["a.db-journal"]?.isEmpty == false)
             let report = try await source(left.appending(path: "a.db").path).inspect()
@@ -249,22 +247,37 @@ struct SourceFileTests {
         }
     }
 
+    /// Expects that reading copies a database, and that nothing of the copy is left.
+    ///
+    /// - Parameters:
+    ///   - fewest: How many files and folders are made at least.
+    ///   - answer: Decides what becomes of a call on the copy.
+    private func expectCopyRemoved(
+        fewest: Int = 1, sourceLocation: SourceLocation = #_sourceLocation,
+        _ answer: @escaping FileSystem.Injection = { _ in nil }, _ read: (ForeignDatabase.Options) throws -> Void
+    ) throws {
+        let copies = Mutex<Set<String>>([])
+        var options = ForeignDatabase.Options()
+        options.files = FileSystem { call in
+            guard call.path.contains("/larder-import-") else { return nil }
+            copies.withLock { _ = $0.insert(call.path) }
+            return answer(call)
+        }
+        try read(options)
+        let made = copies.withLock { $0 }
+        #expect(
+            made.count >= fewest && made.allSatisfy { !FileManager.default.fileExists(atPath: $0) },
+            sourceLocation: sourceLocation)
+    }
+
     @Test("The copy of a database that has a log beside it is gone when it has been read")
     func copyIsRemoved() async throws {
         try await withTemporaryFolder { folder in
             let path = try makeCacheWithLog(folder)
-            let copies = Mutex<Set<String>>([])
-            var options = ForeignDatabase.Options()
-            options.files = FileSystem { call in
-                if call.path.contains("/larder-import-") { copies.withLock { _ = $0.insert(call.path) } }
-                return nil
-            }
-            do {
+            try expectCopyRemoved { options in
                 let database = try ForeignDatabase(path, options)
                 #expect(try database.count(of: "records") > 0)
             }
-            let made = copies.withLock { $0 }
-            #expect(!made.isEmpty && made.allSatisfy { !FileManager.default.fileExists(atPath: $0) })
         }
     }
 
@@ -295,19 +308,14 @@ struct SourceFileTests {
     func changedLog() async throws {
         try await withTemporaryFolder { folder in
             let path = try makeCacheWithLog(folder)
-            let copies = Mutex<Set<String>>([])
-            var options = ForeignDatabase.Options()
-            options.files = FileSystem { call in
-                guard call.path.contains("/larder-import-") else { return nil }
-                copies.withLock { _ = $0.insert(call.path) }
+            try expectCopyRemoved { _ in
                 let time = Date(timeIntervalSince1970: 1)
                 try? FileManager.default.setAttributes([.modificationDate: time], ofItemAtPath: path + "-wal")
                 return nil
+            } _: { options in
+                let error = #expect(throws: ImportError.self) { try ForeignDatabase(path, options) }
+                #expect(error?.code == .busy)
             }
-            let error = #expect(throws: ImportError.self) { try ForeignDatabase(path, options) }
-            #expect(error?.code == .busy)
-            let made = copies.withLock { $0 }
-            #expect(!made.isEmpty && made.allSatisfy { !FileManager.default.fileExists(atPath: $0) })
         }
     }
 
@@ -315,17 +323,12 @@ struct SourceFileTests {
     func failedCopy() async throws {
         try await withTemporaryFolder { folder in
             let path = try makeCacheWithLog(folder)
-            let copies = Mutex<Set<String>>([])
-            var options = ForeignDatabase.Options()
-            options.files = FileSystem { call in
-                guard call.path.contains("/larder-import-") else { return nil }
-                copies.withLock { _ = $0.insert(call.path) }
-                return call.path.hasSuffix("/copy.db-wal") ? .failure(ENOSPC) : nil
+            try expectCopyRemoved(fewest: 2) { call in
+                call.path.hasSuffix("/copy.db-wal") ? .failure(ENOSPC) : nil
+            } _: { options in
+                let error = #expect(throws: ImportError.self) { try ForeignDatabase(path, options) }
+                #expect(error?.code == .unreadable && error?.message.contains("cannot be copied") == true)
             }
-            let error = #expect(throws: ImportError.self) { try ForeignDatabase(path, options) }
-            #expect(error?.code == .unreadable && error?.message.contains("cannot be copied") == true)
-            let made = copies.withLock { $0 }
-            #expect(made.count > 1 && made.allSatisfy { !FileManager.default.fileExists(atPath: $0) })
         }
     }
 
@@ -358,19 +361,8 @@ struct SourceFileTests {
         try await withTemporaryFolder { folder in
             let path = folder.appending(path: "subscriptionMetadataCache.db").path
             try ForeignFixture(path, .subscriptions).close()
-            let count = Mutex(0.0)
-            // Changes the file's time at each open, which comes after the reader's first look at the file.
-            let files = FileSystem { call in
-                guard call.kind == .open, call.path == path else { return nil }
-                let seconds = count.withLock { count in
-                    count += 1
-                    return count
-                }
-                let time = Date(timeIntervalSince1970: seconds)
-                try? FileManager.default.setAttributes([.modificationDate: time], ofItemAtPath: call.path)
-                return nil
-            }
-            let source = try ImportSource(.appSync, path: path, schema: try Schema(parsing: recipeSchema), files)
+            let schema = try Schema(parsing: recipeSchema)
+            let source = try ImportSource(.appSync, path: path, schema: schema, .changing { $0 == path })
             #expect(await refusal(source)?.code == .busy)
         }
     }

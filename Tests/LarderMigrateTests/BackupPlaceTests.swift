@@ -40,10 +40,8 @@ struct BackupPlaceTests {
     func restoring() async throws {
         try await MigrationFixture.with { fixture in
             try await fixture.queue(1)
-            let (first, place) = (fixture.folder.path + "/first", fixture.folder.path + "/place")
-            #expect(try await fixture.migrate("backup", "--to", first).status == 0)
-            let name = try #require(try FileManager.default.contentsOfDirectory(atPath: first).first)
-            let backup = URL(filePath: first).appending(path: name)
+            let place = fixture.folder.path + "/place"
+            let backup = try await fixture.makeBackup(in: fixture.folder.appending(path: "first"))
             let without = try await fixture.restore(backup, "--no-backup", "--json")
             #expect(try result(without)["backup"] is NSNull, "\(without.errors)")
             #expect(count(fixture.backups.path) == 0)
@@ -75,7 +73,7 @@ struct BackupPlaceTests {
     func omitted() async throws {
         try await MigrationFixture.with { fixture in
             try await fixture.write(7)
-            try Data(repeating: 1, count: 50_000).write(to: fixture.store.appending(path: "records/main/1/data.mdb"))
+            try fixture.damageCache()
             let outcome = try await fixture.migrate("backup")
             #expect(outcome.status == 0, "\(outcome.errors)")
             #expect(outcome.errors.contains(/the cache of partition main is left out: \S+/), "\(outcome.errors)")
@@ -210,11 +208,7 @@ struct BackupPlaceTests {
     func creation() async throws {
         try await MigrationFixture.with { fixture in
             try await fixture.queue(1)
-            let backup = try await fixture.migrate("backup").output.trimmingCharacters(in: .newlines)
-            let manifest = URL(filePath: backup).appending(path: "manifest.json")
-            let text = try String(contentsOf: manifest, encoding: .utf8)
-            let changed = text.replacing(/"created" ?: ?"[^"]+"/, with: #""created":"2021-01-01T00:00:00Z""#)
-            try Data(changed.utf8).write(to: manifest)
+            _ = try await fixture.makeBackup(ofYear: 2021)
             let list = try result(await fixture.migrate("backup", "list", "--json"))["backups"] as? [[String: Any]]
             #expect(list?.map { $0["created"] as? String } == ["2021-01-01T00:00:00Z"], "\(list as Any)")
         }
@@ -251,15 +245,10 @@ struct BackupPlaceTests {
     @Test("A backup that leaves a damaged cache out has the other caches")
     func besideDamaged() async throws {
         try await MigrationFixture.with { fixture in
-            for (number, name) in ["staging", "other"].enumerated() {
-                _ = try await fixture.add(name)
-                #expect(try await fixture.migrate("env", "use", name).status == 0)
-                try await fixture.write(number)
-            }
+            try await fixture.writeInEach()
             let partitions = try await fixture.withDatabase { try $0.environments.partitions() }
             let damaged = try #require(partitions.first { $0.environment == "staging" }).name
-            let file = fixture.store.appending(path: "records/\(damaged)/1/data.mdb")
-            try Data(repeating: 1, count: 50_000).write(to: file)
+            try fixture.damageCache(of: damaged)
             let made = try result(await fixture.migrate("backup", "--json"))
             #expect(made["omitted"] as? [String] == [damaged], "\(made)")
             // The database, and the other cache.

@@ -65,12 +65,7 @@ struct BackupTests {
             try await other.queue(1)
             let foreign = try await other.migrate("backup", "--to", fixture.backups.path)
             #expect(foreign.status == 0, "\(foreign.errors)")
-            var made: [String] = []
-            for _ in 0..<3 {
-                let outcome = try await fixture.migrate("backup")
-                #expect(outcome.status == 0, "\(outcome.errors)")
-                made.append(outcome.output.trimmingCharacters(in: .newlines))
-            }
+            let made = try await fixture.makeBackups(3)
             let list = try await fixture.migrate("backup", "list").output.split(separator: "\n")
             #expect(
                 list.count == 4
@@ -100,14 +95,7 @@ struct BackupTests {
         try await MigrationFixture.with { fixture in
             try await fixture.queue(1)
             var made: [String] = []
-            for year in [2023, 2021, 2022] {
-                let backup = try await fixture.migrate("backup").output.trimmingCharacters(in: .newlines)
-                let manifest = URL(filePath: backup).appending(path: "manifest.json")
-                let text = try String(contentsOf: manifest, encoding: .utf8)
-                let changed = text.replacing(/"created" ?: ?"[^"]+"/, with: #""created":"\#(year)-01-01T00:00:00Z""#)
-                try Data(changed.utf8).write(to: manifest)
-                made.append(backup)
-            }
+            for year in [2023, 2021, 2022] { made.append(try await fixture.makeBackup(ofYear: year)) }
             // What a killed backup has left is none.
             try FileManager.default.copyItem(atPath: made[0], toPath: fixture.backups.path + "/.draft-0")
             let list = try await fixture.migrate("backup", "list").output.split(separator: "\n")
@@ -124,10 +112,7 @@ struct BackupTests {
     func pruned() async throws {
         try await MigrationFixture.with { fixture in
             try await fixture.queue(1)
-            var made: [String] = []
-            for _ in 0..<2 {
-                made.append(try await fixture.migrate("backup").output.trimmingCharacters(in: .newlines))
-            }
+            let made = try await fixture.makeBackups(2)
             for (option, isWritten) in [([], false), (["--write"], true)] as [([String], Bool)] {
                 let arguments = ["backup", "prune", "--keep", "1", "--json", "--store", fixture.store.path]
                 let told = try result(try await MigrateProcess.run(arguments + option))
@@ -157,16 +142,12 @@ struct BackupTests {
     func prunesNone() async throws {
         try await MigrationFixture.with { fixture in
             try await fixture.queue(1)
-            var made: [URL] = []
-            for _ in 0..<3 {
-                let output = try await fixture.migrate("backup").output
-                made.append(URL(filePath: output.trimmingCharacters(in: .newlines)))
-            }
-            try Data("x".utf8).write(to: made[2].appending(path: "larder.sqlite"))
+            let made = try await fixture.makeBackups(3)
+            try Data("x".utf8).write(to: URL(filePath: made[2]).appending(path: "larder.sqlite"))
             let pruned = try await fixture.migrate("backup", "prune", "--keep", "1", "--write", "--json")
             #expect(pruned.status == 2)
             #expect(pruned.errors.contains(#""code":"operations.damagedBackup""#), "\(pruned.errors)")
-            #expect(made.allSatisfy { FileManager.default.fileExists(atPath: $0.path) })
+            #expect(made.allSatisfy { FileManager.default.fileExists(atPath: $0) })
         }
     }
 
@@ -175,7 +156,7 @@ struct BackupTests {
         try await MigrationFixture.with { fixture in
             try await fixture.queue(1)
             for _ in 0..<2 {
-                let backup = try await fixture.migrate("backup").output.trimmingCharacters(in: .newlines)
+                let backup = try await fixture.makeBackups(1)[0]
                 try Data("x".utf8).write(to: URL(filePath: backup).appending(path: "larder.sqlite"))
             }
             let outcome = try await fixture.migrate("backup", "verify")
@@ -189,10 +170,7 @@ struct BackupTests {
     func verifiedInJSON() async throws {
         try await MigrationFixture.with { fixture in
             try await fixture.queue(1)
-            var made: [String] = []
-            for _ in 0..<3 {
-                made.append(try await fixture.migrate("backup").output.trimmingCharacters(in: .newlines))
-            }
+            let made = try await fixture.makeBackups(3)
             try Data("x".utf8).write(to: URL(filePath: made[1]).appending(path: "larder.sqlite"))
             try Data("x".utf8).write(to: URL(filePath: made[2]).appending(path: "manifest.json"))
             let told = try result(await fixture.migrate("backup", "verify", "--json"))
@@ -431,7 +409,7 @@ struct BackupTests {
         try await MigrationFixture.with { fixture in
             try await fixture.write(7)
             try await fixture.queue(1)
-            try Data(repeating: 1, count: 50_000).write(to: fixture.store.appending(path: "records/main/1/data.mdb"))
+            try fixture.damageCache()
             let outcome = try await fixture.migrate("backup", "--json")
             #expect(outcome.status == 0, "\(outcome.errors)")
             #expect(try text(result(outcome)["omitted"]) == #"["main"]"#)
@@ -442,7 +420,7 @@ struct BackupTests {
     func manifestOfOmitted() async throws {
         try await MigrationFixture.with { fixture in
             try await fixture.write(7)
-            try Data(repeating: 1, count: 50_000).write(to: fixture.store.appending(path: "records/main/1/data.mdb"))
+            try fixture.damageCache()
             let backup = try StoreBackup(at: try await fixture.makeBackup())
             let partition = try #require(backup.manifest.partitions.first)
             #expect(partition.name == "main" && partition.cache == nil)
@@ -478,6 +456,29 @@ struct BackupTests {
 }
 
 extension MigrationFixture {
+    /// Makes backups beside the store, one after the other, and gives their paths.
+    fileprivate func makeBackups(
+        _ count: Int, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> [String] {
+        var made: [String] = []
+        for _ in 0..<count {
+            let outcome = try await migrate("backup")
+            #expect(outcome.status == 0, "\(outcome.errors)", sourceLocation: sourceLocation)
+            made.append(outcome.output.trimmingCharacters(in: .newlines))
+        }
+        return made
+    }
+
+    /// Makes a backup that says that it was made at the beginning of a year, and gives its path.
+    func makeBackup(ofYear year: Int) async throws -> String {
+        let backup = try await makeBackups(1)[0]
+        let manifest = URL(filePath: backup).appending(path: "manifest.json")
+        let text = try String(contentsOf: manifest, encoding: .utf8)
+        let changed = text.replacing(/"created" ?: ?"[^"]+"/, with: #""created":"\#(year)-01-01T00:00:00Z""#)
+        try Data(changed.utf8).write(to: manifest)
+        return backup
+    }
+
     func restore(_ backup: URL, _ more: String...) async throws -> MigrateProcess.Outcome {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         return try await MigrateProcess.run(["restore", backup.path, "--store", store.path] + more)

@@ -88,7 +88,7 @@ struct CacheFormatTests {
             for name in ["z", "a"] {
                 let folder = fixture.store.appending(path: "records/\(name)/1")
                 try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-                try Data(repeating: 1, count: 50_000).write(to: folder.appending(path: "data.mdb"))
+                try fixture.damageCache(of: name)
             }
             #expect(try StoreStatus(of: fixture.store).caches.map(\.partition) == ["a", Store.unnamedPartition, "z"])
         }
@@ -160,8 +160,7 @@ struct CacheFormatTests {
             try fixture.markCache(format: 0)
             let older = try await cache()
             #expect(older["state"] as? String == "older" && older["format"] as? Int == 0)
-            let file = fixture.store.appending(path: "records/main/1/data.mdb")
-            try Data(repeating: 1, count: 50_000).write(to: file)
+            try fixture.damageCache()
             let damaged = try await cache()
             #expect(damaged["state"] as? String == "damaged")
             #expect((damaged["reason"] as? String)?.isEmpty == false)
@@ -203,11 +202,7 @@ struct CacheFormatTests {
     @Test("up takes its step for each cache of an older format")
     func eachOlder() async throws {
         try await MigrationFixture.with { fixture in
-            for (number, name) in ["staging", "other"].enumerated() {
-                _ = try await fixture.add(name)
-                #expect(try await fixture.migrate("env", "use", name).status == 0)
-                try await fixture.write(number)
-            }
+            try await fixture.writeInEach()
             let partitions = try await fixture.withDatabase { try $0.environments.partitions() }
             for partition in partitions { try fixture.markCache(format: 0, of: partition.name) }
             #expect(try await fixture.migrate("status").status == 3)

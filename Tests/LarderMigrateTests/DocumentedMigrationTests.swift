@@ -52,7 +52,7 @@ struct DocumentedMigrationTests {
             holder.kill()
             _ = try await holder.finish()
             #expect(try await verbs.run("`status`", ["status"], status: 3)["lockHolder"] is NSNull)
-            try Data(repeating: 1, count: 50_000).write(to: fixture.cacheFile)
+            try fixture.damageCache()
             try await verbs.run("`status`", ["status"], status: 3)
         }
     }
@@ -114,15 +114,7 @@ struct DocumentedMigrationTests {
             try await add("c")
             try await verbs.run("`env remove`", ["env", "remove", "c"])
             try await verbs.run(switching, ["env", "use", "b"])
-            try await fixture.withDatabase { database in
-                let name = try #require(try database.environments.current()?.partition?.name)
-                let draft = TransferDraft(
-                    partition: name, kind: .upload, bucket: "media", key: "v/1", path: "/file",
-                    source: .init(device: 1, inode: 2, size: 10, modified: 3), created: Date())
-                try await database.transfers.enqueue([draft])
-                let begun = try await database.transfers.begin(draft.id, owner: "test", now: Date())
-                try await database.transfers.note(try #require(begun).attempt, [.upload("u-1")])
-            }
+            try await fixture.beginUpload("v/1", .upload("u-1"))
             try await verbs.run(switching, ["env", "none", "--discard"])
             try await verbs.run("`env forget`", ["env", "forget", "b", "--confirm", "b", "--discard"])
         }
@@ -168,7 +160,7 @@ struct DocumentedMigrationTests {
     func damagedCache() async throws {
         try await MigrationFixture.with { fixture in
             try await fixture.write(7)
-            try Data(repeating: 1, count: 50_000).write(to: fixture.cacheFile)
+            try fixture.damageCache()
             let outcome = try await fixture.migrate("validate", "--json")
             #expect(outcome.status == 5, "\(outcome.output)")
             #expect(outcome.output == "")
@@ -178,16 +170,6 @@ struct DocumentedMigrationTests {
 }
 
 extension MigrationFixture {
-    fileprivate var cacheFile: URL { store.appending(path: "records/main/1/data.mdb") }
-
-    /// Damages the current generation of the cache.
-    fileprivate func damageCache() throws {
-        let records = store.appending(path: "records/main")
-        let numbers = try FileManager.default.contentsOfDirectory(atPath: records.path).compactMap(Int.init)
-        let number = try #require(numbers.max())
-        try Data(repeating: 1, count: 50_000).write(to: records.appending(path: "\(number)/data.mdb"))
-    }
-
     /// Puts a cache beside a database of an older version, which opening the store would migrate.
     fileprivate func addCache() async throws {
         let other = MigrationFixture(folder: folder.appending(path: "other"))

@@ -162,8 +162,7 @@ struct EnvironmentVerbTests {
     @Test("env list marks the environment that is the store's current one, also where a variable names another")
     func listedBesideVariable() async throws {
         try await MigrationFixture.with { fixture in
-            for name in ["staging", "other"] { _ = try await fixture.add(name) }
-            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            try await fixture.startInStaging()
             let variable = ["LARDER_ENV": "other"]
             let list = try await fixture.migrate("env", "list", environment: variable)
             #expect(list.output == "- other - 0 partitions\n* staging - 1 partition\n", "\(list)")
@@ -232,9 +231,7 @@ struct EnvironmentVerbTests {
     @Test("An environment is not removed while it is the current one, nor while it has data")
     func removed() async throws {
         try await MigrationFixture.with { fixture in
-            _ = try await fixture.add("staging")
-            _ = try await fixture.add("other")
-            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            try await fixture.startInStaging()
             for _ in 0..<2 {
                 let outcome = try await fixture.migrate("env", "remove", "staging", "--json")
                 #expect(outcome.status == 4)
@@ -393,8 +390,7 @@ struct EnvironmentVerbTests {
     @Test("plan --use plans a switch from the store's current environment, whatever LARDER_ENV names")
     func plannedBesideVariable() async throws {
         try await MigrationFixture.with { fixture in
-            for name in ["staging", "other"] { _ = try await fixture.add(name) }
-            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            try await fixture.startInStaging()
             let plan = try await fixture.migrate(
                 "plan", "--use", "other", "--json", environment: ["LARDER_ENV": "other"])
             #expect(plan.status == 3, "\(plan.errors)")
@@ -421,17 +417,10 @@ struct EnvironmentVerbTests {
     @Test("A switch counts in JSON the transfers that are left to do, and apart from them those that have failed")
     func countedTransfers() async throws {
         try await MigrationFixture.with { fixture in
-            for name in ["staging", "other"] { _ = try await fixture.add(name) }
-            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            try await fixture.startInStaging()
+            let downloads = try await fixture.queueDownloads("a", "b", "c")
             try await fixture.withDatabase { database in
-                let name = try #require(try database.environments.current()?.partition?.name)
-                let drafts = ["a", "b", "c"].map { key in
-                    TransferDraft(
-                        partition: name, kind: .download, bucket: "media", key: key, path: "/file-\(key)",
-                        created: Date())
-                }
-                try await database.transfers.enqueue(drafts)
-                let begun = try await database.transfers.begin(drafts[0].id, owner: "test", now: Date())
+                let begun = try await database.transfers.begin(downloads[0], owner: "test", now: Date())
                 let failure = TransferFailure(code: "object.accessDenied", message: "no", time: Date())
                 try await database.transfers.fail(try #require(begun).attempt, failure, now: Date())
             }
@@ -442,52 +431,5 @@ struct EnvironmentVerbTests {
                 #expect(counts?["transfers"] as? Int == 2 && counts?["failedTransfers"] as? Int == 1, "\(use)")
             }
         }
-    }
-}
-
-extension MigrationFixture {
-    func add(_ name: String, _ more: String...) async throws -> MigrateProcess.Outcome {
-        try await MigrateProcess.run(
-            [
-                "env", "add", name, "--url", "https://\(name.isEmpty ? "x" : "staging").example/graphql",
-                "--store", store.path,
-            ] + more)
-    }
-
-    /// Queues mutations in the current partition.
-    func queueInCurrent(_ count: Int) async throws {
-        try await withDatabase { database in
-            let partition = try #require(try database.environments.current()?.partition?.name)
-            for _ in 0..<count {
-                let content = MutationContent(document: "mutation { note }", variables: Array("{}".utf8))
-                _ = try await database.mutations.enqueue(
-                    MutationDraft(partition: partition, content: content, created: Date()))
-            }
-        }
-    }
-
-    /// Gives the current partition a cache.
-    func writeInCurrent() async throws { try await write(1) }
-
-    /// A text that a partition's key is made of, easy to find.
-    static let key = "the key that is looked for in the files"
-
-    /// Makes a store that has left the environment `staging`, with a cache, a key and a mutation, for another.
-    ///
-    /// - Returns: The name of the partition that was left.
-    func makeParted() async throws -> String {
-        _ = try await add("staging")
-        _ = try await add("other")
-        #expect(try await migrate("env", "use", "staging").status == 0)
-        try await queueInCurrent(1)
-        try await writeInCurrent()
-        let name = try await withDatabase { try $0.environments.current()?.partition?.name }
-        try execute(
-            """
-            INSERT INTO partition_key (partition, sealed_with, sealed, created)
-            SELECT id, 'test', CAST('\(Self.key)' AS BLOB), 0 FROM partition
-            """)
-        #expect(try await migrate("env", "use", "other").status == 0)
-        return try #require(name)
     }
 }

@@ -14,9 +14,7 @@ struct ForgettingTests {
     @Test("Forgetting wants the name repeated, refuses what is current or unsent, and leaves nothing")
     func forgotten() async throws {
         try await MigrationFixture.with { fixture in
-            _ = try await fixture.add("staging")
-            _ = try await fixture.add("other")
-            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            try await fixture.startInStaging()
             try await fixture.queueInCurrent(2)
             try await fixture.writeInCurrent()
             let unconfirmed = try await fixture.migrate("env", "forget", "staging", "--json")
@@ -54,22 +52,9 @@ struct ForgettingTests {
     @Test("Forgetting tells which uploads the storage has parts of, and is refused unasked")
     func forgottenUploads() async throws {
         try await MigrationFixture.with { fixture in
-            _ = try await fixture.add("staging")
-            _ = try await fixture.add("other")
-            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
-            try await fixture.withDatabase { database in
-                let name = try #require(try database.environments.current()?.partition?.name)
-                for (key, note) in [("v/1", .upload("u-1")), ("v/2", .uploadAsked(before: []))]
-                    as [(String, TransferNote)]
-                {
-                    let draft = TransferDraft(
-                        partition: name, kind: .upload, bucket: "media", key: key, region: "eu-west-1", path: "/file",
-                        source: .init(device: 1, inode: 2, size: 10, modified: 3), created: Date())
-                    try await database.transfers.enqueue([draft])
-                    let begun = try await database.transfers.begin(draft.id, owner: "test", now: Date())
-                    try await database.transfers.note(try #require(begun).attempt, [note])
-                }
-            }
+            try await fixture.startInStaging()
+            try await fixture.beginUpload("v/1", region: "eu-west-1", .upload("u-1"))
+            try await fixture.beginUpload("v/2", region: "eu-west-1", .uploadAsked(before: []))
             #expect(try await fixture.migrate("env", "use", "other", "--discard").status == 0)
             let refused = try await fixture.migrate("env", "forget", "staging", "--confirm", "staging", "--json")
             #expect(refused.status == 4)
@@ -88,17 +73,8 @@ struct ForgettingTests {
     @Test("Forgetting names in JSON the storage that has parts of an upload, where it has a name")
     func namedStorage() async throws {
         try await MigrationFixture.with { fixture in
-            for name in ["staging", "other"] { _ = try await fixture.add(name) }
-            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
-            try await fixture.withDatabase { database in
-                let name = try #require(try database.environments.current()?.partition?.name)
-                let draft = TransferDraft(
-                    partition: name, kind: .upload, storage: "archive", bucket: "media", key: "k", path: "/file",
-                    source: .init(device: 1, inode: 2, size: 10, modified: 3), created: Date())
-                try await database.transfers.enqueue([draft])
-                let begun = try await database.transfers.begin(draft.id, owner: "test", now: Date())
-                try await database.transfers.note(try #require(begun).attempt, [.upload("u-1")])
-            }
+            try await fixture.startInStaging()
+            try await fixture.beginUpload("k", at: "archive", .upload("u-1"))
             #expect(try await fixture.migrate("env", "use", "other", "--discard").status == 0)
             let done = try await fixture.migrate(
                 "env", "forget", "staging", "--confirm", "staging", "--discard", "--json")
@@ -112,9 +88,7 @@ struct ForgettingTests {
         arguments: EnvironmentForgetting.KillPoint.allCases)
     func killed(step: EnvironmentForgetting.KillPoint) async throws {
         try await MigrationFixture.with { fixture in
-            _ = try await fixture.add("staging")
-            _ = try await fixture.add("other")
-            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            try await fixture.startInStaging()
             try await fixture.queueInCurrent(2)
             try await fixture.writeInCurrent()
             #expect(try await fixture.migrate("env", "use", "other").status == 0)

@@ -130,7 +130,18 @@ struct ImportVerbTests {
         }
     }
 
-    /// A folder with AppSync's databases, in which one mutation waits.
+    /// As `withCache`, with a folder of AppSync's databases, in which one mutation waits, and a schema that has it.
+    private func withQueue(_ body: (MigrationFixture, _ folder: URL, _ schema: String) async throws -> Void)
+        async throws
+    {
+        try await withCache { (fixture, _, schema) throws in
+            let folder = fixture.folder.appending(path: "appsync")
+            try addQueue(to: folder)
+            try Data((Self.schema + " type Mutation { note: Int }").utf8).write(to: URL(filePath: schema))
+            try await body(fixture, folder, schema)
+        }
+    }
+
     private func addQueue(to folder: URL) throws {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let queue = try DatabaseQueue(path: folder.appending(path: "offlineMutations.db").path)
@@ -149,7 +160,7 @@ struct ImportVerbTests {
         try queue.close()
     }
 
-    /// Beside them, what AppSync keeps of two subscriptions.
+    /// Adds the database in which AppSync keeps two subscriptions.
     private func addSubscriptions(to folder: URL) throws {
         let database = try DatabaseQueue(path: folder.appending(path: "subscriptionMetadataCache.db").path)
         try database.write { db in
@@ -167,10 +178,7 @@ struct ImportVerbTests {
         "Mutations are queued in a store that is new, and refused by one that lacks migrations",
         arguments: [true, false])
     func mutations(isNew: Bool) async throws {
-        try await withCache { (fixture, _, schema) throws in
-            let folder = fixture.folder.appending(path: "appsync")
-            try addQueue(to: folder)
-            try Data((Self.schema + " type Mutation { note: Int }").utf8).write(to: URL(filePath: schema))
+        try await withQueue { (fixture, folder, schema) throws in
             if !isNew { try fixture.makeOlder() }
             let outcome = try await fixture.migrate(
                 "import", "--from", "appsync", folder.path, "--schema", schema, "--mutations", "--write", "--json")
@@ -189,9 +197,7 @@ struct ImportVerbTests {
 
     @Test("Of the subscriptions of a client it is told how many there are, and that nothing of them is taken")
     func subscriptions() async throws {
-        try await withCache { (fixture, _, schema) throws in
-            let folder = fixture.folder.appending(path: "appsync")
-            try addQueue(to: folder)
+        try await withQueue { (fixture, folder, schema) throws in
             try addSubscriptions(to: folder)
             let told = try await fixture.migrate("import", "--from", "appsync", folder.path, "--schema", schema)
             #expect(told.output.contains("\nsubscriptions: 2, of which nothing is taken\n"), "\(told)")
@@ -223,15 +229,12 @@ struct ImportVerbTests {
 
     @Test("Of several clients' databases in a folder the ones are taken whose prefix is named")
     func prefix() async throws {
-        try await withCache { (fixture, _, schema) throws in
-            let folder = fixture.folder.appending(path: "appsync")
-            try addQueue(to: folder)
+        try await withQueue { (fixture, folder, schema) throws in
             for name in ["movies_offlineMutations.db", "music_offlineMutations.db"] {
                 try FileManager.default.copyItem(
                     at: folder.appending(path: "offlineMutations.db"), to: folder.appending(path: name))
             }
             try FileManager.default.removeItem(at: folder.appending(path: "offlineMutations.db"))
-            try Data((Self.schema + " type Mutation { note: Int }").utf8).write(to: URL(filePath: schema))
             let arguments = [
                 "import", "--from", "appsync", folder.path, "--schema", schema, "--mutations", "--json", "--store",
                 fixture.store.path,
@@ -298,10 +301,7 @@ struct ImportVerbTests {
 
     @Test("Without --mutations an import queues none: the other program goes on sending them")
     func withoutMutations() async throws {
-        try await withCache { (fixture, _, schema) throws in
-            let folder = fixture.folder.appending(path: "appsync")
-            try addQueue(to: folder)
-            try Data((Self.schema + " type Mutation { note: Int }").utf8).write(to: URL(filePath: schema))
+        try await withQueue { (fixture, folder, schema) throws in
             let outcome = try await fixture.migrate(
                 "import", "--from", "appsync", folder.path, "--schema", schema, "--write", "--json")
             let report = try #require(try result(outcome)["report"] as? [String: Any], "\(outcome.errors)")

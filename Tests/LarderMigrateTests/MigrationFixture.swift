@@ -68,7 +68,21 @@ struct MigrationFixture {
         }
     }
 
-    /// Carries a mutation out, as far as its row goes.
+    /// Marks a mutation's row as being sent; sends nothing.
+    func begin(_ id: UUID) async throws {
+        try await withDatabase { _ = try await $0.mutations.begin(id, owner: "test", now: Date()) }
+    }
+
+    /// Notes a failed attempt in a mutation's row; sends nothing.
+    func failOnce(_ id: UUID, as kind: MutationFailure.Class) async throws {
+        try await withDatabase { database in
+            let attempt = try await database.mutations.begin(id, owner: "test", now: Date()).attempt
+            let failure = MutationFailure(kind, message: "it failed", time: Date())
+            try await database.mutations.retryLater(attempt, at: nil, failure, now: Date())
+        }
+    }
+
+    /// Marks a mutation's row as applied; sends nothing.
     func settle(_ id: UUID) async throws {
         try await withDatabase { database in
             let attempt = try await database.mutations.begin(id, owner: "test", now: Date()).attempt
@@ -96,6 +110,26 @@ struct MigrationFixture {
 
     func mutations() async throws -> [UUID] {
         try await withDatabase { try $0.mutations.list().map(\.id) }
+    }
+
+    /// The mutations of a store that must be sound, after a restoration that must have gone well.
+    func mutations(
+        after restoration: MigrateProcess.Outcome, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> [Mutation] {
+        #expect(restoration.status == 0, "\(restoration.errors)", sourceLocation: sourceLocation)
+        try await expectSound(sourceLocation: sourceLocation)
+        return try await withDatabase { try $0.mutations.list() }
+    }
+
+    /// Expects that a mutation has taken effect, and that the store tells of it.
+    func expectApplied(_ id: UUID, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+        try await withDatabase { database in
+            guard case .settled(let outcome) = try database.mutations.find(id) else {
+                Issue.record("the outcome is gone", sourceLocation: sourceLocation)
+                return
+            }
+            #expect(outcome.kind == .applied, sourceLocation: sourceLocation)
+        }
     }
 
     // MARK: Other versions
@@ -138,6 +172,14 @@ struct MigrationFixture {
         try environment.close()
     }
 
+    /// Damages the current generation of a partition's cache.
+    func damageCache(of partition: String = Store.unnamedPartition) throws {
+        let generations = store.appending(path: "records/\(partition)")
+        let numbers = try FileManager.default.contentsOfDirectory(atPath: generations.path).compactMap(Int.init)
+        let number = try #require(numbers.max())
+        try Data(repeating: 1, count: 50_000).write(to: generations.appending(path: "\(number)/data.mdb"))
+    }
+
     // MARK: The tool
 
     func migrate(
@@ -147,18 +189,20 @@ struct MigrationFixture {
             arguments + ["--store", store.path], environment: environment, in: current ?? folder)
     }
 
-    /// Makes the only backup there is.
-    func makeBackup(sourceLocation: SourceLocation = #_sourceLocation) async throws -> URL {
-        let outcome = try await migrate("backup")
+    /// Makes a backup in a place, by default beside the store. It must be the only one there.
+    func makeBackup(in place: URL? = nil, sourceLocation: SourceLocation = #_sourceLocation) async throws -> URL {
+        let arguments = ["backup", "--store", store.path] + (place.map { ["--to", $0.path] } ?? [])
+        let outcome = try await MigrateProcess.run(arguments, in: folder)
         #expect(outcome.status == 0, "\(outcome.errors)", sourceLocation: sourceLocation)
-        return try backup()
+        return try backup(in: place)
     }
 
-    /// The only backup there is.
-    func backup() throws -> URL {
-        let names = try FileManager.default.contentsOfDirectory(atPath: backups.path)
+    /// The only backup in a place, by default beside the store.
+    func backup(in place: URL? = nil) throws -> URL {
+        let place = place ?? backups
+        let names = try FileManager.default.contentsOfDirectory(atPath: place.path)
         try #require(names.count == 1, "\(names)")
-        return backups.appending(path: names[0])
+        return place.appending(path: names[0])
     }
 
     /// What must hold after whatever happened.

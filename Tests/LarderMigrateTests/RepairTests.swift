@@ -113,11 +113,10 @@ struct RepairTests {
             defer { user.kill() }
             try await user.wait { lines in lines.contains { $0.hasPrefix("queued ") } }
             let outcome = try await fixture.migrate("repair", "--write", "--json")
-            if user.process.isRunning {
-                #expect(outcome.status == 1)
-                #expect(outcome.errors.contains(#""code":"operations.busy""#), "\(outcome.errors)")
-                #expect(outcome.errors.contains("Process \(user.process.processIdentifier) has"))
-            }
+            #expect(user.process.isRunning)
+            #expect(outcome.status == 1)
+            #expect(outcome.errors.contains(#""code":"operations.busy""#), "\(outcome.errors)")
+            #expect(outcome.errors.contains("Process \(user.process.processIdentifier) has"))
         }
     }
 
@@ -157,8 +156,7 @@ struct RepairTests {
     func cache() async throws {
         try await MigrationFixture.with { fixture in
             try await fixture.write(7)
-            let data = fixture.store.appending(path: "records/main/1/data.mdb")
-            try Data(repeating: 1, count: 50_000).write(to: data)
+            try fixture.damageCache()
             let plan = try await fixture.migrate("repair", "--json")
             #expect(plan.status == 3)
             #expect(plan.output.contains(#"{"step":"rebuildCache","partition":"main","finding":"#))
@@ -179,10 +177,7 @@ struct RepairTests {
                     try await store.partition(named: name, nil).write(number, json: Array(#"{"number":7}"#.utf8))
                 }
             }
-            for name in ["a", "b"] {
-                let data = fixture.store.appending(path: "records/\(name)/1/data.mdb")
-                try Data(repeating: 1, count: 50_000).write(to: data)
-            }
+            for name in ["a", "b"] { try fixture.damageCache(of: name) }
             let plan = try await fixture.migrate("repair", "--json")
             #expect(plan.status == 3)
             for name in ["a", "b"] {
@@ -246,14 +241,9 @@ struct RepairedMutationTests {
     func inFlight() async throws {
         try await MigrationFixture.with { fixture in
             let ids = try await fixture.queue(4)
-            try await fixture.withDatabase { database in
-                for (id, kind) in zip(ids[1...], [MutationFailure.Class.outcomeUnknown, .offline]) {
-                    let attempt = try await database.mutations.begin(id, owner: "somebody", now: Date()).attempt
-                    let failure = MutationFailure(kind, message: "it failed", time: Date())
-                    try await database.mutations.retryLater(attempt, at: nil, failure, now: Date())
-                }
-                _ = try await database.mutations.begin(ids[0], owner: "somebody", now: Date())
-            }
+            try await fixture.failOnce(ids[1], as: .outcomeUnknown)
+            try await fixture.failOnce(ids[2], as: .offline)
+            try await fixture.begin(ids[0])
             try fixture.executeUnchecked("DELETE FROM mutation WHERE sequence = 4")
             let mutations = try await repaired(fixture)
             #expect(mutations.map(\.state) == [.deadLetter, .deadLetter, .pending])
@@ -311,8 +301,7 @@ struct RepairedMutationTests {
     func validated() async throws {
         try await MigrationFixture.with { fixture in
             try await fixture.write(7)
-            let data = fixture.store.appending(path: "records/main/1/data.mdb")
-            try Data(repeating: 1, count: 50_000).write(to: data)
+            try fixture.damageCache()
             let outcome = try await fixture.migrate("validate", "--json")
             #expect(outcome.status == 5)
             #expect(outcome.errors.contains(#""findings":["cache main: "#), "\(outcome.errors)")

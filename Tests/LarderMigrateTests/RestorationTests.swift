@@ -20,13 +20,7 @@ struct RestorationTests {
             #expect(try text(result(outcome)["mutations"]) == #"{"kept":2,"restored":0,"setAside":0,"settledSince":1}"#)
             // What was queued since is not lost either.
             #expect(try await fixture.mutations() == [ids[1], ids[2]] + later)
-            try await fixture.withDatabase { database in
-                guard case .settled(let outcome) = try database.mutations.find(ids[0]) else {
-                    Issue.record("the outcome is gone")
-                    return
-                }
-                #expect(outcome.kind == .applied)
-            }
+            try await fixture.expectApplied(ids[0])
             try await fixture.expectSound()
         }
     }
@@ -54,8 +48,7 @@ struct RestorationTests {
     @Test("What environment is the current one since the backup stays so, and none does", arguments: [true, false])
     func current(isEntered: Bool) async throws {
         try await MigrationFixture.with { fixture in
-            for name in ["staging", "other"] { _ = try await fixture.add(name) }
-            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            try await fixture.startInStaging()
             let backup = try await fixture.makeBackup()
             let since = isEntered ? ["env", "use", "other"] : ["env", "none"]
             #expect(try await MigrateProcess.run(since + ["--store", fixture.store.path]).status == 0)
@@ -69,20 +62,13 @@ struct RestorationTests {
     func lost() async throws {
         try await MigrationFixture.with { fixture in
             let ids = try await fixture.queue(3)
-            try await fixture.withDatabase { database in
-                _ = try await database.mutations.begin(ids[1], owner: "somebody", now: Date())
-            }
+            try await fixture.begin(ids[1])
             let backup = try await fixture.makeBackup()
             try fixture.execute("DELETE FROM mutation")
-            let outcome = try await fixture.restore(backup, "--json")
-            #expect(outcome.status == 0, "\(outcome.errors)")
-            try await fixture.withDatabase { database in
-                let restored = try database.mutations.list()
-                #expect(restored.map(\.id) == ids)
-                #expect(restored.map(\.state) == [.pending, .deadLetter, .pending])
-                #expect(restored[1].failure?.class == .outcomeUnknown)
-            }
-            try await fixture.expectSound()
+            let restored = try await fixture.mutations(after: fixture.restore(backup, "--json"))
+            #expect(restored.map(\.id) == ids)
+            #expect(restored.map(\.state) == [.pending, .deadLetter, .pending])
+            #expect(restored[1].failure?.class == .outcomeUnknown)
         }
     }
 
@@ -105,17 +91,13 @@ struct RestorationTests {
             }
             #expect(pruned == (byTime ? 2 : 1))
             let outcome = try await fixture.restore(backup, "--json")
-            #expect(outcome.status == 0, "\(outcome.errors)")
+            let restored = try await fixture.mutations(after: outcome)
             #expect(
                 try text(result(outcome)["mutations"])
                     == #"{"kept":1,"restored":1,"setAside":1,"settledSince":0}"#)
-            try await fixture.withDatabase { database in
-                let restored = try database.mutations.list()
-                #expect(restored.map(\.id) == ids)
-                #expect(restored.map(\.state) == [.deadLetter, .pending])
-                #expect(restored[0].failure?.class == .restored)
-            }
-            try await fixture.expectSound()
+            #expect(restored.map(\.id) == ids)
+            #expect(restored.map(\.state) == [.deadLetter, .pending])
+            #expect(restored[0].failure?.class == .restored)
         }
     }
 
@@ -339,11 +321,9 @@ struct RestorationTests {
         try await MigrationFixture.with { fixture in
             try await fixture.write(7)
             try await fixture.queue(1)
-            #expect(try await fixture.migrate("backup", "--to", fixture.folder.path + "/first").status == 0)
+            let first = try await fixture.makeBackup(in: fixture.folder.appending(path: "first"))
             try await fixture.write(8)
-            let first = fixture.folder.appending(path: "first")
-            let name = try #require(try FileManager.default.contentsOfDirectory(atPath: first.path).first)
-            #expect(try await fixture.restore(first.appending(path: name)).status == 0)
+            #expect(try await fixture.restore(first).status == 0)
             #expect(try await fixture.number() == 7)
             #expect(try await fixture.restore(try fixture.backup()).status == 0)
             #expect(try await fixture.number() == 8)
@@ -418,11 +398,7 @@ struct RestorationTests {
     @Test("The caches of all partitions come back")
     func allCaches() async throws {
         try await MigrationFixture.with { fixture in
-            for (number, name) in ["staging", "other"].enumerated() {
-                _ = try await fixture.add(name)
-                #expect(try await fixture.migrate("env", "use", name).status == 0)
-                try await fixture.write(number)
-            }
+            try await fixture.writeInEach()
             let backup = try await fixture.makeBackup()
             let new = MigrationFixture(folder: fixture.folder.appending(path: "new"))
             #expect(try await new.restore(backup).status == 0)

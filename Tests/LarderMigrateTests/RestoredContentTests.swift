@@ -34,20 +34,21 @@ struct RestoredContentTests {
         }
     }
 
+    private func signIn(_ token: String, _ fixture: MigrationFixture) async throws {
+        let tokens = Credentials.UserPoolTokens(
+            idToken: "id \(token)", accessToken: "access \(token)", refreshToken: token, expires: nil)
+        try await fixture.withPartition { (_, app) throws in
+            try await app.session.signIn(Credentials(userPool: tokens), within: .seconds(300))
+        }
+    }
+
     @Test("A user who signed in or out since the backup stays so, with today's credentials", arguments: [true, false])
     func sessions(signsIn: Bool) async throws {
         try await MigrationFixture.with { fixture in
-            func sign(in token: String) async throws {
-                let tokens = Credentials.UserPoolTokens(
-                    idToken: token, accessToken: token, refreshToken: token, expires: nil)
-                try await fixture.withPartition { (_, app) throws in
-                    try await app.session.signIn(Credentials(userPool: tokens), within: .seconds(300))
-                }
-            }
-            try await sign(in: "old")
+            try await signIn("old", fixture)
             let backup = try await fixture.makeBackup()
             if signsIn {
-                try await sign(in: "new")
+                try await signIn("new", fixture)
             } else {
                 _ = try await fixture.withPartition { (_, app) throws in
                     try await app.session.signOut(within: .seconds(300))
@@ -89,10 +90,7 @@ struct RestoredContentTests {
     @Test("Credentials of a backup that is restored whole are opened with the program's key, which is not in it")
     func sealedCredentials() async throws {
         try await MigrationFixture.with { fixture in
-            let tokens = Credentials.UserPoolTokens(idToken: "i", accessToken: "a", refreshToken: "r", expires: nil)
-            try await fixture.withPartition { (_, app) throws in
-                try await app.session.signIn(Credentials(userPool: tokens), within: .seconds(300))
-            }
+            try await signIn("r", fixture)
             let backup = try await fixture.makeBackup()
             let new = MigrationFixture(folder: fixture.folder.appending(path: "new"))
             #expect(try await new.restore(backup).status == 0)
@@ -145,14 +143,12 @@ struct RestoredContentTests {
     @Test("A partition whose user has another one by now is left out, with what was queued in it, and named")
     func leftOut() async throws {
         try await MigrationFixture.with { fixture in
-            for name in ["staging", "other"] { _ = try await fixture.add(name) }
-            #expect(try await fixture.migrate("env", "use", "staging", "--user", "ada").status == 0)
+            try await fixture.startInStaging("--user", "ada")
             try await fixture.queueInCurrent(1)
             let old = try await fixture.withDatabase { try $0.environments.current()?.partition?.name }
             let backup = try await fixture.makeBackup()
             #expect(try await fixture.migrate("env", "use", "other").status == 0)
-            let gone = try await fixture.migrate("env", "forget", "staging", "--confirm", "staging", "--discard")
-            #expect(gone.status == 0, "\(gone.errors)")
+            try await fixture.forget("staging")
             _ = try await fixture.add("staging")
             #expect(try await fixture.migrate("env", "use", "staging", "--user", "ada").status == 0)
             let name = try #require(old)
@@ -168,8 +164,7 @@ struct RestoredContentTests {
     @Test("A backup is refused whose data would become another backend's, and nothing of it is left")
     func otherBackend() async throws {
         try await MigrationFixture.with { fixture in
-            for name in ["staging", "other"] { _ = try await fixture.add(name) }
-            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            try await fixture.startInStaging()
             let backup = try await fixture.makeBackup()
             #expect(try await fixture.migrate("env", "use", "other").status == 0)
             #expect(try await fixture.migrate("env", "forget", "staging", "--confirm", "staging").status == 0)
@@ -321,15 +316,11 @@ struct RestoredContentTests {
         try await MigrationFixture.with { fixture in
             try await fixture.write(7)
             let ids = try await fixture.queue(4)
-            try await fixture.withDatabase { database in
-                _ = try await database.mutations.begin(ids[3], owner: "somebody", now: Date())
-            }
-            let to = fixture.folder.appending(path: "to").path
-            #expect(try await fixture.migrate("backup", "--to", to).status == 0)
-            let name = try #require(try FileManager.default.contentsOfDirectory(atPath: to).first)
+            try await fixture.begin(ids[3])
+            let backup = try await fixture.makeBackup(in: fixture.folder.appending(path: "to"))
             try await fixture.settle(ids[0])
             try fixture.execute("DELETE FROM mutation WHERE sequence > 2")
-            let outcome = try await fixture.restore(URL(filePath: to).appending(path: name))
+            let outcome = try await fixture.restore(backup)
             #expect(
                 outcome.output == """
                     restored 1 cache, 2 mutations and 0 partitions
@@ -358,10 +349,9 @@ struct RestoredLinkTests {
             }
             let backup = try await fixture.makeBackup()
             try fixture.execute("DELETE FROM mutation")
-            #expect(try await fixture.restore(backup).status == 0)
-            #expect(try await fixture.withDatabase { try $0.mutations.list().map(\.state) } == [.acknowledged])
+            let restored = try await fixture.mutations(after: fixture.restore(backup))
+            #expect(restored.map(\.state) == [.acknowledged])
             #expect(try fixture.value("SELECT CAST(answer AS TEXT) FROM mutation_answer") == #"{"data":7}"#)
-            try await fixture.expectSound()
         }
     }
 
@@ -376,11 +366,9 @@ struct RestoredLinkTests {
                 let failure = MutationFailure(.rejected, message: "no", time: Date())
                 try await database.mutations.setAside(first, expecting: .pending, failure, now: Date())
             }
-            #expect(try await fixture.restore(backup).status == 0)
-            let restored = try await fixture.withDatabase { try $0.mutations.list().last }
+            let restored = try await fixture.mutations(after: fixture.restore(backup)).last
             #expect(restored?.id == second && restored?.state == .pending)
             #expect(restored?.dependencies == [first] && restored?.isStalled == true)
-            try await fixture.expectSound()
         }
     }
 
@@ -403,11 +391,9 @@ struct RestoredLinkTests {
                 try await database.mutations.answer(attempt, Array("{}".utf8), temporaryIDs: [token: "7"], now: Date())
                 try await database.mutations.settle(first, now: Date())
             }
-            #expect(try await fixture.restore(backup).status == 0)
-            let restored = try await fixture.withDatabase { try $0.mutations.list() }
+            let restored = try await fixture.mutations(after: fixture.restore(backup))
             #expect(restored.map(\.state) == [.pending])
             #expect(restored.first?.content.variables == Array(#"{"id":"7"}"#.utf8))
-            try await fixture.expectSound()
         }
     }
 
@@ -433,10 +419,8 @@ struct RestoredLinkTests {
             try await fixture.settle(ids[0])
             #expect(try await fixture.withDatabase { try await $0.mutations.prune(before: Date() + 60) } == 1)
             try await fixture.settle(ids[1])
-            #expect(try await fixture.restore(backup, "--nothing-sent-since").status == 0)
-            let restored = try await fixture.withDatabase { try $0.mutations.list() }
+            let restored = try await fixture.mutations(after: fixture.restore(backup, "--nothing-sent-since"))
             #expect(restored.map(\.id) == [ids[0]] && restored.first?.state == .pending)
-            try await fixture.expectSound()
         }
     }
 
@@ -444,16 +428,12 @@ struct RestoredLinkTests {
     func wholeReasons() async throws {
         try await MigrationFixture.with { fixture in
             let ids = try await fixture.queue(2)
-            try await fixture.withDatabase { database in
-                _ = try await database.mutations.begin(ids[0], owner: "somebody", now: Date())
-            }
+            try await fixture.begin(ids[0])
             let backup = try await fixture.makeBackup()
             try fixture.loseDatabase()
-            #expect(try await fixture.restore(backup).status == 0)
-            let restored = try await fixture.withDatabase { try $0.mutations.list() }
+            let restored = try await fixture.mutations(after: fixture.restore(backup))
             #expect(restored.map(\.id) == ids && restored.allSatisfy { $0.state == .deadLetter })
             #expect(restored.compactMap { $0.failure?.class } == [.outcomeUnknown, .restored])
-            try await fixture.expectSound()
         }
     }
 
@@ -465,13 +445,7 @@ struct RestoredLinkTests {
             let backup = try await fixture.makeBackup()
             try fixture.execute("DELETE FROM outcome")
             #expect(try await fixture.restore(backup).status == 0)
-            try await fixture.withDatabase { database in
-                guard case .settled(let outcome) = try database.mutations.find(id) else {
-                    Issue.record("the outcome is gone")
-                    return
-                }
-                #expect(outcome.kind == .applied)
-            }
+            try await fixture.expectApplied(id)
         }
     }
 }

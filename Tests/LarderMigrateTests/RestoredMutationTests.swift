@@ -17,12 +17,10 @@ struct RestoredMutationTests {
             try await fixture.settle(ids[0])
             try fixture.loseDatabase()
             let outcome = try await fixture.restore(backup, "--json")
-            #expect(outcome.status == 0, "\(outcome.errors)")
+            let restored = try await fixture.mutations(after: outcome)
             #expect(try text(result(outcome)["mutations"]) == #"{"kept":0,"restored":2,"setAside":2,"settledSince":0}"#)
-            let restored = try await fixture.withDatabase { try $0.mutations.list() }
             #expect(restored.map(\.id) == ids && restored.allSatisfy { $0.state == .deadLetter })
             #expect(restored.allSatisfy { $0.failure?.class == .restored })
-            try await fixture.expectSound()
         }
     }
 
@@ -36,11 +34,9 @@ struct RestoredMutationTests {
                 let outcome =
                     try await isProven
                     ? fixture.restore(backup, "--nothing-sent-since") : fixture.restore(backup)
-                #expect(outcome.status == 0, "\(outcome.errors)")
-                let message = try await fixture.withDatabase { try $0.mutations.list()[0].failure?.message }
+                let message = try await fixture.mutations(after: outcome)[0].failure?.message
                 #expect(message?.hasPrefix("No.") == true)
                 #expect(message?.contains("may have been sent since") == !isProven)
-                try await fixture.expectSound()
             }
         }
     }
@@ -51,11 +47,9 @@ struct RestoredMutationTests {
             _ = try await fixture.queueDeadLetter()
             var messages: [String?] = []
             for number in 0..<2 {
-                let folder = fixture.folder.appending(path: "\(number)")
-                #expect(try await fixture.migrate("backup", "--to", folder.path).status == 0)
-                let name = try #require(try FileManager.default.contentsOfDirectory(atPath: folder.path).first)
+                let backup = try await fixture.makeBackup(in: fixture.folder.appending(path: "\(number)"))
                 try fixture.loseDatabase()
-                #expect(try await fixture.restore(folder.appending(path: name)).status == 0)
+                #expect(try await fixture.restore(backup).status == 0)
                 messages.append(try await fixture.withDatabase { try $0.mutations.list()[0].failure?.message })
             }
             #expect(messages[0]?.contains("may have been sent since") == true && messages[1] == messages[0])
@@ -75,13 +69,11 @@ struct RestoredMutationTests {
                     try await fixture.settle(id)
                     _ = try await fixture.withDatabase { try await $0.mutations.prune(before: Date() + 60) }
                 }
-                #expect(try await fixture.restore(backup).status == 0)
-                let restored = try await fixture.withDatabase { try $0.mutations.list() }
+                let restored = try await fixture.mutations(after: fixture.restore(backup))
                 #expect(restored.map(\.state) == [.deadLetter])
                 #expect(restored[0].failure?.class == .rejected)
                 #expect(restored[0].failure?.message.hasPrefix("No.") == true)
                 #expect(restored[0].failure?.message.contains("may have been sent since") == !isProven)
-                try await fixture.expectSound()
             }
         }
     }
@@ -90,8 +82,7 @@ struct RestoredMutationTests {
     func edited() async throws {
         try await MigrationFixture.with { fixture in
             let ids = try await fixture.queue(2)
-            #expect(try await fixture.migrate("backup").status == 0)
-            let backup = try fixture.backup()
+            let backup = try await fixture.makeBackup()
             let before = try await fixture.withDatabase { try $0.mutations.list().map(\.idempotencyKey) }
             try fixture.loseDatabase()
             #expect(try await fixture.restore(backup).status == 0)
@@ -110,18 +101,13 @@ struct RestoredMutationTests {
     func nothingSentSince() async throws {
         try await MigrationFixture.with { fixture in
             let ids = try await fixture.queue(3)
-            try await fixture.withDatabase { database in
-                _ = try await database.mutations.begin(ids[1], owner: "somebody", now: Date())
-            }
+            try await fixture.begin(ids[1])
             let backup = try await fixture.makeBackup()
             try fixture.loseDatabase()
-            let outcome = try await fixture.restore(backup, "--nothing-sent-since")
-            #expect(outcome.status == 0, "\(outcome.errors)")
-            let restored = try await fixture.withDatabase { try $0.mutations.list() }
+            let restored = try await fixture.mutations(after: fixture.restore(backup, "--nothing-sent-since"))
             #expect(restored.map(\.id) == ids)
             #expect(restored.map(\.state) == [.pending, .deadLetter, .pending])
             #expect(restored[1].failure?.class == .outcomeUnknown)
-            try await fixture.expectSound()
         }
     }
 
@@ -134,76 +120,56 @@ struct RestoredMutationTests {
             try await fixture.settle(ids[1])
             try await fixture.withPartition { _, app in try await app.erase(unsent: .discard) }
             #expect(try await fixture.mutations() == [])
-            #expect(try await fixture.restore(backup).status == 0)
-            let restored = try await fixture.withDatabase { try $0.mutations.list() }
+            let restored = try await fixture.mutations(after: fixture.restore(backup))
             #expect(restored.map(\.id) == ids)
             #expect(restored.map(\.state) == [.deadLetter, .deadLetter, .pending])
             #expect(restored[0].failure?.class == .restored)
-            try await fixture.expectSound()
         }
     }
 
     @Test("A mutation of a forgotten environment that took effect does not come back as pending; an unsent one does")
-    func forgotten() async throws {
-        try await MigrationFixture.with { fixture in
-            for name in ["staging", "other"] { _ = try await fixture.add(name) }
-            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
-            try await fixture.queueInCurrent(2)
-            let ids = try await fixture.mutations()
-            let backup = try await fixture.makeBackup()
-            try await fixture.settle(ids[0])
-            #expect(try await fixture.migrate("env", "use", "other").status == 0)
-            let gone = try await fixture.migrate("env", "forget", "staging", "--confirm", "staging", "--discard")
-            #expect(gone.status == 0, "\(gone.errors)")
-            #expect(try await fixture.restore(backup).status == 0)
-            let restored = try await fixture.withDatabase { try $0.mutations.list() }
-            #expect(restored.map(\.id) == ids)
-            #expect(restored.map(\.state) == [.deadLetter, .pending])
-            try await fixture.expectSound()
-        }
-    }
+    func forgotten() async throws { try await expectSetAside { try await $0.settle($1) } }
 
     @Test("A mutation that may have taken effect when its environment was forgotten does not come back as pending")
     func forgottenInDoubt() async throws {
+        try await expectSetAside { try await $0.failOnce($1, as: .outcomeUnknown) }
+    }
+
+    /// Makes a backup of two mutations, lets `happening` change the first, forgets the environment and restores. Expects
+    /// the first as a dead letter and the second as pending.
+    private func expectSetAside(
+        after happening: (MigrationFixture, UUID) async throws -> Void,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
         try await MigrationFixture.with { fixture in
-            for name in ["staging", "other"] { _ = try await fixture.add(name) }
-            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            try await fixture.startInStaging(sourceLocation: sourceLocation)
             try await fixture.queueInCurrent(2)
             let ids = try await fixture.mutations()
-            let backup = try await fixture.makeBackup()
-            try await fixture.withDatabase { database in
-                let attempt = try await database.mutations.begin(ids[0], owner: "test", now: Date()).attempt
-                let failure = MutationFailure(.outcomeUnknown, message: "no answer", time: Date())
-                try await database.mutations.retryLater(attempt, at: nil, failure, now: Date())
-            }
-            #expect(try await fixture.migrate("env", "use", "other").status == 0)
-            let gone = try await fixture.migrate("env", "forget", "staging", "--confirm", "staging", "--discard")
-            #expect(gone.status == 0, "\(gone.errors)")
-            #expect(try await fixture.restore(backup).status == 0)
-            let restored = try await fixture.withDatabase { try $0.mutations.list() }
-            #expect(restored.map(\.id) == ids)
-            #expect(restored.map(\.state) == [.deadLetter, .pending])
-            try await fixture.expectSound()
+            let backup = try await fixture.makeBackup(sourceLocation: sourceLocation)
+            try await happening(fixture, ids[0])
+            let left = try await fixture.migrate("env", "use", "other")
+            #expect(left.status == 0, sourceLocation: sourceLocation)
+            try await fixture.forget("staging", sourceLocation: sourceLocation)
+            let restored = try await fixture.mutations(
+                after: fixture.restore(backup), sourceLocation: sourceLocation)
+            #expect(restored.map(\.id) == ids, sourceLocation: sourceLocation)
+            #expect(restored.map(\.state) == [.deadLetter, .pending], sourceLocation: sourceLocation)
         }
     }
 
     @Test("A mutation that took effect where it was carried to, which was forgotten, does not come back as pending")
     func carried() async throws {
         try await MigrationFixture.with { fixture in
-            for name in ["staging", "other"] { _ = try await fixture.add(name) }
-            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            try await fixture.startInStaging()
             try await fixture.queueInCurrent(1)
             let ids = try await fixture.mutations()
             let backup = try await fixture.makeBackup()
             #expect(try await fixture.migrate("env", "use", "other", "--carry").status == 0)
             try await fixture.settle(ids[0])
             #expect(try await fixture.migrate("env", "use", "staging").status == 0)
-            let gone = try await fixture.migrate("env", "forget", "other", "--confirm", "other", "--discard")
-            #expect(gone.status == 0, "\(gone.errors)")
-            #expect(try await fixture.restore(backup).status == 0)
-            let restored = try await fixture.withDatabase { try $0.mutations.list() }
+            try await fixture.forget("other")
+            let restored = try await fixture.mutations(after: fixture.restore(backup))
             #expect(restored.map(\.id) == ids && restored.first?.state == .deadLetter)
-            try await fixture.expectSound()
         }
     }
 
@@ -269,10 +235,8 @@ struct RestoredMutationTests {
             let repair = try await fixture.migrate("repair", "--write")
             #expect(repair.status == 0 && !repair.output.contains("row of outcome"))
             #expect(try await fixture.mutations() == [])
-            #expect(try await fixture.restore(backup, "--no-backup").status == 0)
-            let restored = try await fixture.withDatabase { try $0.mutations.list() }
+            let restored = try await fixture.mutations(after: fixture.restore(backup, "--no-backup"))
             #expect(restored.map(\.id) == ids && restored.first?.state == .deadLetter)
-            try await fixture.expectSound()
         }
     }
 
@@ -281,16 +245,12 @@ struct RestoredMutationTests {
         try await MigrationFixture.with { fixture in
             let ids = try await fixture.queue(1)
             let backup = try await fixture.makeBackup()
-            try await fixture.withDatabase { database in
-                _ = try await database.mutations.begin(ids[0], owner: "somebody", now: Date())
-            }
+            try await fixture.begin(ids[0])
             try fixture.execute("DELETE FROM mutation_content")
             #expect(try await fixture.migrate("repair", "--write").status == 0)
             #expect(try await fixture.mutations() == [])
-            #expect(try await fixture.restore(backup, "--no-backup").status == 0)
-            let restored = try await fixture.withDatabase { try $0.mutations.list() }
+            let restored = try await fixture.mutations(after: fixture.restore(backup, "--no-backup"))
             #expect(restored.map(\.id) == ids && restored.first?.state == .deadLetter)
-            try await fixture.expectSound()
         }
     }
 
@@ -299,19 +259,13 @@ struct RestoredMutationTests {
     func twoBackups() async throws {
         try await MigrationFixture.with { fixture in
             let first = try await fixture.queue(1)
-            let folders = ["one", "two"].map { fixture.folder.appending(path: $0) }
-            #expect(try await fixture.migrate("backup", "--to", folders[0].path).status == 0)
+            let earlier = try await fixture.makeBackup(in: fixture.folder.appending(path: "one"))
             let second = try await fixture.queue(1, named: "second")
-            #expect(try await fixture.migrate("backup", "--to", folders[1].path).status == 0)
+            let later = try await fixture.makeBackup(in: fixture.folder.appending(path: "two"))
             try fixture.loseDatabase()
-            for folder in folders {
-                let name = try #require(try FileManager.default.contentsOfDirectory(atPath: folder.path).first)
-                let outcome = try await fixture.restore(folder.appending(path: name))
-                #expect(outcome.status == 0, "\(outcome.errors)")
-            }
-            let restored = try await fixture.withDatabase { try $0.mutations.list() }
+            #expect(try await fixture.restore(earlier).status == 0)
+            let restored = try await fixture.mutations(after: fixture.restore(later))
             #expect(restored.map(\.id) == first + second && restored.allSatisfy { $0.state == .deadLetter })
-            try await fixture.expectSound()
         }
     }
 
@@ -319,19 +273,12 @@ struct RestoredMutationTests {
     func attempted() async throws {
         try await MigrationFixture.with { fixture in
             let ids = try await fixture.queue(2)
-            try await fixture.withDatabase { database in
-                for (id, kind) in zip(ids, [MutationFailure.Class.outcomeUnknown, .offline]) {
-                    let attempt = try await database.mutations.begin(id, owner: "somebody", now: Date()).attempt
-                    let failure = MutationFailure(kind, message: "it failed", time: Date())
-                    try await database.mutations.retryLater(attempt, at: nil, failure, now: Date())
-                }
-            }
+            try await fixture.failOnce(ids[0], as: .outcomeUnknown)
+            try await fixture.failOnce(ids[1], as: .offline)
             let backup = try await fixture.makeBackup()
             try fixture.execute("DELETE FROM mutation")
-            #expect(try await fixture.restore(backup).status == 0)
-            let restored = try await fixture.withDatabase { try $0.mutations.list() }
+            let restored = try await fixture.mutations(after: fixture.restore(backup))
             #expect(restored.map(\.state) == [.deadLetter, .pending])
-            try await fixture.expectSound()
         }
     }
 
@@ -343,22 +290,22 @@ struct RestoredMutationTests {
             let second = try await fixture.queue(1, named: "second")
             let backup = try await fixture.makeBackup()
             try fixture.bringBackKeptDatabase()
-            #expect(try await fixture.restore(backup).status == 0)
-            let restored = try await fixture.withDatabase { try $0.mutations.list() }
+            let restored = try await fixture.mutations(after: fixture.restore(backup))
             #expect(restored.map(\.id) == first + second)
             #expect(restored.map(\.state) == [.pending, .deadLetter])
-            try await fixture.expectSound()
         }
+    }
+
+    private func newUpload(_ key: String) -> TransferDraft {
+        TransferDraft(
+            partition: Store.unnamedPartition, kind: .upload, bucket: "media", key: key, path: "/file",
+            source: .init(device: 1, inode: 2, size: 10, modified: 3), created: Date())
     }
 
     @Test("A mutation waits again for an upload that the store has, and is set aside where the store has none")
     func transfers() async throws {
         try await MigrationFixture.with { fixture in
-            let uploads = ["there", "done", "lost", "cancelled", "failed"].map { key in
-                TransferDraft(
-                    partition: Store.unnamedPartition, kind: .upload, bucket: "media", key: key, path: "/file",
-                    source: .init(device: 1, inode: 2, size: 10, modified: 3), created: Date())
-            }
+            let uploads = ["there", "done", "lost", "cancelled", "failed"].map { newUpload($0) }
             let ids = try await fixture.withDatabase { database in
                 try await database.transfers.enqueue(uploads)
                 var ids: [UUID] = []
@@ -380,40 +327,32 @@ struct RestoredMutationTests {
                 let failure = TransferFailure(code: "object.accessDenied", message: "no", time: Date())
                 try await database.transfers.fail(try #require(doomed).attempt, failure, now: Date())
             }
-            let outcome = try await fixture.restore(backup, "--json")
-            #expect(outcome.status == 0, "\(outcome.errors)")
-            let restored = try await fixture.withDatabase { try $0.mutations.list() }
+            let restored = try await fixture.mutations(after: fixture.restore(backup, "--json"))
             #expect(restored.map(\.id) == ids)
             #expect(restored.map(\.state) == [.pending, .pending, .deadLetter, .deadLetter, .deadLetter])
             #expect(restored.map(\.transfers) == [[uploads[0].id], [], [], [], [uploads[4].id]])
             #expect(restored[2...].allSatisfy { $0.failure?.class == .transferFailed })
-            try await fixture.expectSound()
         }
     }
 
     @Test("A mutation that may have been sent since, and whose upload the store has lost, says both")
     func doubtfulWithLostTransfer() async throws {
         try await MigrationFixture.with { fixture in
-            let upload = TransferDraft(
-                partition: Store.unnamedPartition, kind: .upload, bucket: "media", key: "lost", path: "/file",
-                source: .init(device: 1, inode: 2, size: 10, modified: 3), created: Date())
+            let upload = newUpload("lost")
             try await fixture.withDatabase { database in
                 try await database.transfers.enqueue([upload])
                 var draft = MutationDraft.note(lane: "main")
                 draft.transfers = [upload.id]
                 _ = try await database.mutations.enqueue(draft)
             }
-            #expect(try await fixture.migrate("backup").status == 0)
-            let backup = try fixture.backup()
+            let backup = try await fixture.makeBackup()
             try fixture.execute("DELETE FROM mutation")
             try fixture.execute("DELETE FROM transfer")
             try fixture.execute("INSERT INTO forgotten_outcome (partition, sequence) VALUES ('', 1000)")
-            #expect(try await fixture.restore(backup).status == 0)
-            let failure = try await fixture.withDatabase { try $0.mutations.list().first?.failure }
+            let failure = try await fixture.mutations(after: fixture.restore(backup)).first?.failure
             #expect(failure?.class == .restored)
             #expect(failure?.message.contains("may have been sent since") == true)
             #expect(failure?.message.contains("transfer that it waited for is not in the store") == true)
-            try await fixture.expectSound()
         }
     }
 
@@ -438,12 +377,10 @@ struct RestoredMutationTests {
                 try await database.mutations.setAside(ids[1], expecting: .pending, failure, now: Date())
                 try await database.mutations.discard(ids[1], dependents: .release, now: Date())
             }
-            #expect(try await fixture.restore(backup).status == 0)
-            let restored = try await fixture.withDatabase { try $0.mutations.list() }
+            let restored = try await fixture.mutations(after: fixture.restore(backup))
             #expect(restored.map(\.id) == dependents)
             #expect(restored.map(\.state) == [.pending, .deadLetter])
             #expect(restored.last?.failure?.class == .dependencyDiscarded)
-            try await fixture.expectSound()
         }
     }
 

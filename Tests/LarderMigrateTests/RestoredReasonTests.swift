@@ -12,15 +12,10 @@ struct RestoredReasonTests {
     func attempted() async throws {
         try await MigrationFixture.with { fixture in
             let id = try await fixture.queue(1)[0]
-            try await fixture.withDatabase { database in
-                let attempt = try await database.mutations.begin(id, owner: "somebody", now: Date()).attempt
-                let failure = MutationFailure(.outcomeUnknown, message: "it failed", time: Date())
-                try await database.mutations.retryLater(attempt, at: nil, failure, now: Date())
-            }
+            try await fixture.failOnce(id, as: .outcomeUnknown)
             let backup = try await fixture.makeBackup()
             try fixture.execute("DELETE FROM mutation")
-            #expect(try await fixture.restore(backup).status == 0)
-            let restored = try await fixture.withDatabase { try $0.mutations.list() }
+            let restored = try await fixture.mutations(after: fixture.restore(backup))
             #expect(restored.map(\.state) == [.deadLetter])
             #expect(restored.first?.failure?.class == .outcomeUnknown)
         }
@@ -42,34 +37,27 @@ struct RestoredReasonTests {
             // It took effect, and its outcome was pruned.
             try fixture.execute("DELETE FROM mutation")
             #expect(try await fixture.migrate("up", "--no-backup").status == 0)
-            let outcome = try await fixture.restore(backup)
-            #expect(outcome.status == 0, "\(outcome.errors)")
-            let restored = try await fixture.withDatabase { try $0.mutations.list() }
+            let restored = try await fixture.mutations(after: fixture.restore(backup))
             #expect(restored.map(\.state) == [.deadLetter])
             #expect(restored.first?.failure?.class == .restored)
-            try await fixture.expectSound()
         }
     }
 
     @Test("Of mutations that were carried away and took effect there, which was forgotten, none comes back as pending")
     func severalCarried() async throws {
         try await MigrationFixture.with { fixture in
-            for name in ["staging", "other"] { _ = try await fixture.add(name) }
-            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            try await fixture.startInStaging()
             try await fixture.queueInCurrent(2)
             let ids = try await fixture.mutations()
             let backup = try await fixture.makeBackup()
             #expect(try await fixture.migrate("env", "use", "other", "--carry").status == 0)
             for id in ids { try await fixture.settle(id) }
             #expect(try await fixture.migrate("env", "use", "staging").status == 0)
-            let gone = try await fixture.migrate("env", "forget", "other", "--confirm", "other", "--discard")
-            #expect(gone.status == 0, "\(gone.errors)")
-            #expect(try await fixture.restore(backup).status == 0)
-            let restored = try await fixture.withDatabase { try $0.mutations.list() }
+            try await fixture.forget("other")
+            let restored = try await fixture.mutations(after: fixture.restore(backup))
             #expect(restored.map(\.id) == ids)
             #expect(restored.map(\.state) == [.deadLetter, .deadLetter])
             #expect(restored.allSatisfy { $0.failure?.class == .restored })
-            try await fixture.expectSound()
         }
     }
 
@@ -81,12 +69,9 @@ struct RestoredReasonTests {
             let backup = try await fixture.makeBackup()
             try fixture.execute("DELETE FROM mutation")
             try await fixture.settle(fixture.queueByOwnKey())
-            let outcome = try await fixture.restore(backup)
-            #expect(outcome.status == 0, "\(outcome.errors)")
-            let restored = try await fixture.withDatabase { try $0.mutations.list() }
+            let restored = try await fixture.mutations(after: fixture.restore(backup))
             #expect(restored.map(\.id) == [id])
             #expect(restored.map(\.state) == [.pending])
-            try await fixture.expectSound()
         }
     }
 }

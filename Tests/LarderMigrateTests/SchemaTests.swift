@@ -202,11 +202,7 @@ struct SchemaTests {
     @Test("validate counts the caches of all partitions")
     func countedCaches() async throws {
         try await MigrationFixture.with { fixture in
-            for (number, name) in ["staging", "other"].enumerated() {
-                _ = try await fixture.add(name)
-                #expect(try await fixture.migrate("env", "use", name).status == 0)
-                try await fixture.write(number)
-            }
+            try await fixture.writeInEach()
             let sound = try result(await fixture.migrate("validate", "--json"))
             #expect(sound["caches"] as? Int == 2 && sound["migrations"] as? Int == Migration.all.count)
         }

@@ -43,8 +43,7 @@ struct ToldEnvironmentTests {
     @Test("Where another place decides than the store, env current and env use say which it is")
     func decidedElsewhere() async throws {
         try await MigrationFixture.with { fixture in
-            for name in ["staging", "other"] { _ = try await fixture.add(name) }
-            #expect(try await fixture.migrate("env", "use", "staging", "--user", "ada").status == 0)
+            try await fixture.startInStaging("--user", "ada")
             let variable = ["LARDER_ENV": "other"]
             let text = try await fixture.migrate("env", "current", environment: variable)
             #expect(text.output == "other\n")
@@ -196,20 +195,9 @@ struct ToldEnvironmentTests {
     @Test("Forgetting says on standard error what is to be aborted at the storage")
     func abandoned() async throws {
         try await MigrationFixture.with { fixture in
-            for name in ["staging", "other"] { _ = try await fixture.add(name) }
-            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
-            try await fixture.withDatabase { database in
-                let name = try #require(try database.environments.current()?.partition?.name)
-                for (key, storage) in [("named", "archive"), ("unnamed", nil)] as [(String, String?)] {
-                    let draft = TransferDraft(
-                        partition: name, kind: .upload, storage: storage, bucket: "media", key: key, path: "/file",
-                        source: .init(device: 1, inode: 2, size: 10, modified: 3), created: Date())
-                    try await database.transfers.enqueue([draft])
-                    let begun = try await database.transfers.begin(draft.id, owner: "test", now: Date())
-                    try await database.transfers.note(
-                        try #require(begun).attempt, [key == "named" ? .upload("u-1") : .uploadAsked(before: [])])
-                }
-            }
+            try await fixture.startInStaging()
+            try await fixture.beginUpload("named", at: "archive", .upload("u-1"))
+            try await fixture.beginUpload("unnamed", .uploadAsked(before: []))
             #expect(try await fixture.migrate("env", "use", "other", "--discard").status == 0)
             let done = try await fixture.migrate("env", "forget", "staging", "--confirm", "staging", "--discard")
             #expect(done.output == "forgot staging, 1 partition and 0 mutations\n", "\(done.errors)")
@@ -223,8 +211,7 @@ struct ToldEnvironmentTests {
     @Test("A project's file that names no environment is passed over, and one that names it by no text is refused")
     func projectFile() async throws {
         try await MigrationFixture.with { fixture in
-            for name in ["staging", "other"] { _ = try await fixture.add(name) }
-            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            try await fixture.startInStaging()
             let inner = fixture.folder.appending(path: "project")
             try FileManager.default.createDirectory(at: inner, withIntermediateDirectories: false)
             func write(_ text: String, in folder: URL) throws {
@@ -262,8 +249,7 @@ struct ToldEnvironmentTests {
     @Test("plan --use says in JSON whether it would be a switch")
     func isSwitch() async throws {
         try await MigrationFixture.with { fixture in
-            for name in ["staging", "other"] { _ = try await fixture.add(name) }
-            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            try await fixture.startInStaging()
             for (name, isSwitch) in [("staging", false), ("other", true)] {
                 let plan = try result(await fixture.migrate("plan", "--use", name, "--json"))
                 let report = try #require(plan["switch"] as? [String: Any])
@@ -314,8 +300,7 @@ struct ToldEnvironmentTests {
     @Test("A switch says how many mutations it gave up or carried along; a plan of none has nothing to do")
     func switched() async throws {
         try await MigrationFixture.with { fixture in
-            for name in ["staging", "other"] { _ = try await fixture.add(name) }
-            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            try await fixture.startInStaging()
             let none = try await fixture.migrate("plan", "--use", "staging")
             #expect(none.status == 0 && none.output == "staging, guest is the current one already\n", "\(none)")
             try await fixture.queueInCurrent(2)
@@ -351,18 +336,9 @@ struct ToldEnvironmentTests {
         arguments: [("--discard", [0, 1, 0, 2]), ("--carry", [1, 0, 2, 0])])
     func carriedOrGivenUp(option: String, expected: [Int]) async throws {
         try await MigrationFixture.with { fixture in
-            for name in ["staging", "other"] { _ = try await fixture.add(name) }
-            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            try await fixture.startInStaging()
             try await fixture.queueInCurrent(1)
-            try await fixture.withDatabase { database in
-                let name = try #require(try database.environments.current()?.partition?.name)
-                let drafts = ["a", "b"].map { key in
-                    TransferDraft(
-                        partition: name, kind: .download, bucket: "media", key: key, path: "/file-\(key)",
-                        created: Date())
-                }
-                try await database.transfers.enqueue(drafts)
-            }
+            try await fixture.queueDownloads("a", "b")
             let use = try result(await fixture.migrate("env", "use", "other", option, "--json"))
             let report = try #require(use["switch"] as? [String: Any])
             let counts = ["carried", "discarded", "carriedTransfers", "discardedTransfers"].map { report[$0] as? Int }
@@ -405,8 +381,7 @@ struct ToldEnvironmentTests {
     @Test("A switch counts in JSON the work that it leaves by state, and a plan gives the same counts")
     func countedStates() async throws {
         try await MigrationFixture.with { fixture in
-            for name in ["staging", "other"] { _ = try await fixture.add(name) }
-            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            try await fixture.startInStaging()
             try await fixture.withDatabase { database in
                 let name = try #require(try database.environments.current()?.partition?.name)
                 var ids: [UUID] = []

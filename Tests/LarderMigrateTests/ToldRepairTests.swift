@@ -117,15 +117,10 @@ struct ToldRepairTests {
     @Test("Of several caches the damaged one is named and emptied, and the others stay")
     func oneCache() async throws {
         try await MigrationFixture.with { fixture in
-            for (number, name) in ["staging", "other"].enumerated() {
-                _ = try await fixture.add(name)
-                #expect(try await fixture.migrate("env", "use", name).status == 0)
-                try await fixture.write(number)
-            }
+            try await fixture.writeInEach()
             let partitions = try await fixture.withDatabase { try $0.environments.partitions() }
             let damaged = try #require(partitions.first { $0.environment == "staging" }).name
-            let file = fixture.store.appending(path: "records/\(damaged)/1/data.mdb")
-            try Data(repeating: 1, count: 50_000).write(to: file)
+            try fixture.damageCache(of: damaged)
             let validated = try await fixture.migrate("validate", "--json")
             #expect(validated.status == 5 && validated.errors.contains(#""findings":["cache \#(damaged): "#))
             let plan = try result(try await fixture.migrate("repair", "--json"))["steps"] as? [[String: Any]]
@@ -161,7 +156,7 @@ struct ToldRepairTests {
             try await fixture.write(7)
             try await fixture.queue(3)
             try fixture.executeUnchecked("DELETE FROM mutation_content WHERE sequence = 1")
-            try Data(repeating: 1, count: 50_000).write(to: fixture.store.appending(path: "records/main/1/data.mdb"))
+            try fixture.damageCache()
             try await body(fixture)
         }
     }
