@@ -28,7 +28,7 @@ struct WritingMeanwhileTests {
     /// The steps at which the old generation is written to.
     private static let early: [RecordCache.KillPoint] = [.copied, .packed, .followed]
 
-    @Test("What is written while a cache is compacted is in it, whatever it is", arguments: 0..<8)
+    @Test("What is written while a cache is compacted is in it, whatever it is", arguments: 0..<5)
     func followed(_ number: Int) async throws {
         let seed = TestSeed.of("written meanwhile") &+ UInt64(number)
         try await withTemporaryFolder { base in
