@@ -40,6 +40,7 @@ extension GraphQLAnswer {
 let nameAnswer = #"{"data":{"name":"x"}}"#
 
 /// Runs `body` with a server that answers every request with `nameAnswer`, and a transport to it.
+@discardableResult
 func withServer<Result>(
     options: HTTPTransport.Options = .init(), _ body: (ScriptedServer, HTTPTransport) async throws -> Result
 ) async throws -> Result {
@@ -47,6 +48,7 @@ func withServer<Result>(
 }
 
 /// Runs `body` with a scripted server and a transport to it.
+@discardableResult
 func withServer<Result>(
     options: HTTPTransport.Options = .init(), _ script: @escaping ScriptedServer.Script,
     _ body: (ScriptedServer, HTTPTransport) async throws -> Result
