@@ -103,7 +103,7 @@ struct KilledConvergenceTests {
         try await withScene(server, "appsync", schema: Self.todos, ports: (0, 0)) { scene in
             var child = try scene.start()
             defer { kill(child.processIdentifier, SIGKILL) }
-            for round in 0..<40 {
+            for round in 0..<28 {
                 try await scene.order(#"{"storm": \#(seed &+ UInt64(round))}"#)
                 for change in 0..<(4 + random(12)) {
                     if random(4) == 0 {

@@ -9,7 +9,7 @@ import Testing
     .timeLimit(.minutes(10)))
 struct KilledRunnerTests {
     /// More of them by the environment, for a long night.
-    private static let rounds = ProcessInfo.processInfo.environment["LARDER_KILL_ROUNDS"].flatMap(Int.init) ?? 35
+    private static let rounds = ProcessInfo.processInfo.environment["LARDER_KILL_ROUNDS"].flatMap(Int.init) ?? 28
 
     private static let schema = """
         type Recipe { id: ID! stars: Int! }
